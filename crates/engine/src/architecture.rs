@@ -120,36 +120,36 @@ pub(crate) enum AfterEgress {
 
 /// The functions of an architecture. A state is laid out by [`ir::Layout`].
 pub(crate) trait Rules: Send + Sync + fmt::Debug {
-    /// Writes the metadata of a packet of `bytes` bytes that arrives at a port into a state that is otherwise zero.
+    /// Writes the metadata of a packet of `bytes` bytes that arrives at `port`. The rest of the state is zero.
     fn arrive(&self, state: &mut [u64], port: u32, bytes: usize);
 
     /// Writes the time at which a packet enters ingress into its metadata.
     fn set_ingress_time(&self, state: &mut [u64], now_ps: Time);
 
-    /// Writes the metadata of a packet that is made from another one, `original`. The state is zero, but for what
-    /// is brought along.
+    /// Writes the metadata of a packet that is made from another packet, whose state is `original`. The state is zero
+    /// except for fields that the new packet keeps from the original.
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize);
 
-    /// Writes into the metadata why there is a copy for egress.
+    /// Writes into the metadata how the copy for egress came about (unicast, replica, clone, ...).
     fn set_path(&self, state: &mut [u64], path: PacketPath);
 
-    /// Decides what becomes of a packet after ingress.
+    /// Decides from the state and the program's requests what happens to a packet after ingress.
     fn after_ingress(&self, state: &[u64], intents: &Intents) -> IngressVerdict;
 
     /// Returns the priority of the queue that a packet waits in.
     fn priority(&self, state: &[u64]) -> u8;
 
-    /// Returns true if [`Rules::start_egress`] needs to know how long the packet is.
+    /// Returns true if [`Rules::start_egress`] needs the packet's length.
     fn measures_in_egress(&self) -> bool;
 
-    /// Writes the metadata that a copy finds when it begins egress.
+    /// Writes the metadata with which a copy of `bytes` bytes begins egress.
     fn start_egress(&self, state: &mut [u64], start: &EgressStart, bytes: usize);
 
-    /// Decides after egress what becomes of the copy that was for this port.
+    /// Decides what happens after egress to the copy that was to leave at `port`.
     fn after_egress(&self, state: &[u64], intents: &Intents, port: u32) -> EgressVerdict;
 }
 
-/// Returns the functions of a program's architecture, for its layout of slots.
+/// Returns the architecture-specific functions for a program, with its layout of slots.
 pub(crate) fn rules(program: &Program, layout: &Layout) -> Box<dyn Rules> {
     let place = |slot| Place::new(slot, program, layout);
     match &program.architecture {

@@ -12,7 +12,7 @@ pub struct CounterData {
 }
 
 impl CounterData {
-    /// Counts one more packet and its bytes. Both counts wrap around.
+    /// Counts one more packet of `packet_bytes` bytes. Both counts wrap around.
     #[inline]
     pub fn count(&mut self, packet_bytes: usize) {
         self.packets = self.packets.wrapping_add(1);
@@ -52,7 +52,7 @@ impl Cells {
         }
     }
 
-    /// Sets all cells to one value.
+    /// Sets all cells to one value, given in limbs.
     pub(crate) fn fill(&mut self, value: &[u64]) {
         self.sparse.clear();
         self.rest.copy_from_slice(value);
@@ -61,9 +61,10 @@ impl Cells {
         }
     }
 
-    /// Returns the cells that are not zero, with their indices, from an index on, in order: at most `most`, out of
-    /// at most [`LOOKED_AT`] times as many that are looked at. And the index to go on from, `None` at the end.
-    /// Returns `None` in place of both if there are too many to look at: all cells of a large array were set.
+    /// Returns the first cells at or behind index `from` that are not zero, with their indices in ascending order, and
+    /// the index at which to continue, `None` at the end. Returns at most `most` cells, and looks at no more than
+    /// [`LOOKED_AT`] times as many. Returns `None` in place of both if too many cells would have to be looked at,
+    /// because all cells of a large array were set.
     pub(crate) fn nonzero_from(&self, from: u64, most: usize) -> Option<CellSlice<'_>> {
         let most = most.max(1);
         let window = most.saturating_mul(LOOKED_AT);
@@ -92,13 +93,13 @@ impl Cells {
         Some(first_of(found, most, next))
     }
 
-    /// Returns the limbs of all cells, one cell behind the other, and the number of limbs of a cell. There are no
-    /// limbs if the cells do not lie so in memory.
+    /// Returns the limbs of all cells, one cell after the other, and the number of limbs of a cell. The list of limbs is
+    /// empty if the cells are stored sparsely.
     pub(crate) fn limbs_mut(&mut self) -> (&mut [u64], usize) {
         (&mut self.dense, self.stride)
     }
 
-    /// Returns the limbs of the cell at an index; `None` beyond the end.
+    /// Returns the limbs of the cell at `index`, or `None` if the array has no such cell.
     #[inline]
     pub(crate) fn get(&self, index: u64) -> Option<&[u64]> {
         if index >= self.size {
@@ -111,7 +112,7 @@ impl Cells {
         Some(&self.dense[at..at + self.stride])
     }
 
-    /// Loads a cell into the caches, if it lies where that is cheap; the result has no meaning.
+    /// Reads a cell so that it is in the caches, if the array is stored densely. The result has no meaning.
     #[inline]
     pub(crate) fn touch(&self, index: u64) -> u64 {
         let at = (index as usize).checked_mul(self.stride);
@@ -138,7 +139,7 @@ impl Cells {
 /// Cells that [`Cells::nonzero_from`] looks at for each that it gives at most.
 const LOOKED_AT: usize = 16;
 
-/// Returns the first `most` of the cells, and the index of the one that follows; `next` if none follows.
+/// Returns the first `most` of the cells, and the index of the cell behind them, or `next` if there are no more cells.
 fn first_of<'a>(
     cells: impl Iterator<Item = (u64, &'a [u64])>,
     most: usize,

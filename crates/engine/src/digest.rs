@@ -25,7 +25,7 @@ pub const MAX_LIST: usize = 1024;
 /// Bytes that a message takes besides its values.
 const OVERHEAD_BYTES: usize = 64;
 
-/// Returns how many messages with members of these widths (in bits) may wait, or be remembered, at most.
+/// Returns the largest number of messages that may wait, or be remembered, if their members have these widths in bits.
 fn most_waiting(widths: &[u32]) -> usize {
     let limbs: usize = widths.iter().map(|width| width.div_ceil(64) as usize).sum();
     MAX_WAITING.min(MAX_WAITING_BYTES / (OVERHEAD_BYTES + 8 * limbs))
@@ -115,8 +115,8 @@ impl DigestQueue {
         }
     }
 
-    /// Exchanges the queues of digest types with those of another switch. Each pair has the number of a type there,
-    /// and here.
+    /// Exchanges the queues of digest types with those of another switch. Each pair is a type's number in `former` and
+    /// in `self`.
     pub(crate) fn exchange(&mut self, former: &mut DigestQueue, pairs: &[(usize, usize)]) {
         for &(old, new) in pairs {
             mem::swap(&mut self.queues[new], &mut former.queues[old]);
@@ -124,8 +124,8 @@ impl DigestQueue {
         self.announced = former.announced;
     }
 
-    /// Queues a message from a program, unless it is suppressed: the limbs of each member in turn. It is lost, and
-    /// counted, if too many wait.
+    /// Queues a message of a program, given as the limbs of each member in turn, unless it is suppressed. Drops and
+    /// counts the message if too many wait already.
     pub fn push(&mut self, digest: DigestId, values: &[u64], now_ps: Time) {
         let queue = &mut self.queues[digest.index()];
         if queue.config.is_some() && queue.is_suppressed(values, now_ps) {
@@ -141,13 +141,14 @@ impl DigestQueue {
         }
     }
 
-    /// Returns the configuration of a digest type, if it has one.
+    /// Returns the configuration of a digest type, or `None` if it has none.
     pub fn config(&self, digest: DigestId) -> Option<DigestConfig> {
         self.queues[digest.index()].config
     }
 
-    /// Configures a type, or takes its configuration away. Messages from before it had one are forgotten. Gives what is needed
-    /// for [`DigestQueue::restore`]; of many messages a copy would be a pause.
+    /// Configures a digest type, or removes its configuration. When a type gains or loses its configuration, its
+    /// messages are forgotten. Returns the former state for [`DigestQueue::restore`], moved rather than copied, since
+    /// copying many messages would take long.
     pub fn set_config(&mut self, digest: DigestId, config: Option<DigestConfig>) -> Former {
         let queue = &mut self.queues[digest.index()];
         let former = queue.config;
@@ -167,7 +168,7 @@ impl DigestQueue {
         Former::Queue(Box::new(mem::replace(queue, emptied)))
     }
 
-    /// Undoes [`DigestQueue::set_config`], with what that returned.
+    /// Undoes a call of [`DigestQueue::set_config`], whose result is `former`.
     pub fn restore(&mut self, digest: DigestId, former: Former) {
         let queue = &mut self.queues[digest.index()];
         match former {
@@ -177,34 +178,35 @@ impl DigestQueue {
         self.announced = false;
     }
 
-    /// Returns how many messages were lost because too many waited, over all types.
+    /// Returns the number of messages of all types that were lost because too many waited.
     pub fn lost(&self) -> u64 {
         self.queues.iter().map(|q| q.lost).sum()
     }
 
-    /// Returns [`DigestQueue::due_ps`], unless [`DigestQueue::announce`] was called since messages were last taken.
+    /// Returns [`DigestQueue::due_ps`], or `None` if [`DigestQueue::announce`] has been called since messages were
+    /// last taken.
     pub fn unannounced_due_ps(&self) -> Option<Time> {
         self.due_ps().filter(|_| !self.announced)
     }
 
-    /// Notes that the controller is told that messages are due.
+    /// Records that the controller is being told that messages are due.
     pub fn announce(&mut self) {
         self.announced = true;
     }
 
-    /// Returns true if no message waits.
+    /// Returns true if no message of any type waits.
     pub fn is_empty(&self) -> bool {
         self.queues.iter().all(|q| q.waiting.is_empty())
     }
 
-    /// Returns the time at which the next list is due; if one is due already, the time of the message that made it
-    /// so.
+    /// Returns the time at which the next list becomes due, or `None` if no message waits. If a list is due already,
+    /// returns the time at which it became due.
     pub fn due_ps(&self) -> Option<Time> {
         self.queues.iter().filter_map(Queue::due_ps).min()
     }
 
-    /// Takes lists that are due, of types with a configuration, by type and then in the order in which they were
-    /// sent, until they have so many messages together.
+    /// Removes and returns lists that are due, of types with a configuration, until they contain at least `most`
+    /// messages together. The lists are ordered by type, then by the time at which they were sent.
     pub fn take_due(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
         let mut taken = 0;
@@ -221,7 +223,7 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// Takes waiting messages of types without a configuration, at most so many.
+    /// Removes at most `most` waiting messages of types without a configuration, and returns them as lists.
     pub fn take_unconfigured(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
         let mut left = most;
@@ -235,7 +237,8 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// Takes all waiting messages, due or not, as lists, by type and then in the order in which they were sent.
+    /// Removes all waiting messages, due or not, and returns them as lists, ordered by type, then by the time at which
+    /// they were sent.
     pub fn take(&mut self, now_ps: Time) -> Vec<DigestList> {
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
@@ -246,14 +249,14 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// Lets the next due lists be announced, unless the consumer took nothing: one that is there for messages of
-    /// another kind is not told again.
+    /// Allows the next due lists to be announced, unless `lists` is empty: a consumer that took nothing, since it
+    /// wants other messages, is not told again. Returns `lists`.
     fn was_taken(&mut self, lists: Vec<DigestList>) -> Vec<DigestList> {
         self.announced &= lists.is_empty();
         lists
     }
 
-    /// Changes times that lie ahead of a clock that was set back: from then on, they are now.
+    /// Replaces all times later than `now_ps` by `now_ps`, after the clock was set back.
     pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
         for queue in &mut self.queues {
             let waiting = queue.waiting.iter_mut().map(|(at_ps, _)| at_ps);
@@ -264,7 +267,7 @@ impl DigestQueue {
         }
     }
 
-    /// Acknowledges a list; `false` if it is not outstanding.
+    /// Acknowledges a list; returns `false` if it is not outstanding.
     pub fn acknowledge(&mut self, digest: DigestId, list_id: u64) -> bool {
         self.queues[digest.index()].release(list_id)
     }
@@ -281,8 +284,8 @@ impl Queue {
         Some(filled.map_or(by_age, |(at, _)| by_age.min(*at)))
     }
 
-    /// Returns true if this message waits already, or an outstanding list has it. Lists whose time is over are
-    /// outstanding no longer.
+    /// Returns true if an equal message waits already or is in an outstanding list. First drops the lists whose
+    /// acknowledgement timeout has passed.
     fn is_suppressed(&mut self, values: &[u64], now_ps: Time) -> bool {
         let config = self.config.unwrap_or_default();
         let timeout_ps = u128::from(config.ack_timeout_ns) * 1000;
@@ -296,7 +299,7 @@ impl Queue {
         self.suppressed.contains_key(values) || self.waiting_values.contains(values)
     }
 
-    /// Ends the time in which a list is outstanding; `false` if it was not.
+    /// Removes a list from those that are outstanding; returns `false` if it is not outstanding.
     fn release(&mut self, list_id: u64) -> bool {
         let Some((_, messages)) = self.outstanding.remove(&list_id) else {
             return false;
@@ -338,8 +341,8 @@ impl Queue {
         }
     }
 
-    /// Makes the list that was taken last outstanding until it is acknowledged, and forgets the oldest ones if
-    /// there are too many messages.
+    /// Makes the list that was taken last outstanding until it is acknowledged, and forgets the oldest outstanding
+    /// lists if they contain too many messages.
     fn remember(&mut self, now_ps: Time, taken: Vec<Vec<u64>>) {
         while self.outstanding_messages + taken.len() > self.most
             && let Some((&oldest, _)) = self.outstanding.first_key_value()

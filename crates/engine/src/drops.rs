@@ -31,7 +31,7 @@ impl DropReason {
         DropReason::RecirculationLimit,
     ];
 
-    /// Returns the reason's name, as in `ingress_drop`.
+    /// Returns the name of the reason, such as `ingress_drop`.
     pub fn name(self) -> &'static str {
         match self {
             DropReason::IngressDrop => "ingress_drop",

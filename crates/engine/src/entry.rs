@@ -39,7 +39,7 @@ pub enum EntryAction {
 }
 
 impl Entry {
-    /// Makes an entry that runs an action, without idle timeout, meter and note.
+    /// Makes an entry that runs an action, without idle timeout, meter or note.
     pub fn new(matches: Vec<KeyMatch>, priority: i32, call: ActionCall) -> Entry {
         Entry {
             matches,

@@ -12,7 +12,7 @@ use ir::FieldListId;
 ///
 /// Both pipelines read and write `cx.state`, laid out by [`ir::Layout`].
 pub trait Executor: Send + Sync {
-    /// Runs the parser, checksum verification, ingress, and the ingress deparser if there is one.
+    /// Runs the parser, checksum verification, ingress, and the ingress deparser if the architecture has one.
     ///
     /// On entry the state is zero but for the architecture's metadata and for slots preserved by a resubmit, recirculation or
     /// clone. On exit `cx.consumed` is the number of bytes that the parser took, and `cx.emitted` holds what the ingress deparser emitted.
@@ -21,17 +21,17 @@ pub trait Executor: Send + Sync {
     /// Runs the parser only, for a clone from ingress to egress (which starts from the packet as it arrived).
     fn parse(&self, cx: &mut PacketContext<'_>);
 
-    /// Runs the egress parser if there is one, egress, checksum computation, and the deparser.
+    /// Runs the egress parser if the architecture has one, then egress, checksum computation and the deparser.
     ///
     /// On exit `cx.emitted` holds the emitted headers. If the egress control left what [`ir::Architecture::egress_drop`] says the deparser
     /// need not run; the engine drops the packet.
     fn egress(&self, cx: &mut PacketContext<'_>);
 
-    /// Runs both pipelines in one go, for packets that arrive at a port and leave at others as most do: without
-    /// clones or another round. An executor may make the replicas of a multicast group, or leave that to the
-    /// switch. Packets run one after the other until all are done, or one needs something else: then the executor
-    /// stops at the point that [`Exit`] names, with all the effects up to there and none of those behind, and the
-    /// switch goes on from there.
+    /// Runs both pipelines in one go for packets that arrive at a port and leave at others without clones,
+    /// resubmission or recirculation, as most do. An executor may make the replicas of a multicast group, or leave
+    /// that to the switch. The packets run one after the other until all are done or one needs more. Then the executor
+    /// stops at the point that [`Exit`] names, having done everything before that point and nothing behind it, and the
+    /// switch continues from there.
     fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {
         let _ = cx;
         FastPath::Unsupported

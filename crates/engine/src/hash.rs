@@ -5,7 +5,7 @@
 
 use ir::HashAlgorithm;
 
-/// Hashes `data`, then `payload`, into limbs (least significant first).
+/// Hashes `data` followed by `payload` into limbs (least significant first).
 ///
 /// The algorithms over 16-bit words see one run of bytes: a word may begin with the last byte of `data` and end with the first of
 /// `payload`, and only the last of all is padded with a zero byte. The result is cut to, or extended with zeros to, the length of
@@ -49,7 +49,7 @@ pub fn xor16(data: &[u8]) -> u16 {
     words(data).fold(0, |acc, word| acc ^ word)
 }
 
-/// Returns the first eight bytes, as the reference target does, or all if there are fewer.
+/// Returns the first eight bytes as a number, as the reference target does, or all bytes if there are fewer.
 fn identity(data: &[u8], payload: &[u8]) -> u64 {
     let first = data.iter().chain(payload).take(8);
     first.fold(0, |value, &byte| value << 8 | u64::from(byte))
@@ -60,9 +60,8 @@ fn words(data: &[u8]) -> impl Iterator<Item = u16> {
         .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
 }
 
-/// Returns the 16-bit words of `payload` behind those of `data`. Their sum and exclusive or are those of the bytes
-/// one behind the other: if `data` ends within a word, the first byte of `payload` comes as a word of its own, to
-/// complete it.
+/// Returns 16-bit words with the same sum and exclusive or as the words of `data` followed by `payload`. If `data`
+/// ends within a word, the first byte of `payload`, which completes that word, is returned as a word of its own.
 fn words_of_both<'a>(data: &'a [u8], payload: &'a [u8]) -> impl Iterator<Item = u16> + 'a {
     // The first byte of the payload is the second of a word that is counted with a zero there.
     let shared = match data.len() % 2 {

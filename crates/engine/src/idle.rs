@@ -51,13 +51,13 @@ pub(crate) struct Activity {
     pub timeout_ns: u64,
 }
 
-/// Returns the time at which a timeout ends that began at `start_ps`.
+/// Returns the time at which a timeout of `timeout_ns` nanoseconds that began at `start_ps` ends.
 fn after(start_ps: Time, timeout_ns: u64) -> Time {
     start_ps.after(u128::from(timeout_ns) * 1000)
 }
 
 impl IdleTimers {
-    /// Starts the timer of an entry, or stops it if the timeout is 0.
+    /// Starts the timer of an entry, or stops it if the entry's timeout is 0.
     pub(crate) fn set(&mut self, key: EntryKey, entry: u32, activity: Activity) {
         self.remove(key);
         if activity.timeout_ns != 0 {
@@ -65,7 +65,7 @@ impl IdleTimers {
         }
     }
 
-    /// Forgets an entry: stops its timer, and does not name it as idle.
+    /// Forgets an entry: stops its timer, and removes it from the idle entries.
     pub(crate) fn remove(&mut self, key: EntryKey) {
         match self.timers.remove(&key).map(|timer| timer.place) {
             Some(Place::Timed { deadline_ps, .. }) => {
@@ -90,7 +90,8 @@ impl IdleTimers {
         self.deadlines.insert((deadline_ps, key));
     }
 
-    /// Takes over the timers of the entries of these tables.
+    /// Takes over from `former` the timers of the entries of `tables`, which are given by id, and keeps the own
+    /// timers.
     pub(crate) fn take_over(&mut self, former: &mut IdleTimers, tables: &BTreeSet<u32>) {
         let mut all = std::mem::take(former);
         let gone = |key: &&EntryKey| !tables.contains(&key.0);
@@ -111,8 +112,7 @@ impl IdleTimers {
         }
     }
 
-    /// Returns the ids of the tables whose entries have timers. It skips from table to table, without a look at
-    /// every entry.
+    /// Returns the ids of the tables whose entries have timers, without looking at every entry.
     fn tables_with_timers(&self) -> impl Iterator<Item = u32> {
         let mut next = Some(0);
         std::iter::from_fn(move || {
@@ -122,13 +122,13 @@ impl IdleTimers {
         })
     }
 
-    /// Returns the time at which the next timer will be over, if one runs.
+    /// Returns the time at which the next timer expires, or `None` if no timer runs.
     pub(crate) fn next_ps(&self) -> Option<Time> {
         Some(self.deadlines.first()?.0)
     }
 
-    /// Runs the timers that are over, at most so many: the entry becomes idle, or its timer starts again for the
-    /// rest if there was a hit. `activity` gives `None` for an entry that is there no longer.
+    /// Processes at most `most` expired timers. Each one's entry becomes idle or, if it was hit meanwhile, its timer
+    /// starts again for the rest of the timeout. `activity` returns `None` for an entry that no longer exists.
     pub(crate) fn run(
         &mut self,
         now_ps: Time,
@@ -165,7 +165,7 @@ impl IdleTimers {
         }
     }
 
-    /// Starts those timers anew, from now on, that began ahead of a clock that was set back.
+    /// Restarts from `now_ps` all timers that started later than `now_ps`, after the clock was set back.
     pub(crate) fn clock_set_back(
         &mut self,
         now_ps: Time,
@@ -182,23 +182,23 @@ impl IdleTimers {
         }
     }
 
-    /// Returns true if there are idle entries that wait to be taken.
+    /// Returns true if idle entries wait to be taken.
     pub(crate) fn has_idle(&self) -> bool {
         !self.idle.is_empty()
     }
 
-    /// Returns true if idle entries wait to be taken, and nobody was told since some were last taken.
+    /// Returns true if idle entries wait to be taken, and the controller was not told since entries were last taken.
     pub(crate) fn is_unannounced(&self) -> bool {
         self.has_idle() && !self.announced
     }
 
-    /// Notes that somebody is told that idle entries wait.
+    /// Records that the controller is being told that idle entries wait.
     pub(crate) fn announce(&mut self) {
         self.announced = true;
     }
 
-    /// Takes idle entries, at most so many, with their numbers, to be named to the controller. Their timers start
-    /// again, for those that are still there.
+    /// Removes at most `most` entries from the idle ones, returns them with their numbers, to be reported to the
+    /// controller, and restarts their timers. Leaves out entries that no longer exist.
     pub(crate) fn take(
         &mut self,
         now_ps: Time,

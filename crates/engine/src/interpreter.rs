@@ -90,7 +90,7 @@ enum Flow {
 }
 
 impl Run<'_, '_> {
-    /// Runs a control to its end; `false` if the packet is dropped.
+    /// Runs a control to its end; returns `false` if the packet is dropped.
     fn control(&mut self, block: Block) -> bool {
         let program = self.program;
         let body = program.control(block);
@@ -100,7 +100,7 @@ impl Run<'_, '_> {
         self.block(body) != Flow::Drop
     }
 
-    /// Returns true if the packet is to be dropped after egress.
+    /// Returns true if the state after egress means that the packet is dropped.
     fn drops(&self) -> bool {
         let drop = self.program.architecture.egress_drop();
         drop.is_some_and(|(slot, value)| self.layout.get_u64(self.cx.state, slot) == value)
@@ -111,7 +111,7 @@ impl Run<'_, '_> {
         Flow::Drop
     }
 
-    /// Spends a step; `false` if there is none left.
+    /// Uses up one of the packet's steps; returns `false` if none is left.
     fn step(&mut self) -> bool {
         self.steps += 1;
         self.steps <= MAX_STEPS
@@ -268,7 +268,7 @@ impl Run<'_, '_> {
         trace.push(EventKind::Table(Box::new(applied)), loc);
     }
 
-    /// Evaluates an expression to a value of the expression's width.
+    /// Evaluates an expression; the result has the expression's width.
     fn eval(&self, expr: &Expr) -> Bits {
         match expr {
             Expr::Const(value) => value.clone(),
@@ -300,7 +300,7 @@ impl Run<'_, '_> {
         self.layout.set(self.cx.state, slot, value);
     }
 
-    /// Writes an event to the trace, if there is one; else the event is not even made.
+    /// Appends an event to the trace. Without a trace, the event is not even made.
     fn note(&mut self, loc: Loc, event: impl FnOnce() -> EventKind) {
         if let Some(trace) = &mut self.cx.trace {
             trace.push(event(), loc);
@@ -308,7 +308,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Returns the arguments of an action as values, from the limbs of each parameter in turn.
+/// Returns the arguments of an action as values; `limbs` contains the limbs of each parameter in turn.
 fn unpack_args(program: &Program, action: &ir::Action, limbs: &[u64]) -> Vec<Bits> {
     let mut at = 0;
     let unpack = |param: &ir::ActionParam| {
@@ -320,8 +320,8 @@ fn unpack_args(program: &Program, action: &ir::Action, limbs: &[u64]) -> Vec<Bit
     action.params.iter().map(unpack).collect()
 }
 
-/// Returns the control flow behind a block or loop with this label whose body ended with `flow`: a break to this
-/// label ends here.
+/// Returns how control continues behind a block or loop whose body ended with `flow`: a break to its own `label` ends
+/// there.
 fn leave(label: LabelId, flow: Flow) -> Flow {
     if flow == Flow::Break(label) {
         Flow::Next

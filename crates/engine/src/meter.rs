@@ -47,7 +47,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Makes a meter with full buckets at `now_ps`.
+    /// Makes a meter whose buckets are full at `now_ps`.
     pub fn new(config: MeterConfig, now_ps: Time) -> Meter {
         Meter {
             config,
@@ -58,19 +58,20 @@ impl Meter {
         }
     }
 
-    /// Gives the meter another configuration, with full buckets; the counts stay.
+    /// Changes the meter's configuration, and fills its buckets; the counts stay.
     pub fn configure(&mut self, config: MeterConfig, now_ps: Time) {
         let counts = self.counts;
         *self = Meter::new(config, now_ps);
         self.counts = counts;
     }
 
-    /// Returns the packets and bytes of each colour: green, yellow, red.
+    /// Returns the packets and bytes marked with each colour: green, yellow, red.
     pub fn counts(&self) -> [CounterData; 3] {
         self.counts
     }
 
-    /// Colours and counts a packet, which takes as many tokens as it has bytes, or else one.
+    /// Marks a packet with a colour, and counts it. The packet uses as many tokens as it has bytes if `by_bytes`, else
+    /// one.
     pub fn mark(&mut self, by_bytes: bool, packet_bytes: usize, now_ps: Time) -> Colour {
         let amount = if by_bytes { packet_bytes as u64 } else { 1 };
         let colour = self.execute(amount, now_ps);
@@ -78,13 +79,13 @@ impl Meter {
         colour
     }
 
-    /// Returns the meter's configuration, as it was set.
+    /// Returns the configuration with which the meter was set.
     pub fn config(&self) -> MeterConfig {
         self.config
     }
 
-    /// Colours a packet that takes `amount` tokens. No tokens come in if the time is before the last one (see
-    /// [`Self::clock_set_back`]).
+    /// Returns the colour of a packet that uses `amount` tokens. No tokens are added if `now_ps` is earlier than the
+    /// time of the last packet (see [`Self::clock_set_back`]).
     pub fn execute(&mut self, amount: u64, now_ps: Time) -> Colour {
         self.fill(now_ps);
         let amount = u128::from(amount) * SCALE;
@@ -99,7 +100,7 @@ impl Meter {
         Colour::Green
     }
 
-    /// Lets tokens come in from now on, when the clock was set back; those that are there stay.
+    /// Makes tokens come in from `now_ps` on, after the clock was set back. The present tokens stay.
     fn clock_set_back(&mut self, now_ps: Time) {
         self.filled_ps = self.filled_ps.min(now_ps);
     }
@@ -148,7 +149,7 @@ impl MeterArray {
         }
     }
 
-    /// Returns the number of cells; 0 for a direct meter, which is not executed by index.
+    /// Returns the number of cells of an indexed meter; 0 for a direct meter, whose cells belong to entries.
     #[inline]
     pub(crate) fn size(&self) -> u64 {
         self.size
@@ -161,8 +162,8 @@ impl MeterArray {
         (chunk.configured >> at & 1 == 1).then(|| &chunk.cells[at])
     }
 
-    /// Loads into the caches what marking packets in these cells will need: their places, then one line of all of
-    /// them, then the other, so that all are waited for at once. The result has no meaning.
+    /// Reads the cells that will mark packets, so that they are in the caches: for all cells their addresses first,
+    /// then one cache line each, then the other, so that the loads overlap. The result has no meaning.
     pub(crate) fn load(&self, indices: &[u64]) -> u64 {
         let mut sum = 0;
         for indices in indices.chunks(CHUNK) {
@@ -177,7 +178,8 @@ impl MeterArray {
         sum
     }
 
-    /// Colours and counts a packet in a cell, and returns the colour's number; green without a configuration.
+    /// Marks a packet in a cell, counts it, and returns the number of its colour: 0 green, 1 yellow, 2 red. A cell
+    /// without a configuration marks every packet green.
     #[inline]
     pub(crate) fn mark(&mut self, index: u64, packet_bytes: usize, now_ps: Time) -> u8 {
         let (chunk, at) = place(index);
@@ -189,7 +191,7 @@ impl MeterArray {
         }
     }
 
-    /// Replaces a cell by another or by none; returns what was there. The index is that of a cell, or of an entry.
+    /// Replaces the cell at `index` (of a cell, or of an entry) by another or by none, and returns the former cell.
     pub(crate) fn replace(&mut self, index: u64, cell: Option<Meter>) -> Option<Meter> {
         let former = self.cell(index).cloned();
         let (number, at) = place(index);
@@ -218,7 +220,7 @@ impl MeterArray {
         former
     }
 
-    /// Lets tokens of all cells come in from now on, when the clock was set back.
+    /// Makes tokens of all cells come in from `now_ps` on, after the clock was set back.
     pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
         let cells = self.chunks.iter_mut().flat_map(|chunk| &mut chunk.cells);
         cells.for_each(|cell| cell.clock_set_back(now_ps));
@@ -233,8 +235,8 @@ impl MeterArray {
         })
     }
 
-    /// Returns the configurations of those among the `most` cells from `from` on that have one, each with its
-    /// index. Returns with them the index to go on from, `None` at the end.
+    /// Returns the configurations of those of the `most` cells from index `from` on that have one, each with its
+    /// index, and the index at which to continue, `None` at the end.
     pub(crate) fn configured_from(
         &self,
         from: u64,
@@ -246,7 +248,7 @@ impl MeterArray {
         (found.collect(), (end < cells).then_some(end))
     }
 
-    /// Removes all cells, so that none is configured; returns those that were configured, each with its index.
+    /// Removes all cells. Returns those that were configured, each with its index.
     pub(crate) fn clear(&mut self) -> Vec<(u64, Meter)> {
         let former = self.configured();
         let former = former.map(|(index, cell)| (index, cell.clone())).collect();
@@ -255,7 +257,7 @@ impl MeterArray {
     }
 }
 
-/// Returns the number of the chunk that a cell is in, and its position there.
+/// Returns the number of the chunk that contains a cell, and the cell's position in the chunk.
 #[inline]
 fn place(index: u64) -> (usize, usize) {
     (index as usize / CHUNK, index as usize % CHUNK)

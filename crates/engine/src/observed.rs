@@ -6,8 +6,8 @@
 use ir::{Expr, Program, SlotId, StmtKind};
 use std::collections::BTreeSet;
 
-/// Returns true if what the program does depends on queues (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`,
-/// `deq_timedelta`), or what queues are to do on the program (`priority`).
+/// Returns true if the program's effects depend on the state of queues (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`,
+/// `deq_timedelta`), or if the program controls queues (`priority`).
 pub fn cares_about_queues(program: &Program) -> bool {
     let data = program.architecture.queue_data();
     let statements = all_statements(program);
@@ -27,7 +27,7 @@ pub enum TimeObserved {
     Fully,
 }
 
-/// Returns the resolution with which the program's effects depend on time: on timestamps, meters, digests or idle
+/// Returns the resolution at which the program's effects depend on time: through timestamps, meters, digests or idle
 /// timeouts.
 pub fn time_observed(program: &Program) -> TimeObserved {
     let data = program.architecture.times();
@@ -48,7 +48,7 @@ fn all_statements(program: &Program) -> Vec<&StmtKind> {
     statements.map(|stmt| &stmt.kind).collect()
 }
 
-/// Returns true if something other than a copy of it is written to `priority`.
+/// Returns true if some statement writes anything but a copy of its own value to `priority`.
 fn sets_priority(program: &Program, statements: &[&StmtKind], priority: SlotId) -> bool {
     // Slots whose every value is a copy of the priority: all that are written by plain copies only, less those that copy
     // something else, until none is left out any more.
@@ -90,8 +90,8 @@ fn sets_priority(program: &Program, statements: &[&StmtKind], priority: SlotId) 
     }
 }
 
-/// Returns true if a value that comes from one of these slots reaches something else than a local variable, or
-/// decides where the parser goes on.
+/// Returns true if a value that comes from one of these slots reaches anything but local variables, or decides how the
+/// parser continues.
 fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool {
     let mut tainted = BTreeSet::from_iter(from);
     let headers = program.headers.iter().flat_map(|header| &header.fields);
@@ -121,7 +121,7 @@ fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool 
     }
 }
 
-/// Returns the slot that a statement writes, if it writes one.
+/// Returns the slot that a statement writes, or `None` if it writes none.
 fn destination(statement: &StmtKind) -> Option<SlotId> {
     match statement {
         StmtKind::Apply { action_run, .. } => *action_run,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::test_programs::Bodies;
 
-    /// Returns true if a program with these bodies cares about queues.
+    /// Returns true if [`cares_about_queues`] holds for a program with these bodies.
     fn cares(ingress: &'static str, egress: &'static str) -> bool {
         let bodies = Bodies {
             ingress,

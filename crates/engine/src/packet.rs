@@ -79,8 +79,8 @@ impl Body {
         &mut self.memory_mut()[stored]
     }
 
-    /// Makes room for `stored` bytes behind fresh headroom, and returns them: of any contents, and followed by
-    /// `rest`. What was stored before is lost.
+    /// Makes room for `stored` bytes behind fresh headroom, and returns them; their contents are unspecified. `rest`
+    /// are the shared bytes behind them. What was stored before is lost.
     #[inline]
     fn make_room(&mut self, stored: usize, rest: Shared) -> &mut [u8] {
         let end = HEADROOM + stored;
@@ -119,20 +119,20 @@ impl Packet {
     /// A packet without bytes and without memory.
     pub const EMPTY: Packet = Packet(None);
 
-    /// Makes a packet of a copy of `bytes`, behind fresh headroom.
+    /// Makes a packet that stores a copy of `bytes` behind fresh headroom.
     pub fn new(bytes: &[u8]) -> Packet {
         let mut packet = Packet::EMPTY;
         packet.copy_from(bytes);
         packet
     }
 
-    /// Returns the stored bytes: all bytes on the wire but those at the end that are shared ([`Packet::rest`]).
+    /// Returns the stored bytes: all bytes of the packet except for the shared bytes at its end ([`Packet::rest`]).
     #[inline]
     pub fn stored(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |body| body.stored())
     }
 
-    /// Returns the stored bytes, to be written to.
+    /// Returns the stored bytes for writing.
     #[inline]
     pub fn stored_mut(&mut self) -> &mut [u8] {
         self.0.as_mut().map_or(&mut [], |body| body.stored_mut())
@@ -154,7 +154,7 @@ impl Packet {
         }
     }
 
-    /// Makes sure that so many of the first bytes are stored, or all if there are not so many.
+    /// Makes sure that the packet's first `bytes` bytes are stored rather than shared; all, if the packet is shorter.
     #[inline]
     pub fn store(&mut self, bytes: usize) {
         if let Some(body) = &mut self.0
@@ -165,8 +165,8 @@ impl Packet {
         }
     }
 
-    /// Makes it a packet of `size` bytes that begins with `head` and goes on with zeros, all stored, behind fresh headroom, in the memory
-    /// that it has. Bytes of `head` beyond `size` are left out.
+    /// Overwrites the packet with `size` bytes, all stored behind fresh headroom in the packet's own memory: those of
+    /// `head`, then zeros. Bytes of `head` beyond `size` are left out.
     pub fn refill(&mut self, head: &[u8], size: usize) {
         let head = &head[..head.len().min(size)];
         let room = self.make_room(size, Shared::NONE);
@@ -174,13 +174,13 @@ impl Packet {
         room[head.len()..].fill(0);
     }
 
-    /// Makes it a copy of `bytes` behind fresh headroom, in the memory that it has.
+    /// Overwrites the packet with a copy of `bytes` behind fresh headroom, in the packet's own memory.
     #[inline]
     pub fn copy_from(&mut self, bytes: &[u8]) {
         self.copy_with_rest(bytes, Shared::NONE);
     }
 
-    /// Makes it a copy of `bytes` with shared bytes behind them, in the memory that it has.
+    /// Overwrites the packet with a copy of `bytes` followed by the shared bytes `rest`, in the packet's own memory.
     #[inline]
     pub fn copy_with_rest(&mut self, bytes: &[u8], rest: Shared) {
         self.make_room(bytes.len(), rest).copy_from_slice(bytes);
@@ -191,7 +191,7 @@ impl Packet {
         self.0.get_or_insert_default().make_room(stored, rest)
     }
 
-    /// Returns the packet's length in bytes, stored and shared ones.
+    /// Returns the packet's length in bytes, stored and shared bytes together.
     #[inline]
     pub fn len(&self) -> usize {
         self.0
@@ -199,14 +199,14 @@ impl Packet {
             .map_or(0, |body| (body.end - body.start) as usize + body.rest.len())
     }
 
-    /// Returns true if there is no byte at all.
+    /// Returns true if the packet has no byte.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns a packet like this one with the first `consumed` bytes, which are stored, replaced by `headers`, in
-    /// the memory of `spare` if that is enough.
+    /// Returns a copy of the packet in which `headers` replace the first `consumed` bytes, all of which are stored.
+    /// The copy uses the memory of `spare` if that is large enough.
     ///
     /// # Panics
     /// If `consumed` exceeds what is stored.
@@ -217,8 +217,8 @@ impl Packet {
         copy
     }
 
-    /// Returns a packet like this one with `room` bytes of any contents in the place of the first `consumed` bytes,
-    /// which are stored; in the memory of `spare` if that is enough.
+    /// Returns a copy of the packet in which `room` bytes of unspecified contents replace the first `consumed` bytes,
+    /// all of which are stored. The copy uses the memory of `spare` if that is large enough.
     ///
     /// # Panics
     /// If `consumed` exceeds what is stored.
@@ -230,7 +230,7 @@ impl Packet {
         copy
     }
 
-    /// Replaces the first `consumed` bytes, which are stored, by `headers`.
+    /// Replaces the first `consumed` bytes, all of which are stored, by `headers`.
     ///
     /// # Panics
     /// If `consumed` exceeds what is stored.
@@ -252,14 +252,14 @@ impl Packet {
         }
     }
 
-    /// Returns how many bytes of the packet's memory are free in front of it.
+    /// Returns how many bytes of the packet's memory in front of the packet are free.
     #[inline]
     pub fn headroom(&self) -> usize {
         self.0.as_ref().map_or(0, |body| body.start as usize)
     }
 
-    /// Lets the packet begin behind so many bytes of its memory, and end where it did: the bytes in between now
-    /// belong to it, with any contents.
+    /// Makes the packet begin after `bytes` bytes of its memory, with its end unchanged. Bytes that the packet gains
+    /// in front have unspecified contents.
     ///
     /// # Panics
     /// If it would begin behind its end.
@@ -271,8 +271,8 @@ impl Packet {
         }
     }
 
-    /// Returns a pointer to the packet's first byte, if it has memory; the [headroom](Packet::headroom) in front
-    /// and the stored bytes behind are the packet's.
+    /// Returns a pointer to the packet's first byte, dangling if the packet has no memory. The
+    /// [headroom](Packet::headroom) in front of it and the stored bytes from it on belong to the packet.
     #[inline]
     pub fn first_byte(&mut self) -> *mut u8 {
         match &mut self.0 {
@@ -305,7 +305,7 @@ impl Spare {
     /// The most packets that are kept.
     const MOST: usize = 4096;
 
-    /// Takes a packet that is done with, which may have any contents.
+    /// Keeps the memory of a packet that is no longer needed, whatever its contents.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
         // Those whose bytes were taken have left no memory behind.
@@ -314,7 +314,8 @@ impl Spare {
         }
     }
 
-    /// Returns a packet with any contents, to be written over; one without memory if there is none.
+    /// Removes and returns a packet whose contents are unspecified, to be overwritten; one without memory if none is
+    /// left.
     #[inline]
     pub fn take(&mut self) -> Packet {
         self.0.pop().unwrap_or_default()
@@ -333,7 +334,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the output of a packet that leaves at a port. It belongs to the first packet that arrived, number 0.
+    /// Makes the output of a packet that leaves at `port`, as caused by arrived packet number 0.
     #[inline]
     pub fn new(port: u32, packet: Packet) -> Output {
         Output {

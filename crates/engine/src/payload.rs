@@ -29,8 +29,8 @@ impl Shared {
     /// No bytes at all.
     pub const NONE: Shared = Shared { from: 0, len: 0 };
 
-    /// Returns a range of the pattern, in which repetitions, shifts and cuts can be told: byte `i` is `157 i` xor
-    /// `i >> 8`, modulo 256.
+    /// Returns a range of a pattern that makes repetitions, shifts and cuts visible: byte `i` is `157 i` xor `i >> 8`,
+    /// modulo 256.
     ///
     /// # Panics
     /// If the range is not one, or ends behind [`MAX_BYTES`].
@@ -45,7 +45,7 @@ impl Shared {
         }
     }
 
-    /// Returns so many bytes of zero.
+    /// Returns `count` bytes, all of them zero.
     ///
     /// # Panics
     /// If they are more than [`MAX_BYTES`].
@@ -58,25 +58,25 @@ impl Shared {
         }
     }
 
-    /// Returns the bytes that are described.
+    /// Returns the bytes that this value describes.
     #[inline]
     pub fn bytes(self) -> &'static [u8] {
         &BYTES[self.from as usize..][..self.len as usize]
     }
 
-    /// Returns the number of bytes.
+    /// Returns the number of bytes that this value describes.
     #[inline]
     pub fn len(self) -> usize {
         self.len as usize
     }
 
-    /// Returns true if there are no bytes.
+    /// Returns true if this value describes no bytes.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// Takes the first bytes away, and gives them.
+    /// Removes the first `count` bytes, and returns them.
     pub(crate) fn take(&mut self, count: usize) -> &'static [u8] {
         let taken = &self.bytes()[..count];
         self.from += count as u32;
@@ -84,7 +84,7 @@ impl Shared {
         taken
     }
 
-    /// Cuts the bytes to at most so many.
+    /// Cuts the bytes to at most `count`.
     pub(crate) fn truncate(&mut self, count: usize) {
         if count < self.len() {
             self.len = count as u32;

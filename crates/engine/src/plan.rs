@@ -49,18 +49,19 @@ impl Plan {
         self.layout.limbs()
     }
 
-    /// Returns the rules of the program's architecture.
+    /// Returns the functions of the program's architecture.
     pub(crate) fn rules(&self) -> &dyn Rules {
         &*self.rules
     }
 
-    /// Returns true if egress begins with a parser, so that it is given bytes and what is brought along.
+    /// Returns true if egress begins with a parser, so that it receives a packet's bytes and a few preserved fields
+    /// instead of parsed headers.
     pub(crate) fn parses_twice(&self) -> bool {
         self.parses_twice
     }
 
-    /// Writes the state of a packet that is made from another one: its metadata and what it preserves. The state is
-    /// zero before.
+    /// Writes the state of a packet that is made from another packet: its metadata, and the fields that `preserve`
+    /// lists. The state must be zero before.
     pub(crate) fn derive(
         &self,
         state: &mut [u64],
@@ -97,7 +98,7 @@ impl Plan {
         }
     }
 
-    /// Returns the number of bytes of the packet's valid headers that a deparser emits.
+    /// Returns the total length in bytes of the packet's valid headers that the deparser emits.
     pub(crate) fn headers_bytes(&self, state: &[u64]) -> usize {
         let get = |slot: SlotId| self.layout.get_u64(state, slot);
         let own = self.headers.iter().filter(|h| h.emitted);
@@ -106,7 +107,7 @@ impl Plan {
             .sum()
     }
 
-    /// Writes the metadata that a copy finds when it begins egress.
+    /// Writes the metadata with which a copy begins egress.
     pub(crate) fn start_egress(&self, state: &mut [u64], start: EgressStart) {
         let bytes = match self.rules.measures_in_egress() {
             true => self.headers_bytes(state) + start.payload_bytes,

@@ -12,7 +12,7 @@ pub struct PortStates {
 }
 
 impl PortStates {
-    /// Returns the states where all ports are up, or all are down.
+    /// Returns the states of ports that are all up, or all down.
     pub fn all(up: bool) -> PortStates {
         PortStates {
             up,
@@ -21,7 +21,7 @@ impl PortStates {
         }
     }
 
-    /// Returns the states where there are no ports yet: one exists once its state is set.
+    /// Returns the states of ports where no port exists yet: a port exists once its state is set.
     pub fn none() -> PortStates {
         PortStates {
             existing: Some(BTreeSet::new()),
@@ -29,18 +29,18 @@ impl PortStates {
         }
     }
 
-    /// Returns true if there is such a port.
+    /// Returns true if the port exists.
     pub fn exists(&self, port: u32) -> bool {
         let existing = self.existing.as_ref();
         existing.is_none_or(|ports| ports.contains(&port))
     }
 
-    /// Returns true if a port is up.
+    /// Returns true if the port is up.
     pub fn is_up(&self, port: u32) -> bool {
         self.up != self.exceptions.contains(&port)
     }
 
-    /// Sets the state of a port, and returns true if that changed it.
+    /// Sets the state of a port, and returns true if the state changed.
     pub fn set(&mut self, port: u32, up: bool) -> bool {
         if let Some(existing) = &mut self.existing {
             existing.insert(port);
@@ -52,7 +52,7 @@ impl PortStates {
         }
     }
 
-    /// Returns the state of most ports, and the ports whose state is the other one.
+    /// Returns the state that most ports have, and the set of ports that have the other state.
     pub fn most_and_exceptions(&self) -> (bool, &BTreeSet<u32>) {
         (self.up, &self.exceptions)
     }

@@ -94,7 +94,7 @@ struct Group {
 }
 
 impl Group {
-    /// Finds out again which members are selectable: those that watch no port, or one that is up.
+    /// Calculates again which members can be selected: those that watch no port, or a port that is up.
     fn refresh(&mut self, ports: &PortStates) {
         let mut sum = 0;
         self.sums.clear();
@@ -120,8 +120,8 @@ impl Group {
     }
 }
 
-/// Returns the size of a group whose members have these weights: the number of members if `sum_of_members`, else
-/// the sum of the weights.
+/// Returns the size of a group whose members have these weights, as its maximum counts it: the number of members if
+/// `sum_of_members`, else the sum of the weights.
 pub(crate) fn size(weights: impl Iterator<Item = u32>, sum_of_members: bool) -> u64 {
     weights
         .map(|weight| if sum_of_members { 1 } else { u64::from(weight) })
@@ -207,43 +207,43 @@ impl Profile {
         }
     }
 
-    /// Returns the ids of the members, in ascending order.
+    /// Returns the ids of the profile's members, in ascending order.
     pub fn member_ids(&self) -> impl Iterator<Item = u32> {
         self.member_places.keys().copied()
     }
 
-    /// Returns the ids of the groups, in ascending order.
+    /// Returns the ids of the profile's groups, in ascending order.
     pub fn group_ids(&self) -> impl Iterator<Item = u32> {
         self.group_places.keys().copied()
     }
 
-    /// Returns the ids of the members from an id on, in ascending order.
+    /// Returns the ids of the members that are at least `from`, in ascending order.
     pub fn member_ids_from(&self, from: u32) -> impl Iterator<Item = u32> {
         self.member_places.range(from..).map(|(id, _)| *id)
     }
 
-    /// Returns the ids of the groups from an id on, in ascending order.
+    /// Returns the ids of the groups that are at least `from`, in ascending order.
     pub fn group_ids_from(&self, from: u32) -> impl Iterator<Item = u32> {
         self.group_places.range(from..).map(|(id, _)| *id)
     }
 
-    /// Returns the number of members that have an id.
+    /// Returns the number of members that have an id; the actions of one-shot sets have none.
     pub fn member_count(&self) -> u64 {
         self.member_places.len() as u64
     }
 
-    /// Returns the action that a member runs, if there is such a member.
+    /// Returns the action that a member runs, or `None` if there is no such member.
     pub fn member(&self, id: u32) -> Option<&ActionCall> {
         Some(&self.members.get(*self.member_places.get(&id)?)?.call)
     }
 
-    /// Returns true if a group or an entry names a member.
+    /// Returns true if a group or an entry refers to the member.
     pub fn member_is_used(&self, id: u32) -> bool {
         let place = self.member_places.get(&id);
         place.is_some_and(|&place| self.members.get(place).is_some_and(|m| m.uses > 0))
     }
 
-    /// Returns the members and maximum size of a group, if there is such a group.
+    /// Returns the members and the maximum size of a group, or `None` if there is no such group.
     pub fn group(&self, id: u32) -> Option<GroupContents> {
         let group = self.groups.get(*self.group_places.get(&id)?)?;
         let members = group.shares.iter().filter_map(|share| {
@@ -259,13 +259,14 @@ impl Profile {
         })
     }
 
-    /// Returns true if an entry names a group.
+    /// Returns true if an entry refers to the group.
     pub fn group_is_used(&self, id: u32) -> bool {
         let place = self.group_places.get(&id);
         place.is_some_and(|&place| self.groups.get(place).is_some_and(|g| g.uses > 0))
     }
 
-    /// Returns the sizes of all groups together, one-shot sets included, but for the group with the id `except`.
+    /// Returns the sum of the sizes of all groups, including one-shot sets of entries, except for the group with the
+    /// id `except`.
     pub fn size_of_groups(&self, except: Option<u32>) -> u64 {
         let by_members = self.selector.is_some_and(|s| s.sum_of_members);
         let groups = self.groups.places.iter().flatten();
@@ -275,17 +276,18 @@ impl Profile {
             .sum()
     }
 
-    /// Returns the number of entries with a set of actions of their own.
+    /// Returns the number of entries that have a set of actions of their own (one-shot).
     pub fn one_shots(&self) -> u32 {
         self.one_shots
     }
 
-    /// Returns the number of entries that name a member or a group.
+    /// Returns the number of entries that refer to a member or a group.
     pub fn references(&self) -> u32 {
         self.references
     }
 
-    /// Sets the action that a member runs, or removes the member; returns what it ran before.
+    /// Sets the action that a member runs, or removes the member if `call` is `None`. Returns the member's former
+    /// action, `None` if the member is new.
     pub(crate) fn put_member(&mut self, id: u32, call: Option<ActionCall>) -> Option<ActionCall> {
         let place = self.member_places.get(&id).copied();
         match (place, call) {
@@ -316,7 +318,8 @@ impl Profile {
         })
     }
 
-    /// Sets the members of a group, or removes it; returns what it was before.
+    /// Sets the members and the maximum size of a group, or removes the group if `contents` is `None`. Returns the
+    /// group's former contents, `None` if the group is new.
     pub(crate) fn put_group(
         &mut self,
         id: u32,
@@ -386,7 +389,8 @@ impl Profile {
         }
     }
 
-    /// Binds an entry to a target, which counts as used from then on. `None` if there is no such member or group.
+    /// Binds an entry to a target, which counts as used from now on. Returns `None` if there is no such member or
+    /// group.
     pub(crate) fn bind(&mut self, target: &Target, ports: &PortStates) -> Option<Binding> {
         match target {
             Target::Member(id) => {
@@ -418,7 +422,7 @@ impl Profile {
         }
     }
 
-    /// Releases the target of an entry that names it no longer. A set of actions goes with its entry.
+    /// Releases the target of an entry that no longer refers to it. A one-shot set of actions is removed.
     pub(crate) fn release(&mut self, binding: Binding) {
         match binding {
             Binding::Member(place) => {
@@ -446,7 +450,7 @@ impl Profile {
         self.groups.get(place).is_some_and(|g| g.id.is_none())
     }
 
-    /// Returns the target to which an entry was bound.
+    /// Returns the target to which an entry is bound, or `None` if the target no longer exists.
     pub(crate) fn target(&self, binding: Binding) -> Option<Target> {
         match binding {
             Binding::Member(place) => Some(Target::Member(self.members.get(place)?.id?)),
@@ -467,8 +471,8 @@ impl Profile {
         }
     }
 
-    /// Finds again what is selectable in the groups that watch a port, which changed; in those that watch any if no
-    /// port is given.
+    /// Calculates again which members can be selected in the groups that watch `port`, after its state changed; if `port`
+    /// is `None`, in all groups that watch any port.
     pub(crate) fn refresh(&mut self, port: Option<u32>, ports: &PortStates) {
         for group in self.groups.places.iter_mut().flatten() {
             let watches =
@@ -479,8 +483,8 @@ impl Profile {
         }
     }
 
-    /// Selects the action of a packet, with the limbs of its arguments, if there is any to select. `data` gives the
-    /// input that a selector hashes.
+    /// Selects the action for a packet, with the limbs of its arguments; `None` if none can be selected. Also returns
+    /// how it was selected. `data` returns the hash that a selector uses.
     #[inline]
     pub(crate) fn select(
         &self,
@@ -507,8 +511,8 @@ impl Profile {
         (member.map(|m| (m.call.action, &*m.args)), selection)
     }
 
-    /// Hashes a packet's selector fields, given as limbs and width each. The hash has the selector's width, at most
-    /// 64 bits.
+    /// Hashes a packet's selector fields, each given as limbs and a width in bits. The hash has the selector's width,
+    /// at most 64 bits; it is 0 without a selector.
     pub(crate) fn hash<'a>(
         &self,
         fields: impl Iterator<Item = (&'a [u64], u32)>,
@@ -532,7 +536,8 @@ fn limbs(args: &[Bits]) -> Box<[u64]> {
     args.iter().flat_map(Bits::limbs).copied().collect()
 }
 
-/// Appends the low `width` bits of a value, most significant first, to `used` bits; the last byte is filled with zeros.
+/// Appends the low `width` bits of a value, most significant bit first, behind the `used` bits in `bytes`, and returns
+/// the new number of bits. Zeros fill the last byte.
 fn append_bits(bytes: &mut Vec<u8>, used: u32, limbs: &[u64], width: u32) -> u32 {
     let mut end = used;
     let mut left = width;

@@ -9,7 +9,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Makes a generator whose sequence depends on `seed` only.
+    /// Makes a generator whose sequence depends only on `seed`.
     pub fn new(seed: u64) -> Random {
         let mut x = seed;
         let state = std::array::from_fn(|_| {
@@ -36,7 +36,7 @@ impl Random {
         result
     }
 
-    /// Returns a uniform number between `low` and `high`, both included; `low` if the interval is empty.
+    /// Returns a uniformly distributed number between `low` and `high`, both included; `low` if the interval is empty.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         if high <= low {
             return low;

@@ -50,26 +50,26 @@ pub struct Replication {
 }
 
 impl Replication {
-    /// Returns the multicast group with this id, if there is one.
+    /// Returns the multicast group with this id, or `None` if there is no such group.
     pub fn group(&self, id: u32) -> Option<&MulticastGroup> {
         self.groups.get(&id)
     }
 
-    /// Returns the replicas of a group, in order; none if there is no such group.
+    /// Returns the replicas of a group, in order; an empty list if there is no such group.
     #[inline]
     pub fn replicas(&self, group: u32) -> &[Replica] {
         self.replicas.get(group as usize).map_or(&[], |r| r)
     }
 
-    /// Takes the replicas of a group, to be given back with [`Replication::give_back`]; none if there is no such
-    /// group.
+    /// Moves the replicas of a group out, until [`Replication::give_back`] returns them; an empty list if there is no
+    /// such group.
     #[inline]
     pub fn take_replicas(&mut self, group: u32) -> Replicas {
         let replicas = self.replicas.get_mut(group as usize);
         replicas.map(std::mem::take).unwrap_or_default()
     }
 
-    /// Gives the replicas back that [`Replication::take_replicas`] took.
+    /// Puts back the replicas that [`Replication::take_replicas`] moved out.
     #[inline]
     pub fn give_back(&mut self, group: u32, replicas: Replicas) {
         if let Some(place) = self.replicas.get_mut(group as usize) {
@@ -77,7 +77,7 @@ impl Replication {
         }
     }
 
-    /// Returns the clone session with this id, if there is one.
+    /// Returns the clone session with this id, or `None` if there is no such session.
     pub fn session(&self, id: u32) -> Option<&CloneSession> {
         self.sessions.get(&id)
     }
@@ -92,7 +92,7 @@ impl Replication {
         self.sessions.values()
     }
 
-    /// Sets the multicast group with an id, or removes it.
+    /// Sets the multicast group with this id, or removes it if `group` is `None`.
     pub fn put_group(&mut self, id: u32, group: Option<MulticastGroup>) {
         // A packet names a group with 16 bits.
         if let Ok(at) = u16::try_from(id).map(usize::from) {
@@ -109,7 +109,7 @@ impl Replication {
         };
     }
 
-    /// Sets the clone session with an id, or removes it.
+    /// Sets the clone session with this id, or removes it if `session` is `None`.
     pub fn put_session(&mut self, id: u32, session: Option<CloneSession>) {
         match session {
             Some(session) => self.sessions.insert(id, session),

@@ -140,7 +140,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Makes the objects of a verified program as they start. `seed` seeds the generator of random numbers.
+    /// Makes the objects of a verified program in their initial state. `seed` initialises the generator of random
+    /// numbers.
     pub fn new(program: Arc<Program>, seed: u64) -> Runtime {
         let stride = |width: u32| width.div_ceil(64) as usize;
         let widest = program.registers.iter().map(|r| stride(r.width)).max();
@@ -189,14 +190,14 @@ impl Runtime {
         runtime
     }
 
-    /// Returns the program that declares the objects.
+    /// Returns the program that declares these objects.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Sets the time, in picoseconds, for what follows. The switch does this before it runs an executor. A time up to
-    /// [`SET_BACK_PS`] before the latest one is taken for a late one, and nothing ages. An earlier one means that the clock was set
-    /// back, and ages count from it.
+    /// Sets the present time, in picoseconds. The switch does this before it runs an executor. A time up to
+    /// [`SET_BACK_PS`] before the latest one counts as late, and nothing ages. A still earlier time means that the
+    /// clock was set back, and ages count from the new time.
     #[inline]
     pub fn set_now_ps(&mut self, now_ps: Time) {
         self.now_ps = now_ps;
@@ -207,8 +208,8 @@ impl Runtime {
         }
     }
 
-    /// Changes every time that lies ahead of a clock that was set back: from then on, it is now. Otherwise meters
-    /// would have no tokens, and entries would not become idle, until the clock is where it was.
+    /// Replaces every time later than `now_ps` by `now_ps`, after the clock was set back. Otherwise meters would get
+    /// no tokens, and entries would not become idle, until the clock reached its former time again.
     #[cold]
     fn clock_set_back(&mut self, now_ps: Time) {
         self.latest_ps = now_ps;
@@ -224,18 +225,18 @@ impl Runtime {
         self.idle_timers.clock_set_back(now_ps, of);
     }
 
-    /// Returns the time that was set last, in picoseconds.
+    /// Returns the time that was last set, in picoseconds.
     pub fn now_ps(&self) -> Time {
         self.now_ps
     }
 
-    /// Returns how often programs used an index out of range.
+    /// Returns how often programs accessed a cell out of range, for each kind of object.
     pub fn out_of_range(&self) -> OutOfRange {
         self.out_of_range
     }
 
-    /// Looks up a key: the limbs of each key field in turn, as in [`ir::Layout`]. A hit is counted by the direct counter,
-    /// coloured by the direct meter, and restarts the idle timeout.
+    /// Looks up a key, given as the limbs of each key field in turn as in [`ir::Layout`]. On a hit, the direct counter
+    /// counts the packet, the direct meter marks it, and the entry's idle timeout starts again.
     #[inline]
     pub fn lookup(&mut self, table: TableId, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
         match &self.attachments[table.index()] {
@@ -244,8 +245,8 @@ impl Runtime {
         }
     }
 
-    /// Does the same as [`Runtime::lookup`] for a key packed by [`crate::table::Packing::of_table`], in a table
-    /// that has such a packing.
+    /// Does the same as [`Runtime::lookup`] for a key that was packed by [`crate::table::Packing::of_table`]. The
+    /// table must have such a packing.
     #[inline]
     pub fn lookup_packed(
         &mut self,
@@ -300,7 +301,8 @@ impl Runtime {
         }
     }
 
-    /// Returns the way in which the last hit in a table with an implementation found its action.
+    /// Returns how the last hit in a table with an implementation selected its action; `None` if there was no such
+    /// hit.
     pub fn selection(&self) -> Option<Selection> {
         self.selection
     }
@@ -315,7 +317,7 @@ impl Runtime {
     /// The most by which a time may be behind the latest one without the clock having been set back: a second.
     pub const SET_BACK_PS: u64 = 1_000_000_000_000;
 
-    /// Returns the parts of an entry that its table does not keep: target, meter and note.
+    /// Returns the parts of an entry that are stored outside of its table: target, meter and note.
     pub fn attached(&self, table: TableId, entry: u32) -> Attached {
         let note = self.notes[table.index()].get(&entry).cloned();
         let Some(attachment) = &self.attachments[table.index()] else {
@@ -338,7 +340,8 @@ impl Runtime {
         }
     }
 
-    /// Returns the members and groups that the entries of a table name, if it has an implementation.
+    /// Returns the members and groups to which the entries of a table refer; nothing if the table has no
+    /// implementation.
     pub fn targets(&self, table: TableId) -> impl Iterator<Item = Target> {
         let attachment = self.attachments[table.index()].as_deref();
         let implementation = attachment.and_then(|a| a.implementation.as_ref());
@@ -348,8 +351,8 @@ impl Runtime {
         })
     }
 
-    /// Replaces what belongs to an entry outside of its table: target, meter, note; returns what did before. The
-    /// target exists.
+    /// Replaces the parts of an entry that are stored outside of its table (target, meter, note), and returns the
+    /// former parts. The target must exist.
     pub fn attach(&mut self, table: TableId, entry: u32, new: Attached) -> Attached {
         let former = self.attached(table, entry);
         let notes = &mut self.notes[table.index()];
@@ -380,12 +383,13 @@ impl Runtime {
         former
     }
 
-    /// Returns the members and groups of an action profile.
+    /// Returns an action profile with its members and groups.
     pub fn profile(&self, profile: ActionProfileId) -> &Profile {
         &self.profiles[profile.index()]
     }
 
-    /// Sets the action that a member runs, or removes the member; returns what it ran before.
+    /// Sets the action that a member runs, or removes the member if `call` is `None`. Returns the member's former
+    /// action.
     pub fn put_member(
         &mut self,
         profile: ActionProfileId,
@@ -395,7 +399,8 @@ impl Runtime {
         self.profiles[profile.index()].put_member(member_id, call)
     }
 
-    /// Sets a group, whose members exist, or removes it; returns what it was before.
+    /// Sets a group, whose members must exist, or removes it if `contents` is `None`. Returns the group's former
+    /// contents.
     pub fn put_group(
         &mut self,
         profile: ActionProfileId,
@@ -405,12 +410,13 @@ impl Runtime {
         self.profiles[profile.index()].put_group(group_id, contents, &self.ports)
     }
 
-    /// Returns which ports are up.
+    /// Returns the states of the ports.
     pub fn ports(&self) -> &PortStates {
         &self.ports
     }
 
-    /// Sets the state of a port: for members that watch it, and in registers with [`ir::Register::port_state`].
+    /// Sets the state of a port, both for members that watch the port and in registers with
+    /// [`ir::Register::port_state`].
     pub fn set_port_up(&mut self, port: u32, up: bool) {
         self.ports.set(port, up);
         for profile in &mut self.profiles {
@@ -423,7 +429,7 @@ impl Runtime {
         }
     }
 
-    /// Sets the state of every port.
+    /// Sets the states of all ports.
     pub fn set_ports(&mut self, ports: PortStates) {
         self.ports = ports;
         for profile in &mut self.profiles {
@@ -450,12 +456,12 @@ impl Runtime {
         }
     }
 
-    /// Returns a table's contents.
+    /// Returns a table with its entries.
     pub fn table(&self, table: TableId) -> &Table {
         &self.tables[table.index()]
     }
 
-    /// Does a part of the work that updates of tables have left to do; returns true if there is more.
+    /// Does a part of the work that table updates have postponed; returns true if work remains.
     pub fn tidy(&mut self) -> bool {
         let mut more = false;
         for table in &mut self.tables {
@@ -464,12 +470,12 @@ impl Runtime {
         more
     }
 
-    /// Returns a table's contents, to be changed.
+    /// Returns a table with its entries, for changes.
     pub fn table_mut(&mut self, table: TableId) -> &mut Table {
         &mut self.tables[table.index()]
     }
 
-    /// Returns the limbs of a register's cell. Beyond the end they are zeros, and that is counted.
+    /// Returns the limbs of a register's cell. An index beyond the end yields zeros, and is counted.
     #[inline]
     pub fn register_read(&mut self, register: RegisterId, index: u64) -> &[u64] {
         let cells = &self.registers[register.index()];
@@ -482,8 +488,8 @@ impl Runtime {
         }
     }
 
-    /// Writes a register's cell; `value` has its limbs, unused high bits zero. Beyond the end nothing happens but a
-    /// count.
+    /// Writes a register's cell. `value` contains its limbs, with zeros in unused high bits. An index beyond the end
+    /// is only counted.
     #[inline]
     pub fn register_write(&mut self, register: RegisterId, index: u64, value: &[u64]) {
         match self.registers[register.index()].get_mut(index) {
@@ -492,14 +498,14 @@ impl Runtime {
         }
     }
 
-    /// Returns the value of a register's cell, without counting; `None` beyond the end.
+    /// Returns the value of a register's cell, or `None` beyond the end, which is not counted.
     pub fn register_cell(&self, register: RegisterId, index: u64) -> Option<Bits> {
         let width = self.program.registers[register.index()].width;
         let cell = self.registers[register.index()].get(index)?;
         Some(Bits::from_limbs(width, cell))
     }
 
-    /// Counts a packet in a counter's cell.
+    /// Counts a packet in a counter's cell. An index beyond the end is counted as out of range.
     #[inline]
     pub fn count(&mut self, counter: CounterId, index: u64, packet_bytes: usize) {
         match self.counters[counter.index()].get_mut(index) {
@@ -511,19 +517,20 @@ impl Runtime {
         }
     }
 
-    /// Returns the limbs of a register's cells, one cell behind the other, and how many a cell has. No limbs if the
-    /// register is so large that its cells are kept otherwise. For executors that read and write in place.
+    /// Returns the limbs of a register's cells, one cell after the other, and the number of limbs of a cell, for
+    /// executors that access cells directly. The list of limbs is empty if the register is so large that its cells are
+    /// stored sparsely.
     pub fn register_limbs_mut(&mut self, register: RegisterId) -> (&mut [u64], usize) {
         self.registers[register.index()].limbs_mut()
     }
 
-    /// Returns the limbs of an indexed counter's cells, which are packets and bytes, as
+    /// Returns the limbs of an indexed counter's cells, two for each (packets, bytes), like
     /// [`Runtime::register_limbs_mut`].
     pub fn counter_limbs_mut(&mut self, counter: CounterId) -> (&mut [u64], usize) {
         self.counters[counter.index()].limbs_mut()
     }
 
-    /// Sets all cells of a register to a value; returns the former cells.
+    /// Sets all cells of a register to a value, and returns the former cells.
     pub fn fill_register(&mut self, register: RegisterId, value: &Bits) -> Cells {
         let cells = &mut self.registers[register.index()];
         let former = cells.clone();
@@ -531,12 +538,12 @@ impl Runtime {
         former
     }
 
-    /// Puts the former cells of a register back.
+    /// Replaces the cells of a register, which undoes [`Runtime::fill_register`].
     pub fn replace_register_cells(&mut self, register: RegisterId, cells: Cells) {
         self.registers[register.index()] = cells;
     }
 
-    /// Returns the cells of a register that are not zero, as [`Cells::nonzero_from`].
+    /// Returns cells of a register that are not zero, like [`Cells::nonzero_from`].
     pub(crate) fn registers_from(
         &self,
         register: RegisterId,
@@ -546,7 +553,7 @@ impl Runtime {
         self.registers[register.index()].nonzero_from(from, most)
     }
 
-    /// Returns the cells of a counter that are not zero, as [`Cells::nonzero_from`].
+    /// Returns cells of a counter that are not zero, like [`Cells::nonzero_from`].
     pub(crate) fn counters_from(
         &self,
         counter: CounterId,
@@ -556,7 +563,7 @@ impl Runtime {
         self.counters[counter.index()].nonzero_from(from, most)
     }
 
-    /// Sets all cells of a counter to the same counts; returns the former cells.
+    /// Sets all cells of a counter to the same packets and bytes, and returns the former cells.
     pub fn fill_counter(&mut self, counter: CounterId, data: CounterData) -> Cells {
         let cells = &mut self.counters[counter.index()];
         let former = cells.clone();
@@ -564,12 +571,12 @@ impl Runtime {
         former
     }
 
-    /// Puts the former cells of a counter back.
+    /// Replaces the cells of a counter, which undoes [`Runtime::fill_counter`].
     pub fn replace_counter_cells(&mut self, counter: CounterId, cells: Cells) {
         self.counters[counter.index()] = cells;
     }
 
-    /// Returns the counts of a counter's cell; `None` beyond the end.
+    /// Returns the packets and bytes of a counter's cell; `None` beyond the end.
     pub fn counter_cell(&self, counter: CounterId, index: u64) -> Option<CounterData> {
         let cell = self.counters[counter.index()].get(index)?;
         Some(CounterData {
@@ -578,7 +585,7 @@ impl Runtime {
         })
     }
 
-    /// Sets the counts of a counter's cell; `false` beyond the end.
+    /// Sets the packets and bytes of a counter's cell; returns `false` if the index is beyond the end.
     pub fn set_counter_cell(&mut self, counter: CounterId, index: u64, data: CounterData) -> bool {
         match self.counters[counter.index()].get_mut(index) {
             Some(cell) => {
@@ -589,7 +596,7 @@ impl Runtime {
         }
     }
 
-    /// Touches these cells, so that they are in the caches, and changes nothing. The result has no meaning.
+    /// Reads these cells so that they are in the caches, and changes nothing. The result has no meaning.
     pub fn warm_cells(&self, cells: CellArray, indices: &[u64]) -> u64 {
         let sum = |touch: &dyn Fn(u64) -> u64| indices.iter().fold(0, |sum, &i| sum ^ touch(i));
         match cells {
@@ -599,8 +606,8 @@ impl Runtime {
         }
     }
 
-    /// Marks and counts a packet in a meter's cell, and returns its colour: 0 green, 1 yellow, 2 red. A cell that
-    /// is not configured, or is out of range, gives green.
+    /// Marks a packet in a meter's cell, counts it, and returns its colour: 0 green, 1 yellow, 2 red. A cell without a
+    /// configuration or out of range marks it green.
     #[inline]
     pub fn meter_execute(
         &mut self,
@@ -617,12 +624,12 @@ impl Runtime {
         array.mark(index, packet_bytes, now_ps)
     }
 
-    /// Returns a meter's cell; `None` when it has no configuration.
+    /// Returns a meter's cell; `None` if it has no configuration.
     pub fn meter_cell(&self, meter: MeterId, index: u64) -> Option<&Meter> {
         self.meters[meter.index()].cell(index)
     }
 
-    /// Returns the configurations of a meter's cells, as [`MeterArray::configured_from`].
+    /// Returns configurations of a meter's cells, like [`MeterArray::configured_from`].
     pub(crate) fn meters_from(
         &self,
         meter: MeterId,
@@ -632,12 +639,12 @@ impl Runtime {
         self.meters[meter.index()].configured_from(from, most)
     }
 
-    /// Returns the cells of a meter that are configured, each with its index, in ascending order.
+    /// Returns the configured cells of a meter, each with its index, in ascending order.
     pub fn configured_meters(&self, meter: MeterId) -> impl Iterator<Item = (u64, &Meter)> {
         self.meters[meter.index()].configured()
     }
 
-    /// Replaces a meter's cell by another, with its buckets as they are, or by none; returns what was there.
+    /// Replaces a meter's cell by another, whose buckets stay as they are, or by none. Returns the former cell.
     pub fn replace_meter(
         &mut self,
         meter: MeterId,
@@ -647,8 +654,7 @@ impl Runtime {
         self.meters[meter.index()].replace(index, cell)
     }
 
-    /// Removes all cells of a meter, so that none is configured; returns those that were configured, each with its
-    /// index.
+    /// Removes all cells of a meter. Returns those that were configured, each with its index.
     pub fn clear_meters(&mut self, meter: MeterId) -> Vec<(u64, Meter)> {
         self.meters[meter.index()].clear()
     }
@@ -659,17 +665,17 @@ impl Runtime {
         self.random.between(low, high)
     }
 
-    /// Queues a digest message: the limbs of each member in turn.
+    /// Queues a digest message, given as the limbs of each member in turn.
     pub fn digest(&mut self, digest: DigestId, values: &[u64]) {
         self.digests.push(digest, values, self.now_ps);
     }
 
-    /// Returns the queues of messages for the control plane, to be changed.
+    /// Returns the queues of digest messages for the control plane, for changes.
     pub fn digests_mut(&mut self) -> &mut DigestQueue {
         &mut self.digests
     }
 
-    /// Returns the queues of messages for the control plane.
+    /// Returns the queues of digest messages for the control plane.
     pub fn digests(&self) -> &DigestQueue {
         &self.digests
     }
@@ -689,7 +695,7 @@ impl Runtime {
         }
     }
 
-    /// Stops the idle timer of an entry that is about to go.
+    /// Stops the idle timer of an entry that is about to be removed.
     pub(crate) fn stop_idle_timer(&mut self, table: TableId, entry: u32) {
         let contents = &self.tables[table.index()];
         if contents.last_hit_ps(entry).is_some()
@@ -701,7 +707,7 @@ impl Runtime {
         }
     }
 
-    /// Runs at most `most` of the idle timers that expire up to the time last set; returns true if idle entries
+    /// Processes at most `most` of the idle timers that have expired at the present time. Returns true if idle entries
     /// wait for [`Runtime::take_idle`].
     pub fn run_idle_timers(&mut self, most: usize) -> bool {
         let (program, tables) = (&self.program, &self.tables);
@@ -710,8 +716,9 @@ impl Runtime {
         self.idle_timers.has_idle()
     }
 
-    /// Returns at most `most` entries that became idle, as table and number, in the order in which they did, and
-    /// starts their timeouts again. The entries stay in their tables; those deleted in the meantime are left out.
+    /// Returns at most `most` entries that became idle, as table and entry number, in the order in which they became
+    /// idle, and restarts their timeouts. The entries stay in their tables; entries deleted in the meantime are left
+    /// out.
     pub fn take_idle(&mut self, most: usize) -> Vec<(TableId, u32)> {
         let (program, tables) = (&self.program, &self.tables);
         let of = |key, entry| activity(program, tables, key, entry);
@@ -721,30 +728,29 @@ impl Runtime {
             .collect()
     }
 
-    /// Returns true if idle entries wait that [`Runtime::announce_idle`] was not called for since the last were
-    /// taken.
+    /// Returns true if idle entries wait, and [`Runtime::announce_idle`] was not called since entries were last taken.
     pub fn has_unannounced_idle(&self) -> bool {
         self.idle_timers.is_unannounced()
     }
 
-    /// Notes that the controller is told that idle entries wait.
+    /// Records that the controller is being told that idle entries wait.
     pub fn announce_idle(&mut self) {
         self.idle_timers.announce();
     }
 
-    /// Returns the time at which the next idle timer will be over, if one runs.
+    /// Returns the time at which the next idle timer expires, or `None` if no timer runs.
     pub fn next_idle_ps(&self) -> Option<Time> {
         self.idle_timers.next_ps()
     }
 
-    /// Returns the time at which a digest list will be due or an entry idle, if nothing else happens until then.
-    /// Not earlier than that: an entry that is hit in the meantime will not be idle then.
+    /// Returns the earliest time at which a digest list may become due or an entry idle; `None` if neither can happen.
+    /// An entry that is hit in the meantime will become idle later.
     pub fn next_deadline_ps(&self) -> Option<Time> {
         let due = [self.idle_timers.next_ps(), self.digests.due_ps()];
         due.into_iter().flatten().min()
     }
 
-    /// Returns true if a value set has a member that matches the limbs of each key in turn.
+    /// Returns true if a value set has a member that matches a key, given as the limbs of each key field in turn.
     #[inline]
     pub fn value_set_contains(&self, value_set: ValueSetId, key: &[u64]) -> bool {
         self.value_sets[value_set.index()].contains(key)
@@ -755,13 +761,14 @@ impl Runtime {
         &self.value_sets[value_set.index()]
     }
 
-    /// Returns the members of a value set, to be changed.
+    /// Returns the members of a value set, for changes.
     pub fn value_set_mut(&mut self, value_set: ValueSetId) -> &mut ValueSet {
         &mut self.value_sets[value_set.index()]
     }
 }
 
-/// Writes the state of a port to a register of port states: to bit `port % width` of cell `port / width`, if there is that cell.
+/// Writes the state of a port to a register of port states: to bit `port % width` of cell `port / width`, if the
+/// register has that cell.
 fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
     let place = port.checked_div(width).zip(port.checked_rem(width));
     if let Some((cell, bit)) = place
@@ -772,8 +779,8 @@ fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
     }
 }
 
-/// Returns the time of an entry's last hit and its idle timeout; `None` if the entry with this key no longer has
-/// this number.
+/// Returns the time of an entry's last hit and its idle timeout; `None` if the entry no longer exists, even if its
+/// number is in use again.
 fn activity(program: &Program, tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
     let table = &tables[ids::table(program, key.0)?.index()];
     let installed = table.entry(entry)?;

@@ -17,7 +17,7 @@ pub struct TableSnapshot {
 }
 
 impl TableSnapshot {
-    /// Returns the id of the table that this is a snapshot of.
+    /// Returns the id of the table from which the snapshot was made.
     pub fn table(&self) -> TableId {
         self.table
     }

@@ -71,19 +71,19 @@ pub struct Enqueued {
 }
 
 impl Enqueued {
-    /// Returns the packet's length in bytes as it entered ingress: the bytes that it takes in a queue between
-    /// ingress and egress.
+    /// Returns the packet's length in bytes when it entered ingress, which is also its size in a queue between ingress
+    /// and egress.
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
 
-    /// Returns the packet as it entered ingress; its headers may have changed since.
+    /// Returns the packet as it entered ingress; its headers may have been changed since.
     pub fn packet(&self) -> &Packet {
         &self.packet
     }
 
-    /// Notes when and behind how many packets the copy was enqueued; at first, when it entered ingress and behind
-    /// none.
+    /// Records when the copy was enqueued, and how many packets were queued before it. By default, a copy was enqueued
+    /// when it entered ingress, before any other packet.
     pub fn set_enqueued(&mut self, now_ps: Time, enq_qdepth: u32) {
         self.enqueued_ps = now_ps;
         self.enq_qdepth = enq_qdepth;
@@ -100,12 +100,12 @@ pub struct Recirculated {
 }
 
 impl Recirculated {
-    /// Returns the packet's length in bytes.
+    /// Returns the length in bytes of the packet that is recirculated.
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
 
-    /// Returns the packet as it left the deparser.
+    /// Returns the packet that is recirculated, as it left the deparser.
     pub fn packet(&self) -> &Packet {
         &self.packet
     }
@@ -129,7 +129,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// Returns the packet as it is between ingress and egress. A replica's packet gets its port there.
+    /// Turns the packet into a copy that waits between ingress and egress. The port of a replica is set later.
     fn enqueue(self, port: u32, priority: u8, consumed: usize, truncate: Option<u32>) -> Enqueued {
         Enqueued {
             port,
@@ -255,7 +255,7 @@ impl Work {
 }
 
 impl Switch {
-    /// Makes a switch that runs a verified `program` with `executor`, which must be of the same program.
+    /// Makes a switch that runs a verified `program` with `executor`, which must belong to the same program.
     pub fn new(program: Arc<Program>, executor: Arc<dyn Executor>, config: SwitchConfig) -> Switch {
         let plan = Plan::new(&program);
         Switch {
@@ -281,22 +281,22 @@ impl Switch {
         }
     }
 
-    /// Returns the program that runs.
+    /// Returns the program that the switch runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Returns the configuration that the switch was made with.
+    /// Returns the configuration with which the switch was made.
     pub fn config(&self) -> SwitchConfig {
         self.config
     }
 
-    /// Returns the tables and other stateful objects.
+    /// Returns the tables and other stateful objects of the switch.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// Returns the tables and other stateful objects, to be changed.
+    /// Returns the tables and other stateful objects of the switch, for changes.
     pub fn runtime_mut(&mut self) -> &mut Runtime {
         &mut self.runtime
     }
@@ -317,50 +317,52 @@ impl Switch {
         &mut self.replication
     }
 
-    /// Exchanges the scratch memory with another, for whoever has many switches and wants what they leave in the
-    /// near caches to be of use to the next.
+    /// Exchanges the scratch memory with `other`. A caller with many switches can thus pass the same memory, which is
+    /// still in the caches, from one switch to the next.
     #[inline]
     pub fn swap_scratch(&mut self, other: &mut Box<Scratch>) {
         std::mem::swap(&mut self.scratch, other);
     }
 
-    /// Returns the counted drops, by reason; reasons without any are left out.
+    /// Returns the number of dropped packets for each reason; reasons without a drop are left out.
     pub fn drops(&self) -> BTreeMap<DropReason, u64> {
         let counts = DropReason::ALL.into_iter().zip(self.drops);
         counts.filter(|&(_, count)| count != 0).collect()
     }
 
-    /// Sets how many resubmissions, recirculations and clones one received packet may cause, [`MAX_WORK`] at first.
+    /// Sets how many resubmissions, recirculations and clones one received packet may cause (default [`MAX_WORK`]).
     pub fn set_max_work(&mut self, max_work: u32) {
         self.max_work = max_work;
     }
 
-    /// Sets how many copies of copies (resubmissions, recirculations and clones behind the first two passes of a packet) there may be
-    /// in a second of all packets; without it, as at first, as many as [`MAX_WORK`] allows.
+    /// Sets how many copies of copies (resubmissions, recirculations and clones behind the first two passes of a
+    /// packet) all packets together may cause per second. By default, or with `None`, only [`MAX_WORK`] limits them.
     pub fn set_copies_per_s(&mut self, copies_per_s: Option<u64>) {
         self.work_rate = copies_per_s.map(WorkRate::new);
     }
 
-    /// Sets the time of what the control plane does next (an entry is idle from its insertion on). Packets bring
-    /// their own.
+    /// Sets the time for the control plane's next operations, since an entry's idle time begins with its insertion.
+    /// Packets bring their own time.
     pub fn set_now_ps(&mut self, now_ps: Time) {
         self.runtime.set_now_ps(now_ps);
     }
 
-    /// Notes that a port went down or came up: in registers with [`ir::Register::port_state`], and in groups whose
-    /// members watch the port. All ports of a new switch are up.
+    /// Sets the state of a port in registers with [`ir::Register::port_state`] and in groups whose members watch the
+    /// port. All ports of a new switch are up.
     pub fn set_port_up(&mut self, port: u32, up: bool) {
         self.runtime.set_port_up(port, up);
     }
 
-    /// Takes over from another switch, whose place it takes, what the agent knows: the time, the state of ports, the rate of copies.
+    /// Takes over the agent's data from the switch that this one replaces: the time, the states of ports, and the rate
+    /// of copies.
     pub fn take_over_agent(&mut self, former: &Switch) {
         self.work_rate = former.work_rate;
         self.runtime.set_now_ps(former.runtime.now_ps());
         self.runtime.set_ports(former.runtime.ports().clone());
     }
 
-    /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
+    /// Runs a packet and all its copies to the end, and appends what leaves the switch to `out`, in order. Copies take
+    /// no time.
     pub fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut packets = std::mem::take(&mut self.single);
         packets.push((port, packet));
@@ -368,14 +370,14 @@ impl Switch {
         self.single = packets;
     }
 
-    /// Does the same as [`Switch::receive`] on the slow path.
+    /// Does the same as [`Switch::receive`] without the fast path.
     fn receive_any(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut work = self.work.take().unwrap_or_default();
         let unicast = self.arrive(now_ps, port, packet, &mut work.enqueued);
         self.work_from(now_ps, unicast, work, out);
     }
 
-    /// Runs all packets that wait to their end, `unicast` behind the others that are enqueued.
+    /// Runs all waiting packets to their end, with `unicast` behind those already enqueued.
     fn work_from(
         &mut self,
         now_ps: Time,
@@ -396,7 +398,7 @@ impl Switch {
         self.work = Some(work);
     }
 
-    /// Runs what a pass has left, then one of the packets that wait.
+    /// Collects what the last pass emitted, then runs one of the waiting packets.
     fn work_on(&mut self, now_ps: Time, work: &mut Work, out: &mut Vec<Output>) {
         for emission in work.emissions.drain(..) {
             match emission {
@@ -414,8 +416,8 @@ impl Switch {
         }
     }
 
-    /// Does the same as [`Switch::receive`] on the interpreter, and returns the trace of what happened too. Tables,
-    /// registers and counters are used, and changed, as they are.
+    /// Does the same as [`Switch::receive`] with the interpreter, and also returns a trace of what happened. Tables,
+    /// registers and counters are used and changed as usual.
     pub fn trace(&mut self, now_ps: Time, port: u32, packet: Packet) -> (Vec<Output>, Trace) {
         let interpreter = self
             .interpreter
@@ -433,14 +435,15 @@ impl Switch {
         (out, trace)
     }
 
-    /// Runs a packet from the parser to the end of ingress, resubmissions included: appends the copies that go to
-    /// egress, clones first.
+    /// Runs a packet from the parser to the end of ingress, including resubmissions. Appends the copies that go to
+    /// egress to `out`, clones first.
     pub fn ingress(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Enqueued>) {
         let unicast = self.arrive(now_ps, port, packet, out);
         out.extend(unicast);
     }
 
-    /// Runs a packet that egress recirculated from the parser on; appends like [`Switch::ingress`].
+    /// Runs a packet that egress recirculated, from the parser to the end of ingress. Appends copies to `out` like
+    /// [`Switch::ingress`].
     pub fn recirculate(&mut self, now_ps: Time, packet: Recirculated, out: &mut Vec<Enqueued>) {
         self.work_left = self.max_work;
         let unicast = self.recirculate_pass(now_ps, packet, out);
@@ -490,8 +493,8 @@ impl Switch {
         self.ingress_pass(pass, out)
     }
 
-    /// Runs ingress, and again as long as the program resubmits. Clones and replicas are appended, a unicast packet
-    /// is returned.
+    /// Runs ingress, and again as long as the program resubmits the packet. Appends clones and replicas to `out`, and
+    /// returns the packet if it is unicast, else `None`.
     fn ingress_pass(&mut self, pass: Pass, out: &mut Vec<Enqueued>) -> Option<Enqueued> {
         let mut next = Some(pass);
         while let Some(mut pass) = next {
@@ -511,7 +514,8 @@ impl Switch {
         None
     }
 
-    /// Does what ingress requested; the headers from its deparser, if it has one, are in `emitted`.
+    /// Carries out what ingress requested. The scratch memory contains the headers from the ingress deparser, if the
+    /// architecture has one.
     fn after_ingress(
         &mut self,
         mut pass: Pass,
@@ -561,8 +565,8 @@ impl Switch {
         Pending::Again(pass)
     }
 
-    /// Makes of a packet what is between ingress and egress: with its state, or deparsed, with what it brings
-    /// along.
+    /// Turns a packet after ingress into a copy that waits for egress: with its state or, if egress parses again, as
+    /// deparsed bytes and a few preserved fields.
     fn enqueue(
         &mut self,
         mut pass: Pass,
@@ -585,19 +589,19 @@ impl Switch {
         pass.enqueue(port, priority, consumed, truncate)
     }
 
-    /// Counts a packet that whoever queues between ingress and egress had to drop.
+    /// Counts a packet that a queue between ingress and egress dropped, under `reason`.
     pub fn count_dropped(&mut self, reason: DropReason) {
         self.drops[reason as usize] += 1;
     }
 
-    /// Takes a copy that its queue dropped, to use its memory again; returns its packet.
+    /// Releases a copy that its queue dropped, and returns its packet, whose memory can be reused.
     pub fn discard(&mut self, copy: Enqueued) -> Packet {
         self.free_states.push(copy.state);
         copy.packet
     }
 
-    /// Runs one copy from egress to the deparser: appends clones, then what becomes of the packet itself.
-    /// `deq_qdepth` is the number of packets left behind it in its queue.
+    /// Runs one copy from egress to the deparser. Appends clones to `out`, then the packet itself if it leaves or is
+    /// recirculated. `deq_qdepth` is the number of packets left behind it in its queue.
     pub fn egress(
         &mut self,
         now_ps: Time,
@@ -610,7 +614,8 @@ impl Switch {
         out.extend(output.map(Emission::Output));
     }
 
-    /// Runs egress. Clones and a recirculated packet are appended, one that leaves is returned.
+    /// Runs egress for a copy. Appends clones and a recirculated packet to `out`, and returns a packet that leaves,
+    /// else `None`.
     fn egress_pass(
         &mut self,
         now_ps: Time,
@@ -631,7 +636,7 @@ impl Switch {
         self.after_egress(now_ps, copy, &intents, out)
     }
 
-    /// Does what egress requested; its headers are in `emitted`.
+    /// Carries out what egress requested. The scratch memory contains the emitted headers.
     fn after_egress(
         &mut self,
         now_ps: Time,
@@ -674,7 +679,7 @@ impl Switch {
         Some(Output::new(port, copy.packet))
     }
 
-    /// Runs a part of the pipeline; returns what the program requested and how many bytes the parser took.
+    /// Runs a part of the pipeline. Returns the program's requests and the number of bytes that the parser consumed.
     fn run(
         &mut self,
         run: Run<'_>,

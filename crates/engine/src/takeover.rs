@@ -47,7 +47,8 @@ pub struct Takeover {
     pub(crate) digests: Vec<Pair>,
 }
 
-/// Returns the pairs of objects of two programs that have the same id, and are the same as far as `same` says.
+/// Returns the pairs of objects of two programs that have the same id and for which `same` returns true, as their
+/// positions in `old` and `new`.
 fn pairs<T>(
     old: &[T],
     new: &[T],
@@ -65,8 +66,9 @@ fn pairs<T>(
 }
 
 impl Takeover {
-    /// Returns what a switch whose program `program` has just been loaded, with these empty tables, can take over from one with the program
-    /// `old` and these facts. `alike` says of a table whether entries mean the same in both, as far as only the control plane knows.
+    /// Returns what a switch that has just been loaded with `program`, whose empty tables `target` returns, can take
+    /// over from a switch with the program `old` and the table facts `facts`. `alike` returns whether a table's
+    /// entries mean the same in both programs, as far as only the control plane knows.
     pub fn between<'t>(
         old: &Program,
         facts: &[TableFacts],
@@ -179,15 +181,16 @@ impl Takeover {
         has(&self.digests, number)
     }
 
-    /// Returns the next entries whose records are to be converted: the old switch's table, and their first number.
-    /// They are to be given to [`Takeover::convert`].
+    /// Returns the next entries whose records [`Takeover::convert`] is to convert, as the old switch's table and the
+    /// first entry's number; `None` if all are converted.
     pub fn next_slice(&self) -> Option<(TableId, u32)> {
         let moved = self.tables.iter().find(|moved| moved.next.is_some())?;
         Some((moved.old, moved.next?))
     }
 
-    /// Converts what [`Table::records_from`](crate::table::Table::records_from) gives for [`Takeover::next_slice`].
-    /// An error is the position of an action that entries run and that the new table does not have.
+    /// Converts the records that [`Table::records_from`](crate::table::Table::records_from) returned for
+    /// [`Takeover::next_slice`]. Fails with the position of an action that an entry runs and the new table does not
+    /// have.
     pub fn convert(&mut self, (slice, next): (RecordSlice, Option<u32>)) -> Result<(), u32> {
         let Some(moved) = self.tables.iter_mut().find(|moved| moved.next.is_some()) else {
             return Ok(());
@@ -237,7 +240,7 @@ fn constant<'a>(
     })
 }
 
-/// Returns true if the members of a profile mean the same in both programs, and all its tables move.
+/// Returns true if an action profile means the same in both programs, and all its tables move.
 fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pair]) -> bool {
     let of = |table: &ir::Table, profile: usize| {
         table.implementation.is_some_and(|it| it.index() == profile)
@@ -261,7 +264,8 @@ fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pai
     })
 }
 
-/// Returns, for each action of table `a`, the position in `b` of the same action: one with the same parameters and scope.
+/// Returns, for each action of table `a`, the position in table `b` of the same action (same id, parameters and
+/// scope), or `None` if `b` does not have it.
 fn positions(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> Vec<Option<u32>> {
     fn shape(program: &Program, action: &ir::TableAction) -> (u32, Vec<(u32, u32)>) {
         let declared = &program.actions[action.action.index()];

@@ -171,7 +171,7 @@ impl Bodies {
     }
 }
 
-/// Makes a switch whose program has these ingress and egress controls.
+/// Makes a switch whose program has these bodies of the ingress and egress controls.
 pub(crate) fn switch(ingress: &'static str, egress: &'static str) -> Switch {
     Bodies {
         ingress,
@@ -181,7 +181,7 @@ pub(crate) fn switch(ingress: &'static str, egress: &'static str) -> Switch {
     .switch()
 }
 
-/// Sends one packet to port 5, one millisecond after the start; returns the port and bytes of what leaves.
+/// Sends one packet to port 5, one millisecond after the start; returns the ports and bytes of the packets that leave.
 pub(crate) fn send(switch: &mut Switch, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut out = Vec::new();
     switch.receive(

@@ -32,7 +32,7 @@ impl Time {
         low: u64::MAX,
     };
 
-    /// Returns the instant that many picoseconds after the beginning.
+    /// Returns the instant `ps` picoseconds after the beginning of time.
     #[inline(always)]
     pub const fn from_ps(ps: u128) -> Time {
         Time {
@@ -41,13 +41,13 @@ impl Time {
         }
     }
 
-    /// Returns the picoseconds since the beginning.
+    /// Returns the number of picoseconds from the beginning of time to this instant.
     #[inline(always)]
     pub const fn ps(self) -> u128 {
         (self.high as u128) << 64 | self.low as u128
     }
 
-    /// Returns the microseconds since the beginning, modulo 2^64.
+    /// Returns the number of microseconds from the beginning of time to this instant, modulo 2^64.
     #[inline(always)]
     pub fn us(self) -> u64 {
         match self.high {
@@ -56,12 +56,12 @@ impl Time {
         }
     }
 
-    /// Returns the nanoseconds since the beginning, at most `u64::MAX`, after 584 years.
+    /// Returns the number of nanoseconds from the beginning of time to this instant, at most `u64::MAX` (584 years).
     pub fn ns(self) -> u64 {
         u64::try_from(self.ps() / 1000).unwrap_or(u64::MAX)
     }
 
-    /// Returns the picoseconds since the beginning for those who keep 64 bits: at most `u64::MAX`.
+    /// Returns the number of picoseconds from the beginning of time to this instant as 64 bits, at most `u64::MAX`.
     #[inline(always)]
     pub fn saturating_ps(self) -> u64 {
         match self.high {
@@ -70,37 +70,37 @@ impl Time {
         }
     }
 
-    /// Returns the last multiple of 2^62 picoseconds (53.4 days) up to this instant. Whoever counts from there with
-    /// 63 bits can do so for at least as long again.
+    /// Returns the last multiple of 2^62 picoseconds (53.4 days) that is not later than this instant. From there, 63
+    /// bits can count picoseconds for at least as long again.
     pub const fn era(self) -> Time {
         Time::from_ps(self.ps() >> 62 << 62)
     }
 
-    /// Returns the picoseconds since an earlier instant; 0 if that is later.
+    /// Returns the number of picoseconds from `earlier` to this instant; 0 if `earlier` is later.
     #[inline(always)]
     pub fn since(self, earlier: Time) -> u128 {
         self.ps().saturating_sub(earlier.ps())
     }
 
-    /// Returns the picoseconds since an earlier instant, at most `u64::MAX`; 0 if that is later.
+    /// Returns the number of picoseconds from `earlier` to this instant, at most `u64::MAX`; 0 if `earlier` is later.
     #[inline(always)]
     pub fn saturating_sub(self, earlier: Time) -> u64 {
         u64::try_from(self.since(earlier)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the instant that many picoseconds earlier, or the beginning.
+    /// Returns the instant `span_ps` picoseconds before this one, at the earliest the beginning of time.
     #[inline(always)]
     pub fn before(self, span_ps: u64) -> Time {
         Time::from_ps(self.ps().saturating_sub(span_ps.into()))
     }
 
-    /// Returns the instant that many picoseconds later.
+    /// Returns the instant `span_ps` picoseconds after this one.
     #[inline(always)]
     pub fn saturating_add(self, span_ps: u64) -> Time {
         self.after(span_ps.into())
     }
 
-    /// Returns the instant that many picoseconds later.
+    /// Returns the instant `span_ps` picoseconds after this one, at the latest the last that can be represented.
     #[inline(always)]
     pub fn after(self, span_ps: u128) -> Time {
         Time::from_ps(self.ps().saturating_add(span_ps))
@@ -155,7 +155,7 @@ impl fmt::Debug for Time {
 mod tests {
     use super::*;
 
-    /// Returns instants around every border of a representation.
+    /// Returns instants, in picoseconds, around the limits of each representation.
     fn instants() -> Vec<u128> {
         let borders = [
             0,

@@ -275,23 +275,23 @@ impl Trace {
         }
     }
 
-    /// Returns the program that names the ids.
+    /// Returns the program to which the ids in the trace refer.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Appends an event, with its place in the source.
+    /// Appends an event, with its location in the source.
     pub fn push(&mut self, kind: EventKind, loc: Loc) {
         self.events.push(Event { kind, loc });
     }
 
-    /// Returns the trace without the assignments to variables: the form that most readers want.
+    /// Returns the trace without assignments to variables, the form that most readers want.
     pub fn without_assignments(mut self) -> Trace {
         self.events = without_assignments(self.events);
         self
     }
 
-    /// Returns `file:line` of a place in the source; `None` if there is none.
+    /// Returns a location in the source as `file:line`; `None` if the location is unknown.
     fn place(&self, loc: Loc) -> Option<String> {
         let file = self.program.files.get(loc.file as usize)?;
         (loc.line != 0).then(|| format!("{file}:{}", loc.line))
@@ -327,7 +327,7 @@ impl Recorder {
         &mut self.branches[branch]
     }
 
-    /// Notes in `parent` that a copy was made; gives the number of the copy's own trace.
+    /// Records in the trace number `parent` that a copy was made, and returns the number of the copy's own trace.
     pub(crate) fn fork(&mut self, parent: usize, kind: CopyKind) -> usize {
         let branch = self.branches.len();
         self.branches.push(Trace::new(self.program.clone()));
@@ -340,7 +340,7 @@ impl Recorder {
         branch
     }
 
-    /// Puts every copy's trace into the event that made it.
+    /// Moves every copy's trace into the event that made the copy, and returns the whole.
     pub(crate) fn finish(mut self) -> Trace {
         // A copy's number is greater than that of what it was copied from.
         let mut finished: Vec<Vec<Event>> = vec![Vec::new(); self.branches.len()];
@@ -361,7 +361,8 @@ impl Recorder {
     }
 }
 
-/// Puts the traces of copies into the events that made them, and one event in place of all that are left out.
+/// Moves the traces of copies into the events that made them, and puts a single event in place of all copies that are
+/// left out.
 fn adopt(events: Vec<Event>, finished: &mut [Vec<Event>], left_out: &[LeftOut]) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::with_capacity(events.len());
     let mut rest: Option<usize> = None;
@@ -388,7 +389,7 @@ fn adopt(events: Vec<Event>, finished: &mut [Vec<Event>], left_out: &[LeftOut]) 
     out
 }
 
-/// Summarises what became of a copy and of the copies made of it.
+/// Summarises what happened to a copy and to all copies made from it.
 fn summary(events: &[Event], left_out: &[LeftOut]) -> LeftOut {
     let mut all = LeftOut {
         copies: 1,
@@ -434,7 +435,7 @@ pub(crate) fn hex(value: &Bits) -> String {
     text
 }
 
-/// Writes a match as people do: `value/length`, `value &&& mask`, `low..high`, or `*`.
+/// Writes a match in the usual notation: `value/length`, `value &&& mask`, `low..high`, or `*`.
 fn match_text(key_match: &KeyMatch) -> String {
     match key_match {
         KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => hex(value),
@@ -445,7 +446,7 @@ fn match_text(key_match: &KeyMatch) -> String {
     }
 }
 
-/// Writes the result of a selector as people read it.
+/// Describes in words what a selector or action profile selected.
 fn selection_text(selection: &Selection) -> String {
     let member = |member: Option<u32>| match member {
         Some(id) => format!("member {id}"),
@@ -484,7 +485,7 @@ impl Trace {
 }
 
 impl CopyKind {
-    /// Returns the name of the kind, as in `ingress_clone`.
+    /// Returns the name of the kind of copy, such as `ingress_clone`.
     pub fn name(self) -> &'static str {
         match self {
             CopyKind::IngressClone => "ingress_clone",
@@ -497,7 +498,7 @@ impl CopyKind {
 }
 
 impl EventKind {
-    /// Returns the name of the kind, as in `extract`.
+    /// Returns the name of the kind of event, such as `extract`.
     pub fn name(&self) -> &'static str {
         use EventKind::*;
         match self {

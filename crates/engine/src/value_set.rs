@@ -10,7 +10,7 @@ pub struct ValueSet {
 }
 
 impl ValueSet {
-    /// Makes an empty set whose keys have the declared widths.
+    /// Makes an empty set whose key fields have the declared widths.
     pub fn new(declared: &ir::ValueSet) -> ValueSet {
         ValueSet {
             widths: declared.widths.clone(),
@@ -18,17 +18,18 @@ impl ValueSet {
         }
     }
 
-    /// Returns the members, as they were set.
+    /// Returns the members of the set, in the order in which they were set.
     pub fn members(&self) -> &[Vec<KeyMatch>] {
         &self.members
     }
 
-    /// Replaces the members; each has one match per key, of its width. Gives the former ones.
+    /// Replaces the members, and returns the former ones. Each member has one match per key field, of the field's
+    /// width.
     pub fn set_members(&mut self, members: Vec<Vec<KeyMatch>>) -> Vec<Vec<KeyMatch>> {
         std::mem::replace(&mut self.members, members)
     }
 
-    /// Returns true if a member matches the limbs of each key in turn.
+    /// Returns true if a member matches a key, given as the limbs of each key field in turn.
     pub fn contains(&self, key: &[u64]) -> bool {
         self.members.iter().any(|member| {
             let mut at = 0;
@@ -41,7 +42,7 @@ impl ValueSet {
     }
 }
 
-/// Returns true if a value (limbs, least significant first) matches.
+/// Returns true if a value, given as limbs with the least significant first, satisfies a match.
 fn matches(key_match: &KeyMatch, value: &[u64]) -> bool {
     let equal = |wanted: &Bits, mask: &Bits| {
         let masked = value.iter().zip(mask.limbs()).map(|(v, m)| v & m);

@@ -29,7 +29,7 @@ pub(crate) struct WorkRate {
 }
 
 impl WorkRate {
-    /// Makes a rate of so many copies per second; none at all if that is 0.
+    /// Makes a limit of `copies_per_s` copies per second; 0 allows no copy.
     pub(crate) fn new(copies_per_s: u64) -> WorkRate {
         WorkRate {
             ps_per_copy: PS_PER_S
@@ -40,8 +40,8 @@ impl WorkRate {
         }
     }
 
-    /// Takes one more copy, to be made now by something that has made so many passes already; `false` if there is
-    /// none. The first passes are free.
+    /// Uses up one copy now, for a packet that has made `passes` passes; returns `false` if the rate allows none. The
+    /// first passes of a packet do not count.
     pub(crate) fn take(&mut self, now_ps: Time, passes: u32) -> bool {
         if passes < FREE_PASSES {
             return true;

@@ -154,7 +154,7 @@ impl Rules for V1Model {
     }
 }
 
-/// Returns true if code that may run in egress (egress controls, or any action) reads a slot, or a field list
+/// Returns true if code that may run in egress (an egress control, or any action) reads `slot`, or a field list
 /// preserves it.
 fn egress_reads(program: &Program, slot: SlotId) -> bool {
     let controls = ir::Block::CONTROLS.into_iter();

@@ -15,12 +15,12 @@ use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, 
 use std::borrow::Cow;
 
 impl Switch {
-    /// Inserts an entry into a table. Fails if the entry does not fit the table, or is there already.
+    /// Inserts an entry into a table. Fails if the entry does not fit the table, or if it already exists.
     pub fn insert_entry(&mut self, table: TableId, entry: Entry) -> Result<(), ControlError> {
         self.apply_insert(table, &entry).map(|_| ())
     }
 
-    /// Deletes the entry of a table with these matches and priority.
+    /// Deletes the entry with these matches and this priority from a table. Fails if there is no such entry.
     pub fn delete_entry(
         &mut self,
         table: TableId,
@@ -31,7 +31,7 @@ impl Switch {
             .map(|_| ())
     }
 
-    /// Returns the entry of a table with these matches and priority. Fails if there is none.
+    /// Returns the entry of a table with these matches and this priority. Fails if there is no such entry.
     pub fn read_entry(
         &self,
         table: TableId,
@@ -52,8 +52,8 @@ impl Switch {
             .collect())
     }
 
-    /// Returns the entries of a table whose numbers are among the `most` from `from` on, each as its place in the
-    /// order of insertion and its number. Returns with them the number to go on from, `None` at the end.
+    /// Returns the entries of a table with numbers from `from` to below `from + most`, each as its place in the order
+    /// of insertion and its number, and the number at which to continue, `None` at the end.
     pub fn order_from(
         &self,
         table: TableId,
@@ -67,8 +67,8 @@ impl Switch {
         (found.collect(), (end < numbers).then_some(end))
     }
 
-    /// Returns the entries of a table with these numbers, which come with their places in the order of insertion from
-    /// [`Self::order_from`].
+    /// Returns the entries of a table with these numbers. The numbers come from [`Self::order_from`], each with its
+    /// place in the order of insertion.
     pub fn entries_of(&self, table: TableId, numbers: &[(u64, u32)]) -> Vec<InstalledEntry> {
         let numbers = numbers.iter();
         numbers
@@ -82,15 +82,15 @@ impl Switch {
         Ok(self.action_call(table, 0))
     }
 
-    /// Returns the controller's note that came with a table's default action, if there was one.
+    /// Returns the note that the controller attached to a table's default action, or `None` if it attached none.
     pub fn default_note(&self, table: TableId) -> Result<Option<Note>, ControlError> {
         self.declared_table(table)?;
         Ok(self.runtime().attached(table, 0).note)
     }
 
     /// Returns at most `most` entries that have been idle for as long as their timeout, in the order in which they
-    /// became so; they stay in their tables. Each is returned again after a further timeout without a hit, which
-    /// starts now.
+    /// became idle. The entries stay in their tables. The timeout of each starts again now; after another one without
+    /// a hit, the entry is returned again.
     pub fn take_idle_entries(
         &mut self,
         now_ps: Time,
@@ -243,7 +243,8 @@ impl Switch {
         Ok(Undo::attached(table, number, former))
     }
 
-    /// Returns the number of the entry with these matches and priority; NOT_FOUND if there is none.
+    /// Returns the number of the entry with these matches and this priority. Fails with NOT_FOUND if there is no such
+    /// entry.
     pub(super) fn find_entry(
         &self,
         table: TableId,
@@ -255,8 +256,8 @@ impl Switch {
         found.ok_or_else(not_found)
     }
 
-    /// Returns the number of the entry with these matches and priority, if it can be modified and deleted (P4_16
-    /// 1.2.5, 14.2.1.4).
+    /// Returns the number of the entry with these matches and this priority. Fails if there is no such entry, or if it
+    /// cannot be modified or deleted (P4_16 1.2.5, 14.2.1.4).
     fn find_changeable(
         &self,
         table: TableId,
@@ -360,9 +361,9 @@ impl Switch {
         }
     }
 
-    /// Checks what a new or modified entry runs, its idle timeout and its meter, and returns the position of its
-    /// action among the table's actions; 0 if the table has an implementation (an action profile). `former` is what
-    /// the entry runs so far.
+    /// Checks the action, the idle timeout and the meter of a new or modified entry, and returns the position of its
+    /// action among the table's actions; 0 if the table has an implementation (an action profile). `former` is the
+    /// target of the entry before a modification.
     fn check_entry_action(
         &self,
         table: TableId,
@@ -408,8 +409,8 @@ impl Switch {
         }
     }
 
-    /// Returns the position of `action` among the table's actions. Fails if the table has no such action, if the
-    /// action has the scope `forbidden` there, or if the arguments do not fit.
+    /// Returns the position of `action` among the table's actions. Fails if the table has no such action, if the table
+    /// declares the action with the scope `forbidden`, or if the arguments do not fit.
     pub(super) fn check_action(
         &self,
         table: TableId,
@@ -440,8 +441,8 @@ impl Switch {
     }
 }
 
-/// Returns the arguments that the table itself keeps for an entry: those of its action, none if it names a member
-/// or group.
+/// Returns the arguments that a table stores for an entry: those of the entry's own action, or an empty list if the
+/// entry refers to a member or group.
 fn call_args(action: &EntryAction) -> &[Bits] {
     match action {
         EntryAction::Call(call) => &call.args,
@@ -456,8 +457,8 @@ fn target(action: &EntryAction) -> Option<Target> {
     }
 }
 
-/// Returns a meter with a new configuration: its buckets are full, but what was counted stays. `None` if no
-/// configuration is given.
+/// Returns a meter with a new configuration and full buckets, which keeps the counts of the former meter. Returns
+/// `None` if `config` is `None`.
 pub(super) fn reconfigured(
     former: Option<Meter>,
     config: Option<MeterConfig>,
@@ -473,7 +474,7 @@ pub(super) fn reconfigured(
     }
 }
 
-/// Applies [`reconfigured`] to the meter of an entry.
+/// Applies [`reconfigured`] to the meter of an entry, which is boxed.
 pub(super) fn attached_meter(
     former: Option<Box<Meter>>,
     config: Option<MeterConfig>,
@@ -509,8 +510,8 @@ fn check_args(program: &Program, action: ActionId, args: &[Bits]) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a match fits a key field: its kind, its width, its canonical form. The error says in words what is
-/// wrong.
+/// Checks that a match fits a key field in kind, width and canonical form. Returns an error that describes the fault
+/// in words.
 pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), String> {
     use KeyMatch as M;
     let fits = matches!(
@@ -528,8 +529,8 @@ pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), Str
     check_values(key.width, key_match)
 }
 
-/// Checks that the values of a match are `width` bits wide and in canonical form: no ones outside of a prefix or
-/// mask, no empty range. The error says in words what is wrong.
+/// Checks that the values of a match are `width` bits wide and in canonical form: no ones outside of a prefix or mask,
+/// no empty range. Returns an error that describes the fault in words.
 pub(super) fn check_values(width: u32, key_match: &KeyMatch) -> Result<(), String> {
     use KeyMatch as M;
     let values: &[&Bits] = match key_match {

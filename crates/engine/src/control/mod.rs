@@ -55,7 +55,7 @@ pub enum ControlErrorCode {
 }
 
 impl ControlErrorCode {
-    /// Returns the name of the canonical gRPC status, as in `"NOT_FOUND"`.
+    /// Returns the name of the canonical gRPC status code, such as `"NOT_FOUND"`.
     pub fn name(self) -> &'static str {
         match self {
             ControlErrorCode::InvalidArgument => "INVALID_ARGUMENT",
@@ -72,7 +72,7 @@ impl ControlErrorCode {
 }
 
 impl ControlErrorCode {
-    /// Returns the number of the canonical gRPC status.
+    /// Returns the number of the canonical gRPC status code, such as 5 for NOT_FOUND.
     pub fn number(self) -> i32 {
         match self {
             ControlErrorCode::InvalidArgument => 3,
@@ -100,7 +100,7 @@ pub struct ControlError {
 /// The most characters of an error's message. Names and values of a program or a request may have megabytes.
 const MOST_CHARACTERS: usize = 2000;
 
-/// Returns the beginning of a message, with the number of characters that are left out if it is too long.
+/// Returns the message or, if it is too long, its beginning followed by the number of characters left out.
 pub fn excerpt(message: String) -> String {
     match message.char_indices().nth(MOST_CHARACTERS) {
         None => message,
@@ -112,7 +112,7 @@ pub fn excerpt(message: String) -> String {
 }
 
 impl ControlError {
-    /// Makes an error. A message that is too long is cut.
+    /// Makes an error with a code and a message, which is cut if it is too long.
     pub fn new(code: ControlErrorCode, message: impl Into<String>) -> ControlError {
         ControlError {
             code,
@@ -316,12 +316,13 @@ pub enum Atomicity {
 }
 
 impl Switch {
-    /// Applies one update, as a batch of its own.
+    /// Applies a single update. Fails, without any change, if the update is not valid.
     pub fn write(&mut self, update: impl Borrow<Update>) -> Result<(), ControlError> {
         self.apply(update.borrow(), false).map(|_| ())
     }
 
-    /// Applies updates in order, with nothing in between; one result each. See [`Atomicity`].
+    /// Applies updates in order, with nothing in between, and returns one result for each. See [`Atomicity`] for what
+    /// happens after an error.
     pub fn write_batch(
         &mut self,
         updates: impl IntoIterator<Item: Borrow<Update>>,
@@ -359,7 +360,8 @@ impl Switch {
         }
     }
 
-    /// Applies one update, and returns what undoes it. `undoable`: whether the change may be undone.
+    /// Applies one update, and returns what is needed to undo it. If not `undoable`, the change need not be possible
+    /// to undo.
     fn apply(&mut self, update: &Update, undoable: bool) -> Result<Undo, ControlError> {
         let operation = update.operation;
         match update.entity {

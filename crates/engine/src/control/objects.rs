@@ -20,7 +20,8 @@ fn no_such(what: &str, id: u32) -> ControlError {
     ControlError::new(NotFound, format!("there is no {what} {id}"))
 }
 
-/// Returns the declaration with this id in a list; fails with a message about `what` if there is none.
+/// Returns the declaration at position `id` of a list. Fails with a message that names `what` if there is no such
+/// declaration.
 fn declared<'a, T>(list: &'a [T], what: &str, id: u32) -> Result<&'a T, ControlError> {
     list.get(id as usize).ok_or_else(|| no_such(what, id))
 }
@@ -36,7 +37,7 @@ fn check_index(name: &str, index: u64, size: u64) -> Result<(), ControlError> {
 }
 
 impl Switch {
-    /// Returns the counts of a counter's cell.
+    /// Returns the packets and bytes that a counter's cell has counted. Fails if there is no such counter or cell.
     pub fn read_counter(
         &self,
         counter: CounterId,
@@ -49,7 +50,7 @@ impl Switch {
             .unwrap_or_default())
     }
 
-    /// Sets the counts of a counter's cell.
+    /// Sets the packets and bytes of a counter's cell. Fails if there is no such counter or cell.
     pub fn write_counter(
         &mut self,
         counter: CounterId,
@@ -59,7 +60,8 @@ impl Switch {
         self.apply_counter(counter, Some(index), data).map(|_| ())
     }
 
-    /// Returns the counts of an entry's direct counter. Fails if the table has no direct counter.
+    /// Returns the packets and bytes that an entry's direct counter has counted. Fails if the table has no direct
+    /// counter.
     pub fn read_direct_counter(
         &self,
         table: TableId,
@@ -71,7 +73,7 @@ impl Switch {
         cell.ok_or_else(|| invalid("the table has no direct counter"))
     }
 
-    /// Returns the value of a register's cell.
+    /// Returns the value of a register's cell. Fails if there is no such register or cell.
     pub fn read_register(&self, register: RegisterId, index: u64) -> Result<Bits, ControlError> {
         let object = declared(&self.program().registers, "register", register.0)?;
         check_index(&object.name, index, object.size)?;
@@ -79,7 +81,8 @@ impl Switch {
         Ok(cell.unwrap_or_else(|| Bits::zero(object.width)))
     }
 
-    /// Sets the value of a register's cell.
+    /// Sets the value of a register's cell. Fails if there is no such register or cell, or if the value's width
+    /// differs.
     pub fn write_register(
         &mut self,
         register: RegisterId,
@@ -90,7 +93,7 @@ impl Switch {
             .map(|_| ())
     }
 
-    /// Returns the configuration of a meter's cell; `None` when it has none (everything is green).
+    /// Returns the configuration of a meter's cell; `None` if it has none, so that every packet is green.
     pub fn read_meter(
         &self,
         meter: MeterId,
@@ -101,7 +104,8 @@ impl Switch {
         Ok(cell.map(Meter::config))
     }
 
-    /// Returns the packets and bytes that got each colour from a meter's cell; `None` when it has no configuration.
+    /// Returns the packets and bytes that a meter's cell has marked green, yellow and red; `None` if the cell has no
+    /// configuration.
     pub fn read_meter_counts(
         &self,
         meter: MeterId,
@@ -112,7 +116,7 @@ impl Switch {
         Ok(cell.map(Meter::counts))
     }
 
-    /// Sets the configuration of a meter's cell, or takes it away.
+    /// Sets the configuration of a meter's cell, or removes it if `config` is `None`.
     pub fn write_meter(
         &mut self,
         meter: MeterId,
@@ -122,8 +126,9 @@ impl Switch {
         self.apply_meter(meter, Some(index), config).map(|_| ())
     }
 
-    /// Returns the cells of a register that are not zero, from an index on: at most `most`, in bounded time. And the index that follows,
-    /// `None` at the end. INVALID_ARGUMENT if they are too many.
+    /// Returns the first cells of a register at or behind index `from` that are not zero, at most `most`, and the
+    /// index at which to continue, `None` at the end. Takes bounded time, and fails with INVALID_ARGUMENT if too many
+    /// cells would have to be looked at.
     pub fn registers_from(
         &self,
         register: RegisterId,
@@ -138,7 +143,8 @@ impl Switch {
         Ok((cells.collect(), next))
     }
 
-    /// Returns the cells of a counter that are not zero, with the same limits as `registers_from`.
+    /// Returns the first cells of a counter at or behind index `from` that are not zero, with the same limits and
+    /// errors as [`Self::registers_from`].
     pub fn counters_from(
         &self,
         counter: CounterId,
@@ -159,8 +165,8 @@ impl Switch {
         ))
     }
 
-    /// Returns the configurations of a meter's cells from an index on. It looks at `most` cells, and gives the index that follows, `None`
-    /// at the end.
+    /// Returns the configurations of those of a meter's `most` cells from index `from` on that have one, and the index
+    /// at which to continue, `None` at the end.
     pub fn meters_from(
         &self,
         meter: MeterId,
@@ -197,17 +203,17 @@ impl Switch {
         Ok(self.runtime().value_set(value_set).members())
     }
 
-    /// Takes all digest messages that wait, due or not, as lists.
+    /// Removes all waiting digest messages, due or not, and returns them as lists.
     pub fn take_digests(&mut self, now_ps: Time) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take(now_ps)
     }
 
-    /// Takes digest lists that are due, until they have so many messages together.
+    /// Removes digest lists that are due, until they contain at least `most` messages together, and returns them.
     pub fn take_due_digests(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take_due(now_ps, most)
     }
 
-    /// Takes waiting messages of digests without a configuration, at most so many.
+    /// Removes at most `most` waiting messages of digests without a configuration, and returns them as lists.
     pub fn take_unconfigured_digests(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let digests = self.runtime_mut().digests_mut();
         digests.take_unconfigured(now_ps, most)
@@ -247,7 +253,8 @@ impl Switch {
         }
     }
 
-    /// Acknowledges a digest list, which the controller has received: its messages may be sent again.
+    /// Acknowledges that the controller has received a digest list. Messages equal to those in the list are no longer
+    /// suppressed.
     pub fn acknowledge_digest(
         &mut self,
         digest: DigestId,

@@ -15,8 +15,8 @@ fn not_found(what: &str, id: u32, profile: &str) -> ControlError {
     ControlError::new(NotFound, format!("{profile} has no {what} {id}"))
 }
 
-/// Checks that an object may be inserted, modified or deleted: its id is not 0, and it exists unless it is to be
-/// inserted.
+/// Checks that a member or group (`what`) of a profile may be inserted, modified or deleted: its id must not be 0, it
+/// must not exist before an insertion, and it must exist before a modification or deletion.
 fn check_existence(
     operation: Operation,
     exists: bool,
@@ -56,7 +56,7 @@ fn check_share(
 }
 
 impl Switch {
-    /// Returns the members and groups of an action profile.
+    /// Returns an action profile with its members and groups. Fails if there is no such profile.
     pub fn action_profile(&self, profile: ActionProfileId) -> Result<&Profile, ControlError> {
         self.declared_profile(profile)?;
         Ok(self.runtime().profile(profile))
@@ -138,7 +138,8 @@ impl Switch {
         }))
     }
 
-    /// Checks that at least one table of the profile may run the action; else gives why the first of them may not.
+    /// Checks that at least one table that the profile implements may run the action. Otherwise returns the error of
+    /// the first of these tables.
     fn check_member_action(
         &self,
         profile: ActionProfileId,
@@ -155,7 +156,7 @@ impl Switch {
         Err(why.unwrap_or_else(|| invalid(format!("no table is implemented by {name}"))))
     }
 
-    /// Returns the ids of the tables that a profile implements.
+    /// Returns the ids of the tables that an action profile implements.
     fn tables_of(&self, profile: ActionProfileId) -> impl Iterator<Item = TableId> {
         let tables = self.program().tables.iter().enumerate();
         tables
@@ -163,8 +164,8 @@ impl Switch {
             .map(|(i, _)| TableId(i as u32))
     }
 
-    /// Checks that every table may run the calls that has an entry whose target `runs` them. Tables of one profile
-    /// mostly have the same actions, and then there is nothing to look for.
+    /// Checks that each table of the profile may run `calls` if the table has an entry for whose target `runs` returns
+    /// true. Tables of one profile mostly have the same actions; then no entry has to be examined.
     fn check_users(
         &self,
         profile: ActionProfileId,
@@ -265,7 +266,7 @@ impl Switch {
         check_total(declared, others, size)
     }
 
-    /// Checks that an entry of a table may name a target, instead of `former`.
+    /// Checks that an entry of a table may refer to `target` of action profile `id`, in place of its `former` target.
     pub(super) fn check_target(
         &self,
         table: TableId,

@@ -11,7 +11,7 @@ use ir::TableId;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 impl Switch {
-    /// Begins to read a table: the [`TableSnapshot`] returned holds its entries as they are now.
+    /// Begins to read a table: returns a [`TableSnapshot`], which keeps all present entries unchanged for the reader.
     pub fn snapshot_table(&mut self, table: TableId) -> Result<Arc<TableSnapshot>, ControlError> {
         self.declared_table(table)?;
         let snapshot = Arc::new(TableSnapshot {
@@ -23,9 +23,9 @@ impl Switch {
         Ok(snapshot)
     }
 
-    /// Returns the entries of a snapshot from a place in it (0 is the first) on, and the place that follows, `None`
-    /// at the end. It looks at up to `most` places, of which some may be empty. Fails with ABORTED if the snapshot
-    /// is of another switch, or of one whose program was replaced.
+    /// Returns entries of a snapshot, from place `from` on (0 is the first), and the place at which to continue,
+    /// `None` at the end. Looks at up to `most` places, some of which may be empty. Fails with ABORTED if the snapshot
+    /// belongs to another switch, or the switch's program was replaced.
     pub fn read_snapshot(
         &self,
         snapshot: &TableSnapshot,
@@ -56,8 +56,8 @@ impl Switch {
         Ok((entries.collect(), next))
     }
 
-    /// Keeps an entry as it is for every open snapshot that it belongs to. To be called before the entry changes or
-    /// goes.
+    /// Saves the present state of an entry for every open snapshot that contains it. Must be called before the entry
+    /// changes or is removed.
     pub(super) fn keep_for_snapshots(&mut self, table: TableId, number: u32) {
         let Some(open) = self.snapshots_mut().open.get_mut(&table) else {
             return;

@@ -87,7 +87,7 @@ fn forward(matches: Vec<KeyMatch>, priority: i32, port: u64) -> Entry {
     Entry::new(matches, priority, call(FORWARD, vec![bits(9, port)]))
 }
 
-/// Makes a switch that applies the exact table to the kind, or the constant one for kind 0xc0.
+/// Makes a switch that applies the exact table to a packet's kind, but the constant table if the kind is 0xc0.
 fn switch() -> Switch {
     Bodies {
         ingress: "if eq(%17, 8w0xc0) { apply t2 (%18) } else { apply t0 (%17) }",

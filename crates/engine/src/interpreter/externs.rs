@@ -148,8 +148,8 @@ impl Run<'_, '_> {
         });
     }
 
-    /// Notes a request of the program to the switch (to clone, resubmit, recirculate or truncate the packet), for
-    /// the time after this part.
+    /// Records a request of the program to the switch (clone, resubmit, recirculate or truncate the packet), which the
+    /// switch carries out after this part of the pipeline.
     fn intent(&mut self, stmt: &Stmt) {
         let event = match &stmt.kind {
             StmtKind::Clone {
@@ -179,7 +179,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Concatenates the values, most significant bit first, with zero bits to fill the last byte.
+/// Concatenates the values, most significant bit first, and fills the last byte with zero bits.
 fn concatenation(values: &[Bits]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = BitWriter::new(&mut bytes);
@@ -189,8 +189,8 @@ fn concatenation(values: &[Bits]) -> Vec<u8> {
     bytes
 }
 
-/// Replaces each `{}` of a format by the next value, in decimal if it has at most 64 bits, else in hexadecimal.
-/// Without a value, `{}` stays.
+/// Replaces each `{}` in a format by the next value, in decimal if it has at most 64 bits, else in hexadecimal. A `{}`
+/// for which there is no value stays.
 fn log_message(format: &str, values: &[Bits]) -> String {
     let mut parts = format.split("{}");
     let mut message = parts.next().unwrap_or_default().to_string();

@@ -10,7 +10,8 @@ use ir::{
 };
 
 impl Run<'_, '_> {
-    /// Runs a parser, if there is one, from the start of the packet; `false` if the packet is dropped.
+    /// Runs the parser of `block` from the start of the packet, or nothing if there is no such parser. Returns `false`
+    /// if the packet is dropped.
     pub(super) fn parser(&mut self, block: Block) -> bool {
         let program = self.program;
         let Some(mut current) = program.parser_start(block) else {
@@ -73,7 +74,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Sets the parser error and ends the parser.
+    /// Sets the parser error, and makes the parser reject the packet.
     fn fail(&mut self, error: u64, loc: Loc) -> Flow {
         let pipeline = self.parser.pipeline();
         let slot = self.program.architecture.parser_error(pipeline);
@@ -101,7 +102,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Returns the number of bits of the packet that the parser has not taken.
+    /// Returns the number of bits of the packet that the parser has not consumed.
     fn remaining_bits(&self) -> u64 {
         8 * (self.cx.packet_len - self.cx.consumed) as u64
     }
@@ -193,7 +194,8 @@ impl Run<'_, '_> {
         self.note(loc, || EventKind::SetValid { header, valid });
     }
 
-    /// Returns the value of a field, and how many of its bits are in the packet (for a varbit, its length).
+    /// Returns the value of a field, and how many of its bits go into the packet: its width, or the length of a
+    /// varbit.
     fn emitted_bits(&self, field: &ir::Field) -> (Bits, u32) {
         let value = self.get(field.slot);
         let width = match field.varbit_length {
@@ -203,7 +205,8 @@ impl Run<'_, '_> {
         (value, width)
     }
 
-    /// Appends a valid header. If a varbit makes it no whole number of bytes, zero bits fill the last one.
+    /// Appends a header to the emitted bytes if it is valid. If a varbit makes the header end within a byte, zero bits
+    /// fill that byte.
     pub(super) fn emit(&mut self, header: HeaderId, loc: Loc) {
         let declared = &self.program.headers[header.index()];
         if self.get(declared.valid).is_zero() {
@@ -241,7 +244,7 @@ impl BitWriter<'_> {
         }
     }
 
-    /// Appends the low `width` bits of a value, the most significant first.
+    /// Appends the low `width` bits of a value, most significant bit first.
     pub(super) fn append(&mut self, value: &Bits, width: u32) {
         for bit in (0..width).rev() {
             if self.used_bits.is_multiple_of(8) {
@@ -255,7 +258,7 @@ impl BitWriter<'_> {
     }
 }
 
-/// Reads `count` bits from bit `at` of the packet (which has them), as a value of `width` bits.
+/// Reads `count` bits of the packet from bit `at` on, as a value of `width` bits. The packet must have these bits.
 fn read_bits(packet: &[u8], at: u64, count: u64, width: u32) -> Bits {
     if count == 0 {
         return Bits::zero(width);

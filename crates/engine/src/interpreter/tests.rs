@@ -8,14 +8,14 @@ use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Makes a table entry for a table with one exact key of 8 bits, which must be 3.
+/// Makes an entry for a table with one exact key of 8 bits, which matches the key 3.
 fn entry(action: ActionId, args: Vec<Bits>) -> Entry {
     let matches = vec![KeyMatch::Exact(Bits::from_u64(8, 3))];
     Entry::new(matches, 0, ActionCall { action, args })
 }
 
-/// Returns a switch with a program whose parser is `states` and whose tag header, pushed in ingress, reports the
-/// parser error.
+/// Returns a switch whose program has the parser `states`, and pushes a tag header that reports the parser error in
+/// ingress.
 fn error_reporter(states: &'static str) -> Switch {
     Bodies {
         states,
@@ -25,7 +25,8 @@ fn error_reporter(states: &'static str) -> Switch {
     .switch()
 }
 
-/// Sends a packet, of which one must come out; returns the parser error that it reports, and what follows the tag.
+/// Sends a packet, and asserts that one packet comes out. Returns the parser error in its tag and the bytes behind the
+/// tag.
 fn error_and_rest(switch: &mut Switch, bytes: &[u8]) -> (u8, Vec<u8>) {
     let out = send(switch, bytes);
     assert_eq!(out.len(), 1);
@@ -324,8 +325,8 @@ fn assertions_and_random_and_logs() {
     assert!(trace.to_string().contains("log: drew 9 of 9"), "{trace}");
 }
 
-/// Runs packets through a random program with groups and clone sessions, every other one with a trace; returns the
-/// port and bytes of all that each sends.
+/// Runs packets through a random program with multicast groups and clone sessions, every other packet with a trace.
+/// Returns the ports and bytes of what each packet causes to be sent.
 fn run_arbitrary(seed: u64, packets: &[Vec<u8>]) -> Vec<Vec<(u32, Vec<u8>)>> {
     let program = Arc::new(ir::arbitrary::program(seed));
     let executor = Arc::new(Interpreter::new(program.clone()));

@@ -13,7 +13,8 @@ const SELECTED: TableId = TableId(7);
 const PROFILE: ActionProfileId = ActionProfileId(0);
 const SELECTOR: ActionProfileId = ActionProfileId(1);
 
-/// Makes a switch where kinds below 0x80 go to the table with a profile, the others to the one with a selector.
+/// Makes a switch that applies the table with an action profile to packets of kinds below 0x80, and the table with a
+/// selector to all others.
 fn switch() -> Switch {
     Bodies {
         ingress: "if ult(%17, 8w0x80) { apply t6 (%17) } else { apply t7 (%17, %18) hit %30 action_run %31 }",
@@ -54,7 +55,7 @@ fn member(profile: ActionProfileId, member_id: u32, port: u64) -> Entity {
     }
 }
 
-/// Makes a group whose members are given by id, weight and watched port.
+/// Makes a group whose members are given as id, weight and watched port.
 fn group(group_id: u32, max_size: u64, members: &[(u32, u32, Option<u32>)]) -> Entity {
     let members = members
         .iter()
@@ -94,7 +95,7 @@ fn one_shot(ports: &[(u64, u32, Option<u32>)]) -> Target {
     Target::OneShot(actions.collect())
 }
 
-/// Sends a packet of this kind and value, and returns the port at which it leaves, if it does.
+/// Sends a packet of a kind with a value. Returns the port at which it leaves, or `None` if it does not leave.
 fn port(switch: &mut Switch, kind: u8, value: u16) -> Option<u32> {
     let [high, low] = value.to_be_bytes();
     send(switch, &[kind, high, low])

@@ -14,12 +14,12 @@ fn exchange<T>(own: &mut [T], former: &mut [T], pairs: &[Pair]) {
 }
 
 impl Runtime {
-    /// Seeds the generator of random numbers anew.
+    /// Restarts the generator of random numbers with another seed.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.random = Random::new(seed);
     }
 
-    /// Starts the idle timers of all entries anew, as if all were hit now: before, the switch had no clock.
+    /// Restarts the idle timers of all entries, as if all were hit now, because the switch had no clock before.
     pub(crate) fn restart_idle_timers(&mut self) {
         let timed = self.program.tables.iter().zip(0..);
         let timed = timed.filter(|(table, _)| table.support_timeout);
@@ -33,7 +33,7 @@ impl Runtime {
         }
     }
 
-    /// Exchanges the objects that move with those of the former switch; the others stay as they are.
+    /// Exchanges the objects that `takeover` lists with those of the former switch; all others stay.
     pub(crate) fn take_over(&mut self, former: &mut Runtime, takeover: Takeover) {
         let mut ids = BTreeSet::new();
         for moved in takeover.tables {

@@ -21,7 +21,7 @@ impl Switch {
         self.replication.give_back(group, replicas);
     }
 
-    /// Enqueues the copies of a clone, one for each replica: itself if there is one only.
+    /// Enqueues one copy of a clone for each replica. If there is only one replica, the clone itself is enqueued.
     fn replicate_clone(
         &mut self,
         mut clone: Enqueued,
@@ -36,8 +36,9 @@ impl Switch {
         enqueue(clone);
     }
 
-    /// Enqueues one copy for each replica, in order; the last takes the original's memory. Of what is a copy
-    /// already, each replica but the first is work: a packet must not multiply without end.
+    /// Enqueues one copy for each replica, in order. The last copy uses the original's memory. If the original is a
+    /// copy itself, each replica but the first counts towards the limits, so that a packet cannot multiply without
+    /// end.
     fn replicate(
         &mut self,
         original: Enqueued,
@@ -79,7 +80,8 @@ impl Switch {
         }
     }
 
-    /// Makes a clone of the packet as it arrived: parsed again (here, or by egress), then to egress.
+    /// Makes a clone of the packet as it arrived. The clone is parsed again, by this function or by egress, and goes
+    /// to egress.
     pub(super) fn clone_ingress(
         &mut self,
         original: &Pass,
@@ -127,7 +129,7 @@ impl Switch {
         self.replicate_clone(clone, &session.replicas, |copy| out.push(copy));
     }
 
-    /// Makes a clone of the packet as the egress control left it: to egress again.
+    /// Makes a clone of the packet as the egress control left it. The clone goes through egress again.
     pub(super) fn clone_egress(
         &mut self,
         now_ps: Time,
@@ -171,7 +173,8 @@ impl Switch {
         });
     }
 
-    /// Returns the clone session and the clone's lineage; without them it counts a dropped clone.
+    /// Returns the clone session and the lineage of the clone. If there is no such session, or a limit forbids the
+    /// clone, counts a dropped clone and returns `None`.
     fn clone_session(
         &mut self,
         id: u32,
@@ -215,7 +218,8 @@ impl Switch {
         }));
     }
 
-    /// Starts one more pass with a trace of its own, if the limits allow.
+    /// Returns the lineage of a packet's next pass, which has a trace of its own; `None` if the limits forbid another
+    /// pass.
     pub(super) fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
         if lineage.passes >= MAX_PASSES || !self.take_work(lineage.passes) {
             return None;
@@ -226,8 +230,8 @@ impl Switch {
         })
     }
 
-    /// Takes one of the copies that the limits leave, to be made of what has made so many passes; `false` if there
-    /// is none.
+    /// Uses up one of the copies that the limits allow, for a packet that has made `passes` passes; returns `false` if
+    /// no copy is allowed.
     fn take_work(&mut self, passes: u32) -> bool {
         let now_ps = self.runtime.now_ps();
         let rate = &mut self.work_rate;

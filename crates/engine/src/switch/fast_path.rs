@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// So many packets that ran before one stopped make it likely that many will again.
 const STEADY: usize = 4;
 
-/// Notes in outputs which packet of a burst they came of.
+/// Records in each output the number of the packet in the burst that caused it.
 fn come_of(number: usize, outputs: &mut [Output]) {
     for output in outputs {
         output.arrival = number as u32;
@@ -20,8 +20,8 @@ fn come_of(number: usize, outputs: &mut [Output]) {
 }
 
 impl Switch {
-    /// Runs packets, each with its port, and all their copies to the end, one packet after the other: as [`Switch::receive`] for
-    /// each in turn. `packets` is empty afterwards.
+    /// Runs packets, each given with its arrival port, and all their copies to the end, one packet after the other, as
+    /// [`Switch::receive`] does for a single packet. `packets` is empty afterwards.
     pub fn receive_burst(
         &mut self,
         now_ps: Time,
@@ -32,14 +32,14 @@ impl Switch {
         self.reuse(packets.drain(..).map(|(_, packet)| packet));
     }
 
-    /// Takes packets that are done with, so that copies need no fresh memory; some thousands at most are kept.
+    /// Keeps packets that are no longer needed, so that copies can use their memory. Keeps some thousands at most.
     pub fn reuse(&mut self, packets: impl IntoIterator<Item = Packet>) {
         for packet in packets {
             self.scratch.spare.push(packet);
         }
     }
 
-    /// Runs packets, as [`Switch::receive_burst`]; their contents are unspecified afterwards.
+    /// Runs packets like [`Switch::receive_burst`], but leaves them in `packets`, with unspecified contents.
     #[inline]
     pub(super) fn receive_all(
         &mut self,
@@ -94,8 +94,8 @@ impl Switch {
         })
     }
 
-    /// Goes on with a packet that stopped and the packets behind it, until none is left or none stays on the fast
-    /// path. Returns the number of the first that is left.
+    /// Completes the packet that stopped the fast path, then continues on the fast path with those behind it, until
+    /// none is left or the fast path is no longer supported. Returns the number of the first packet that remains.
     #[cold]
     fn after_stop(
         &mut self,
@@ -120,7 +120,7 @@ impl Switch {
         }
     }
 
-    /// Runs a packet to its end, from where it left the fast path.
+    /// Runs a packet to its end, from the point at which it left the fast path.
     fn leave_fast_path(&mut self, now_ps: Time, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();

@@ -9,7 +9,7 @@ use std::mem::swap;
 use std::sync::Arc;
 
 impl Switch {
-    /// Returns what a [`Takeover`] asks about each table, in the order of the program's tables.
+    /// Returns what a [`Takeover`] needs to know about each table, in the order of the program's tables.
     pub fn facts(&self) -> Vec<TableFacts> {
         let tables = self.program.tables.iter().zip(0..);
         let tables = tables.map(|(declared, number)| {
@@ -25,8 +25,8 @@ impl Switch {
         tables.collect()
     }
 
-    /// Replaces the executor by this one, which is of the switch's program, and the configuration by this one, as
-    /// if it had been made with them. Its entries count as inserted now.
+    /// Replaces the executor, which must belong to the switch's program, and the configuration, as if the switch had
+    /// been made with them. All entries count as inserted at `now_ps`.
     pub fn settle(&mut self, executor: Arc<dyn Executor>, config: SwitchConfig, now_ps: Time) {
         self.executor = executor;
         self.config = config;
@@ -35,8 +35,8 @@ impl Switch {
         self.runtime.restart_idle_timers();
     }
 
-    /// Takes over from another switch, whose place it takes, what its agent knows, and what moves. That one is left with what this one
-    /// had, to be dropped by whoever has time for it.
+    /// Takes over the agent's data and all objects listed in `takeover` from the switch that this one replaces.
+    /// `former` gets the replaced objects, so that they can be dropped when there is time.
     pub fn take_over(&mut self, former: &mut Switch, takeover: Takeover) {
         self.take_over_agent(former);
         self.drops = former.drops;

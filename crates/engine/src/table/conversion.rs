@@ -21,8 +21,8 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Begins to convert the entries of a table whose actions have these positions in the table `target`, with the
-    /// same parameters there.
+    /// Begins to convert the entries of a table for the table `target`. `positions` contains, for each action of the
+    /// old table, its position in `target`, where it has the same parameters, or `None`.
     pub fn new(positions: Vec<Option<u32>>, with_default: bool, target: &Table) -> Conversion {
         Conversion {
             positions,
@@ -32,14 +32,15 @@ impl Conversion {
         }
     }
 
-    /// Returns true if records of `limbs` limbs stay as they are: no action moves, and none needs more room.
+    /// Returns true if conversion leaves records of `limbs` limbs unchanged: every action keeps its position, and
+    /// records have the same size.
     pub fn changes_nothing(&self, limbs: usize) -> bool {
         let mut positions = (0..).zip(&self.positions);
         self.stride == limbs && positions.all(|(at, new)| *new == Some(at))
     }
 
-    /// Adds the converted records of a slice of entries. An error is the position of an action that the new table
-    /// does not have.
+    /// Adds the converted records of some entries. Fails with the position of an action that an entry runs and the new
+    /// table does not have.
     pub fn add(&mut self, slice: &RecordSlice) -> Result<(), u32> {
         for (entry, former) in slice {
             match entry {
@@ -63,13 +64,13 @@ impl Conversion {
 }
 
 impl Table {
-    /// Notes that all entries were last hit at this moment, if the table has idle timeouts.
+    /// Sets the time of the last hit of all entries to `now_ps`, if the table has idle timeouts.
     pub fn hit_all(&mut self, now_ps: Time) {
         self.last_hit_ps.fill(now_ps);
     }
 
-    /// Copies the records of entries from a number on (0 is the default action), at most so many; and returns the
-    /// number to go on from, `None` at the end.
+    /// Returns copies of the records of the entries among the `most` numbers from `from` on (0 is the default action),
+    /// and the number at which to continue, `None` at the end.
     pub fn records_from(&self, from: u32, most: u32) -> (RecordSlice, Option<u32>) {
         let numbers = self.numbers();
         let end = numbers.min(from.saturating_add(most.max(1)));
@@ -78,8 +79,8 @@ impl Table {
         (copied.collect(), (end < numbers).then_some(end))
     }
 
-    /// Exchanges entries, counts and times of hits with a table of the same key and the same resources. The records of the entries
-    /// that come are those of the conversion, if there is one. The default action stays here unless `with_default`.
+    /// Exchanges entries, counts and times of hits with a table of the same key and the same resources. If there is a
+    /// `conversion`, the new entries get its records. The default action stays unless `with_default`.
     pub fn exchange(
         &mut self,
         former: &mut Table,

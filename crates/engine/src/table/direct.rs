@@ -9,7 +9,7 @@ const MOST_BITS: u32 = 16;
 /// So many values of the key for each entry that the table is declared for, at most.
 const VALUES_PER_ENTRY: u64 = 4;
 
-/// Returns true if a table's key leads to its entries through an array.
+/// Returns true if a table finds its entries through an array that is indexed by the key.
 pub fn is_direct(table: &Table) -> bool {
     match &table.keys[..] {
         [
@@ -35,19 +35,19 @@ impl DirectMap {
         DirectMap { entries: vec![0] }
     }
 
-    /// Returns the array of entries by key, which has at least one place.
+    /// Returns the array of entry numbers indexed by key, which has at least one element.
     #[inline]
     pub fn in_place(&self) -> &[u32] {
         &self.entries
     }
 
-    /// Returns the entry of a key; 0 for none.
+    /// Returns the number of the entry with this key; 0 if there is none.
     #[inline]
     pub fn get(&self, key: u64) -> u32 {
         self.entries.get(key as usize).copied().unwrap_or(0)
     }
 
-    /// Sets the entry of a key; 0 for none.
+    /// Sets the number of the entry with this key; 0 removes it.
     pub fn set(&mut self, key: u64, entry: u32) {
         let at = key as usize;
         if at >= self.entries.len() {
@@ -56,7 +56,7 @@ impl DirectMap {
         self.entries[at] = entry;
     }
 
-    /// Returns how many bytes it takes on the heap.
+    /// Returns how many bytes the array occupies on the heap.
     pub fn heap_bytes(&self) -> usize {
         size_of::<u32>() * self.entries.capacity()
     }

@@ -100,14 +100,14 @@ impl Entries {
         self.len
     }
 
-    /// Returns true if this is the number of an entry.
+    /// Returns true if an entry has this number.
     pub fn contains(&self, entry: u32) -> bool {
         self.sequences
             .get(entry as usize)
             .is_some_and(|&sequence| sequence != FREE)
     }
 
-    /// Returns a number that is above the number of every entry.
+    /// Returns a number that is greater than the number of every entry.
     pub fn numbers(&self) -> u32 {
         self.sequences.len() as u32
     }
@@ -130,7 +130,7 @@ impl Entries {
         entries
     }
 
-    /// Adds an entry and returns its number. That is `wanted`, which is free, if it had one.
+    /// Adds an entry, and returns its number: `wanted`, which must be free, or a free number if `wanted` is `None`.
     pub fn insert(&mut self, installed: &Installed<Limbs>, wanted: Option<u32>) -> u32 {
         let entry = match wanted {
             Some(number) if self.free.take_this(number) => number,
@@ -154,7 +154,7 @@ impl Entries {
         entry
     }
 
-    /// Changes all of an entry but its matches.
+    /// Changes everything of an entry except for its matches.
     pub fn set(&mut self, entry: u32, installed: &Installed<Limbs>) {
         let at = entry as usize;
         self.sequences[at] = installed.sequence;
@@ -201,13 +201,12 @@ impl Entries {
         self.priorities.truncate(end);
     }
 
-    /// Gives back a part of the memory that is not used; returns true if there is more.
+    /// Releases a part of the unused memory; returns true if more can be released.
     pub fn tidy(&mut self) -> bool {
         shrink(&mut self.matches) | shrink(&mut self.sequences) | shrink(&mut self.priorities)
     }
 
-    /// Returns all of an entry, if there is one of this number; `matches` makes what is wanted of its packed
-    /// matches.
+    /// Returns an installed entry, or `None` if no entry has this number. `matches` converts the packed matches.
     pub fn get<M>(&self, entry: u32, matches: impl FnOnce(&[u64]) -> M) -> Option<Installed<M>> {
         let extra = self.extra(entry);
         self.contains(entry).then(|| Installed {
@@ -219,12 +218,12 @@ impl Entries {
         })
     }
 
-    /// Returns the matches of an entry as they are kept.
+    /// Returns the matches of an entry in packed form.
     pub fn packed(&self, entry: u32) -> &[u64] {
         &self.matches[entry as usize * self.stride..][..self.stride]
     }
 
-    /// Packs matches, one per key field, into limbs as they are kept.
+    /// Packs matches, one per key field, into limbs, the form in which entries are stored.
     pub fn pack(&self, shape: &KeyShape, matches: &[KeyMatch]) -> Limbs {
         let mut packed: Limbs = smallvec![0; self.stride];
         for (field, key_match) in shape.fields.iter().zip(matches) {
@@ -265,7 +264,7 @@ impl Entries {
         packed
     }
 
-    /// Unpacks matches as they are kept, one per key field: the inverse of [`Self::pack`].
+    /// Unpacks stored matches, one per key field: the inverse of [`Self::pack`].
     pub fn unpack(&self, shape: &KeyShape, packed: &[u64]) -> Vec<KeyMatch> {
         let one = |field: &KeyField| {
             let bits = |at: usize| Bits::from_limbs(field.width, field.slice(&packed[at..]));
@@ -294,7 +293,7 @@ impl Entries {
         shape.fields.iter().map(one).collect()
     }
 
-    /// Returns how many bytes the entries take on the heap.
+    /// Returns how many bytes the entries occupy on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * (self.matches.capacity() + self.sequences.capacity())
             + 4 * self.priorities.capacity()

@@ -17,7 +17,7 @@ pub(super) struct FreeNumbers {
 }
 
 impl FreeNumbers {
-    /// Takes the lowest free number; `None` if there is none.
+    /// Removes and returns the lowest free number; `None` if no number is free.
     pub fn take(&mut self) -> Option<u32> {
         if self.count == 0 {
             return None;
@@ -31,7 +31,7 @@ impl FreeNumbers {
         Some(64 * self.first as u32 + bit)
     }
 
-    /// Takes this number, and returns true, if it is free.
+    /// Removes `number` from the free numbers; returns false if it is not free.
     pub fn take_this(&mut self, number: u32) -> bool {
         let free = self.has(number as usize);
         if free {
@@ -41,7 +41,7 @@ impl FreeNumbers {
         free
     }
 
-    /// Frees a number that is in use.
+    /// Adds a number that is no longer in use to the free numbers.
     pub fn put(&mut self, number: u32) {
         let at = number as usize / 64;
         if self.words.len() <= at {
@@ -52,7 +52,8 @@ impl FreeNumbers {
         self.first = self.first.min(at);
     }
 
-    /// Forgets the free numbers directly below `end`, so that they may be given anew; returns the end that remains.
+    /// Forgets the free numbers directly below `end`, above which all numbers are unused, and returns the end that
+    /// remains.
     pub fn lower(&mut self, end: usize) -> usize {
         let mut lowered = end;
         while lowered > 0 {
@@ -78,14 +79,14 @@ impl FreeNumbers {
         word >> (number % 64) & 1 != 0
     }
 
-    /// Returns how many bytes it takes on the heap.
+    /// Returns how many bytes the free numbers occupy on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * self.words.capacity()
     }
 }
 
-/// Gives back a part of the memory that a vector has no use for, since its end has come down; returns true if there
-/// is more. It moves nothing, and so takes little time.
+/// Releases a part of a vector's unused memory after the vector has become shorter; returns true if more can be
+/// released. Takes little time, since no item is moved.
 pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
     let (kept, most) = (
         KEPT_BYTES / size_of::<T>().max(1),
@@ -102,8 +103,8 @@ pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
 /// Places that [`forget_last`] takes away at most.
 const FORGOTTEN_AT_ONCE: usize = 64;
 
-/// Removes items that are nothing from the end, at most [`FORGOTTEN_AT_ONCE`], and gives back what memory can be
-/// given back.
+/// Removes items for which `is_nothing` holds from the end of the vector, at most [`FORGOTTEN_AT_ONCE`], and releases
+/// unused memory.
 pub(crate) fn forget_last<T>(items: &mut Vec<T>, is_nothing: impl Fn(&T) -> bool) {
     let last = items.iter().rev().take(FORGOTTEN_AT_ONCE);
     let nothing = last.take_while(|item| is_nothing(item)).count();

@@ -43,8 +43,8 @@ pub enum InPlaceMatcher<'a> {
 }
 
 impl Table {
-    /// Returns the parts of the table, if a lookup in place is possible now and has no effect but to be counted.
-    /// (While a hash map grows, it is not.)
+    /// Returns the parts of the table that generated code needs to look up a key without a call, or `None` if such a
+    /// lookup is impossible or would have effects other than counting. (It is impossible while a hash map grows.)
     pub fn in_place(&self) -> Option<InPlace<'_>> {
         use super::Matcher;
         let matcher = match &self.matcher {
@@ -69,7 +69,8 @@ impl Table {
         })
     }
 
-    /// Returns the cells of the direct counter by entry; nobody reads that of entry 0. None without a counter.
+    /// Returns the cells of the direct counter, indexed by entry number. The cell of number 0 is never read. The list
+    /// is empty if the table has no direct counter.
     pub fn counters_mut(&mut self) -> &mut [CounterData] {
         &mut self.counters
     }

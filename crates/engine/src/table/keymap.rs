@@ -68,7 +68,7 @@ const LOW_HALF: u64 = 0xffff_ffff;
 /// The factor of [`mix`].
 pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Calculates one step of the hash: the halves of a 128-bit product, one xored with the other.
+/// Calculates one step of the hash: xors the halves of the 128-bit product of `hash ^ limb` and [`MULTIPLIER`].
 #[inline]
 fn mix(hash: u64, limb: u64) -> u64 {
     let product = u128::from(hash ^ limb) * u128::from(MULTIPLIER);
@@ -78,8 +78,8 @@ fn mix(hash: u64, limb: u64) -> u64 {
 /// The hash before the first limb.
 pub const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Hashes a key: from [`SEED`] on, for each limb the halves of its product with [`MULTIPLIER`], one xored with the
-/// other, after the limb was xored to the hash.
+/// Hashes a key: beginning with [`SEED`], xors each limb into the hash, multiplies by [`MULTIPLIER`], and xors the
+/// halves of the product.
 #[inline]
 pub fn hash(key: &[u64]) -> u64 {
     key.iter().fold(SEED, |hash, &limb| mix(hash, limb))
@@ -107,12 +107,12 @@ impl KeyMap {
         self.len
     }
 
-    /// Returns how many bytes the map takes on the heap.
+    /// Returns how many bytes the map occupies on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * (self.buckets.capacity() + self.former.capacity())
     }
 
-    /// Returns the buckets, unless the map is growing or shrinking.
+    /// Returns the buckets, or `None` while the map is growing or shrinking.
     #[inline]
     pub fn in_place(&self) -> Option<Buckets<'_>> {
         self.former.is_empty().then_some(Buckets {
@@ -122,25 +122,25 @@ impl KeyMap {
         })
     }
 
-    /// Returns where the first bucket of a key begins, for [`KeyMap::load`].
+    /// Returns the offset of a key's first bucket, for [`KeyMap::load`].
     #[inline]
     pub fn first_bucket(&self, key: &[u64]) -> usize {
         (hash(key) as usize & self.bucket_mask) * (self.limbs + 1)
     }
 
-    /// Loads these buckets into the caches, whatever is in them, and does nothing else, so that all are waited for
-    /// at once.
+    /// Reads the first words of these buckets so that they are in the caches, with all loads overlapping. The result
+    /// has no meaning.
     #[inline]
     pub fn load(&self, buckets: &[usize]) -> u64 {
         buckets.iter().fold(0, |sum, &at| sum ^ self.buckets[at])
     }
 
-    /// Returns true if there is no key.
+    /// Returns true if the map has no key.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the value of `key`, if it is there.
+    /// Returns the value of `key`, or `None` if the map does not contain the key.
     #[inline]
     pub fn get(&self, key: &[u64]) -> Option<u32> {
         // Comparing slices of unknown length is a call; the common lengths need none.
@@ -151,7 +151,8 @@ impl KeyMap {
         }
     }
 
-    /// Returns the value of a key of one limb, in a map of such keys.
+    /// Returns the value of a key of one limb, or `None` if the map does not contain it. All keys of the map must have
+    /// one limb.
     #[inline(always)]
     pub fn get_1(&self, a: u64) -> Option<u32> {
         debug_assert_eq!(self.limbs, 1);
@@ -170,7 +171,8 @@ impl KeyMap {
         }
     }
 
-    /// Returns the value of a key of two limbs, in a map of such keys.
+    /// Returns the value of a key of two limbs, or `None` if the map does not contain it. All keys of the map must
+    /// have two limbs.
     #[inline(always)]
     pub fn get_2(&self, a: u64, b: u64) -> Option<u32> {
         debug_assert_eq!(self.limbs, 2);
@@ -189,14 +191,15 @@ impl KeyMap {
         }
     }
 
-    /// Returns the value of a key that is not in the buckets in use, if it is in those that are being emptied.
+    /// Returns the value of a key that is not in the present buckets, from the former buckets that are still being
+    /// emptied; `None` if it is not there either.
     #[inline]
     fn get_former(&self, hash: u64, key: &[u64]) -> Option<u32> {
         let at = self.probe_former(hash, |stored| stored == key)?;
         Some(value(self.former[at]))
     }
 
-    /// Returns the value of `key & mask`, if that is there.
+    /// Returns the value of `key & mask`, or `None` if the map does not contain it.
     #[inline]
     pub fn get_masked(&self, key: &[u64], mask: &[u64]) -> Option<u32> {
         match (key, mask) {
@@ -207,7 +210,8 @@ impl KeyMap {
         self.get_with(|| key.iter().zip(mask).map(|(&k, &m)| k & m))
     }
 
-    /// Returns the value of the key whose limbs `limbs` gives, as often as it is asked.
+    /// Returns the value of the key whose limbs `limbs` returns at each call, or `None` if the map does not contain
+    /// it.
     #[inline]
     pub fn get_with<I: Iterator<Item = u64>>(&self, limbs: impl Fn() -> I) -> Option<u32> {
         let hash = limbs().fold(SEED, mix);
@@ -228,7 +232,7 @@ impl KeyMap {
         Some(value(self.former[at]))
     }
 
-    /// Sets the value of `key`; returns the former one.
+    /// Sets the value of `key`, and returns its former value, `None` if the key is new.
     pub fn insert(&mut self, key: &[u64], value: u32) -> Option<u32> {
         debug_assert_eq!(key.len(), self.limbs);
         debug_assert!(value < KeyMap::LIMIT);
@@ -256,7 +260,7 @@ impl KeyMap {
         }
     }
 
-    /// Removes `key`; returns its value, if it was there.
+    /// Removes `key`, and returns its value, or `None` if the map did not contain it.
     pub fn remove(&mut self, key: &[u64]) -> Option<u32> {
         self.tidy();
         let hash = hash(key);
@@ -276,7 +280,7 @@ impl KeyMap {
         }
     }
 
-    /// Continues to grow or shrink; returns true if there is more to do.
+    /// Continues growing or shrinking; returns true if more remains to be done.
     pub fn tidy(&mut self) -> bool {
         let buckets = self.bucket_mask + 1;
         let sparse = buckets > SPARSE_BUCKETS && self.len < buckets / SHRUNK_PART;
@@ -298,7 +302,7 @@ impl KeyMap {
         taken.map(|b| &b[1..])
     }
 
-    /// Returns the most keys that the map holds before it grows.
+    /// Returns how many keys the map holds before it grows.
     fn most(&self) -> usize {
         let buckets = self.bucket_mask + 1;
         match buckets <= SPARSE_BUCKETS {
@@ -307,8 +311,8 @@ impl KeyMap {
         }
     }
 
-    /// Finds the key in some buckets: the offset of the bucket that holds it, or, as an error, of the free one
-    /// where it would go.
+    /// Finds a key in `buckets`. Returns the offset of its bucket or, as an error, of the free bucket in which it
+    /// would be inserted.
     #[inline]
     fn probe(
         &self,
@@ -362,7 +366,7 @@ impl KeyMap {
         None
     }
 
-    /// Frees bucket `gap` and moves later ones back so that every key stays reachable from its home.
+    /// Frees the bucket number `gap`, and moves later keys back so that each remains reachable from its first bucket.
     fn close_gap(&mut self, mut gap: usize) {
         let stride = self.limbs + 1;
         let mut bucket = gap;
@@ -382,7 +386,7 @@ impl KeyMap {
         self.buckets[gap * stride] = 0;
     }
 
-    /// Begins to move the keys to so many buckets; a small map does all of it at once.
+    /// Begins to move the keys to `buckets` new buckets; a small map moves all of them at once.
     #[cold]
     fn resize(&mut self, buckets: usize) {
         // A map that was being emptied is empty by now, for an update looks at more buckets than it fills or frees.
@@ -398,7 +402,7 @@ impl KeyMap {
         }
     }
 
-    /// Moves the keys of a few buckets that are being emptied.
+    /// Moves the keys from a few of the former buckets, if any are left.
     #[inline]
     fn empty_some(&mut self) {
         if !self.former.is_empty() {
@@ -434,7 +438,7 @@ impl KeyMap {
     }
 }
 
-/// Returns the value in the first word of a bucket.
+/// Returns the value stored in the first word of a bucket.
 #[inline]
 fn value(word: u64) -> u32 {
     (word as u32).wrapping_sub(1)

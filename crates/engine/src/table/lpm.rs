@@ -17,8 +17,8 @@ const ROOT_STRIDE: u32 = 5;
 /// Most bits between the end of a node and the beginning of its child; a longer way has nodes on it.
 const MAX_SKIP: u32 = 10 * STRIDE;
 
-/// Returns the position of the children of a node at this position if they skip nothing. Nodes are at position 0,
-/// 5, 11, 17...
+/// Returns the position, in bits from the field's first, of the children of a node at `position` that skip no bits.
+/// Without skips, nodes are at positions 0, 5, 11, 17...
 #[inline]
 fn next_level(position: u32) -> u32 {
     match position {
@@ -27,8 +27,8 @@ fn next_level(position: u32) -> u32 {
     }
 }
 
-/// Returns the position of the node in which a prefix of this length ends: the last position that is not behind its
-/// end.
+/// Returns the position of the node in which a prefix of this length ends: the last possible position that is not
+/// beyond the prefix's end.
 fn last_level(prefix_len: u32) -> u32 {
     match prefix_len {
         ..ROOT_STRIDE => 0,
@@ -53,8 +53,8 @@ const fn ancestors() -> [u64; 64] {
     table
 }
 
-/// Returns the number of the bit that stands for the prefix `value / length` in [`Node::internal`]; longer prefixes
-/// are higher.
+/// Returns the number of the bit in [`Node::internal`] that stands for the prefix of `length` bits with this `value`;
+/// longer prefixes have higher numbers.
 const fn internal_bit(length: u32, value: u64) -> u32 {
     (1 << length) - 1 + value as u32
 }
@@ -80,7 +80,7 @@ impl Node {
     }
 }
 
-/// Counts the ones of `word` below `bit`.
+/// Counts the ones in the bits of `word` below `bit`.
 #[inline]
 fn rank(word: u64, bit: u32) -> usize {
     (word & ((1 << bit) - 1)).count_ones() as usize
@@ -116,7 +116,7 @@ impl<T: Copy + Default> Pool<T> {
         })
     }
 
-    /// Gives the block at `at` of `n` items one more before its item `rank`; returns the block's new place.
+    /// Inserts `item` before item `rank` of the block of `n` items at `at`. Returns the block's new place.
     fn insert(&mut self, at: u32, n: usize, rank: usize, item: T) -> u32 {
         let new = self.allocate(n + 1);
         let (from, to) = (at as usize, new as usize);
@@ -127,7 +127,7 @@ impl<T: Copy + Default> Pool<T> {
         new
     }
 
-    /// Removes item `rank` of the block at `at` of `n` items; returns the block's new place.
+    /// Removes item `rank` of the block of `n` items at `at`. Returns the block's new place, 0 if it becomes empty.
     fn remove(&mut self, at: u32, n: usize, rank: usize) -> u32 {
         let mut new = 0;
         if n > 1 {
@@ -163,8 +163,8 @@ pub struct LpmTable {
 }
 
 impl LpmTable {
-    /// Makes an empty table for a prefix field of `width` bits at limb `offset` of the key; `exact_mask` covers the
-    /// exact fields.
+    /// Makes an empty table for a prefix field of `width` bits at limb `offset` of the key. `exact_mask` has ones in
+    /// the exact fields.
     pub fn new(offset: usize, width: u32, exact_mask: Box<[u64]>) -> LpmTable {
         let has_exact = exact_mask.iter().any(|&limb| limb != 0);
         LpmTable {
@@ -182,7 +182,7 @@ impl LpmTable {
         }
     }
 
-    /// Returns the entry with the longest prefix that contains the key.
+    /// Returns the entry with the longest prefix that contains the key; `None` if no prefix does.
     pub fn lookup(&self, key: &[u64]) -> Option<u32> {
         let field = &key[self.offset..self.offset + self.limbs];
         let mut node = &self.roots[self.root(key)? as usize];
@@ -208,7 +208,7 @@ impl LpmTable {
         })
     }
 
-    /// Returns the entry of exactly this prefix.
+    /// Returns the entry of exactly this prefix, or `None` if there is none.
     pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let (place, _) = *self.path(value, prefix_len)?.last()?;
         let node = self.node(place);
@@ -217,7 +217,7 @@ impl LpmTable {
             .then(|| self.results.items[node.results as usize + rank(node.internal, bit)])
     }
 
-    /// Adds a prefix that is not there yet. `value` is the whole key, zero beyond the prefix.
+    /// Adds a prefix that is not in the table. `value` is the whole key, with zeros beyond the prefix.
     pub fn insert(&mut self, value: &[u64], prefix_len: u32, entry: u32) {
         let mut place = Place::Root(self.root_or_new(value));
         let field = &value[self.offset..self.offset + self.limbs];
@@ -234,7 +234,7 @@ impl LpmTable {
         *self.node_mut(place) = node;
     }
 
-    /// Removes a prefix; returns its entry, if it was there.
+    /// Removes a prefix, and returns its entry, or `None` if the prefix is not in the table.
     pub fn remove(&mut self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let entry = self.find(value, prefix_len)?;
         let path = self.path(value, prefix_len)?;
@@ -257,8 +257,8 @@ impl LpmTable {
         Some(entry)
     }
 
-    /// Returns the nodes from the root to the one in which a prefix would end, each with the chunk that led to it;
-    /// `None` if there is no such node.
+    /// Returns the nodes from the root to the one in which a prefix would end, each with the bits of the prefix that
+    /// led to it; `None` if there is no such node.
     fn path(&self, value: &[u64], prefix_len: u32) -> Option<Vec<(Place, u32)>> {
         let field = self.field(value);
         let end = last_level(prefix_len);
@@ -282,8 +282,8 @@ impl LpmTable {
         }
     }
 
-    /// Takes one step from a node towards position `end` on the way of `field`. If there is no child that way, or
-    /// it skips more than is shared, one is made.
+    /// Returns the next node below `place` for a prefix of `field` that ends at the node position `end`. Makes a node
+    /// if there is none, or if the present one skips more bits than it shares with the prefix.
     fn step_or_make(&mut self, place: Place, field: &[u64], end: u32) -> Place {
         let mut node = *self.node(place);
         let chunk = self.chunk(field, node.position);
@@ -308,8 +308,8 @@ impl LpmTable {
         self.existing_child(place, chunk)
     }
 
-    /// Puts a node before this one, which begins its skip at `from`, if it skips more than it shares with `field`
-    /// up to `end`.
+    /// Inserts a node in front of the one at `place`, whose skipped bits begin at `from`, if that node skips more bits
+    /// than it shares with `field` up to `end`.
     fn split(&mut self, place: Place, field: &[u64], from: u32, end: u32) {
         let node = *self.node(place);
         let differing = self.bits_before(field, &node) ^ node.skipped;
@@ -337,8 +337,8 @@ impl LpmTable {
         *self.node_mut(place) = upper;
     }
 
-    /// Cuts off, along a path from its end, empty nodes, and joins a node that has nothing but one child with
-    /// it.
+    /// Removes empty nodes from the end of a path, and joins the first other node with its child if it has nothing but
+    /// that child.
     fn tidy(&mut self, path: &[(Place, u32)]) {
         for pair in path.windows(2).rev() {
             let (parent, (place, chunk)) = (pair[0].0, pair[1]);
@@ -359,7 +359,7 @@ impl LpmTable {
         }
     }
 
-    /// Replaces a node that has nothing but one child by that child, unless that would skip too much.
+    /// Replaces a node that has nothing but one child by that child, unless the child would then skip too many bits.
     fn join(&mut self, place: Place) {
         let node = *self.node(place);
         let child = self.nodes.items[node.children as usize];
@@ -377,7 +377,7 @@ impl LpmTable {
         *self.node_mut(place) = joined;
     }
 
-    /// Returns how many bytes the table takes on the heap.
+    /// Returns how many bytes the table occupies on the heap.
     pub fn heap_bytes(&self) -> usize {
         let node = size_of::<Node>();
         node * (self.roots.capacity() + self.nodes.items.capacity())
@@ -429,7 +429,7 @@ impl LpmTable {
         &key[self.offset..self.offset + self.limbs]
     }
 
-    /// Returns the number of the bit of the last node's `internal` that stands for a prefix.
+    /// Returns the number of the bit in the last node's `internal` that stands for a prefix.
     fn last_bit(&self, field: &[u64], prefix_len: u32) -> u32 {
         let position = last_level(prefix_len);
         let length = prefix_len - position;
@@ -437,8 +437,8 @@ impl LpmTable {
         internal_bit(length, u64::from(chunk >> (STRIDE - length)))
     }
 
-    /// Returns the bits of the field that a node at this position covers: six, or fewer at the root and at the end of
-    /// the field, which are then shifted up as if six were there.
+    /// Returns the bits of the field that a node at `position` covers: six, or fewer at the root and at the end of the
+    /// field, where they are shifted up as if there were six.
     #[inline]
     fn chunk(&self, field: &[u64], position: u32) -> u32 {
         let end = next_level(position).min(self.width);
@@ -446,8 +446,8 @@ impl LpmTable {
         (self.bits(field, position, count) as u32) << (STRIDE - count)
     }
 
-    /// Returns the bits that a node skips, in this field. The field is long enough, for the node is not behind the
-    /// end of it.
+    /// Returns the bits of this field at the positions that a node skips. The field must be long enough to reach the
+    /// node's position.
     #[inline]
     fn bits_before(&self, field: &[u64], node: &Node) -> u64 {
         self.bits(field, node.position - node.skip, node.skip)
@@ -475,7 +475,7 @@ fn low_ones(count: u32) -> u64 {
     (1 << count) - 1
 }
 
-/// Returns the bits of a key that a mask leaves.
+/// Returns the key with all bits outside of the mask cleared.
 pub(super) fn masked(key: &[u64], mask: &[u64]) -> Vec<u64> {
     key.iter().zip(mask).map(|(k, m)| k & m).collect()
 }

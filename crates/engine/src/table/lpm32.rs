@@ -57,8 +57,8 @@ pub const ALONE_BITS: u32 = 5;
 /// Bits of the entry of a prefix that is alone. Others have blocks.
 pub const ALONE_ENTRY_BITS: u32 = 32 - ALONE_BITS - STRIDE;
 
-/// Returns the value of [`Direct::below`] that says that this prefix is the only one there; `None` if it has not 17
-/// to 24 bits, or a large entry.
+/// Returns the value of [`Direct::below`] for an element below which this prefix is the only one; `None` if the prefix
+/// does not have 17 to 24 bits, or the entry's number is too large.
 fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
     let ignored = (DIRECT_BITS + STRIDE).checked_sub(prefix.len.into())?;
     let value = prefix.bits >> STRIDE & (CHILDREN as u32 - 1);
@@ -67,7 +67,7 @@ fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
 }
 
 impl Direct {
-    /// Returns the number of the block below the place; 0 if there is none.
+    /// Returns the number of the block below the element; 0 if there is none.
     #[inline]
     fn block(self) -> u32 {
         if self.is_alone() { 0 } else { self.below }
@@ -78,13 +78,13 @@ impl Direct {
         self.below >> 31 != 0
     }
 
-    /// Returns the entry of the prefix that is alone.
+    /// Returns the entry of the only prefix below the element.
     #[inline]
     fn alone_entry(self) -> u32 {
         self.below & ((1 << ALONE_ENTRY_BITS) - 1)
     }
 
-    /// Returns true if the prefix that is alone contains a field.
+    /// Returns true if the only prefix below the element contains a field whose 32 bits are `bits`.
     #[inline]
     fn alone_contains(self, bits: u32) -> bool {
         (self.below << ALONE_BITS ^ bits << DIRECT_BITS) >> (self.below >> (32 - ALONE_BITS)) == 0
@@ -131,7 +131,7 @@ struct Node {
 }
 
 impl Node {
-    /// Returns which of the runs a child is in; it means nothing for no node.
+    /// Returns the number of the run that contains a child; without meaning for node 0, which stands for no node.
     #[inline]
     fn run(&self, child: usize) -> u32 {
         let word = (child / 64) & 3;
@@ -179,7 +179,7 @@ impl Prefix {
     }
 }
 
-/// Returns `len` ones, then zeros, as 32 bits.
+/// Returns a 32-bit mask whose highest `len` bits are ones.
 #[inline]
 fn prefix_mask(len: u32) -> u32 {
     u32::MAX.checked_shl(32 - len).unwrap_or(0)
@@ -239,8 +239,8 @@ pub struct Lpm32Table {
 }
 
 impl Lpm32Table {
-    /// Makes an empty table for a prefix field of `width` bits (at most 32) in limb `offset` of the key;
-    /// `exact_mask` covers the exact fields.
+    /// Makes an empty table for a prefix field of `width` bits (at most 32) in limb `offset` of the key. `exact_mask`
+    /// has ones in the exact fields.
     pub fn new(offset: usize, width: u32, exact_mask: Box<[u64]>) -> Lpm32Table {
         debug_assert!((1..=32).contains(&width));
         let has_exact = exact_mask.iter().any(|&limb| limb != 0);
@@ -267,7 +267,7 @@ impl Lpm32Table {
         table
     }
 
-    /// Returns the entry with the longest prefix that contains the key; 0 for none.
+    /// Returns the entry with the longest prefix that contains the key; 0 if no prefix does.
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> u32 {
         let root = match self.exact.as_deref() {
@@ -280,8 +280,8 @@ impl Lpm32Table {
         self.lookup_under(root, key[self.offset])
     }
 
-    /// Returns the map of exact fields to numbers of roots, if there are such fields, and the prefixes; none while
-    /// the number of roots grows.
+    /// Returns the map from exact fields to the numbers of roots, `None` if the key has no exact fields, and the
+    /// prefixes. Returns `None` in place of both while that map grows.
     #[inline]
     pub fn in_place(&self) -> Option<(Option<Buckets<'_>>, Prefixes<'_>)> {
         let exact = match self.exact.as_deref() {
@@ -328,13 +328,13 @@ impl Lpm32Table {
         best
     }
 
-    /// Returns true if the first root is an array.
+    /// Returns true if the first root has a direct index (an array).
     pub fn is_direct(&self) -> bool {
         self.roots.first().is_some_and(|root| root.direct.is_some())
     }
 
-    /// Looks up to [`MANY`] fields up in a table without exact fields, in steps: in each, what all of them need of memory is asked for
-    /// before any of it is waited for.
+    /// Looks up at most [`MANY`] fields in a table without exact fields, in steps. In each step, the loads for all
+    /// fields are issued before any result is used, so that they overlap.
     pub fn lookup_many(&self, fields: &[u64], found: &mut [u32; MANY]) {
         let root = &self.roots[0];
         let mut nodes = [root.node; MANY];
@@ -384,13 +384,13 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns the place to which a child leads.
+    /// Returns the place (an entry, or a node below) to which a child of a node leads.
     #[inline]
     fn place(&self, node: &Node, child: usize) -> u32 {
         self.place_of_run(node, node.run(child))
     }
 
-    /// Returns the place to which a run leads.
+    /// Returns the place (an entry, or a node below) to which a run of a node's children leads.
     #[inline]
     fn place_of_run(&self, node: &Node, run: u32) -> u32 {
         match node.count as usize <= FEW {
@@ -399,7 +399,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns the entry of exactly this prefix.
+    /// Returns the entry of exactly this prefix, or `None` if there is none.
     pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let root = match self.exact.as_deref() {
             None => 0,
@@ -418,7 +418,8 @@ impl Lpm32Table {
         self.index.find(prefix.hash(), is_it)
     }
 
-    /// Adds a prefix that is not there yet. `value` is the whole key, zero beyond the prefix; `entry` is not zero.
+    /// Adds a prefix that is not in the table. `value` is the whole key, with zeros beyond the prefix; `entry` must
+    /// not be 0.
     pub fn insert(&mut self, value: &[u64], prefix_len: u32, entry: u32) {
         let root = self.root_or_new(value);
         let prefix = Prefix {
@@ -445,7 +446,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Removes a prefix; returns its entry, if it was there.
+    /// Removes a prefix, and returns its entry, or `None` if the prefix is not in the table.
     pub fn remove(&mut self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let entry = self.find(value, prefix_len)?;
         let prefix = self.prefixes[entry as usize];
@@ -463,8 +464,8 @@ impl Lpm32Table {
         Some(entry)
     }
 
-    /// Returns the entry of the longest shorter prefix that ends in the same node (or direct index) as `prefix`; 0
-    /// for none.
+    /// Returns the entry of the longest shorter prefix that ends in the same node (or direct index) as `prefix`; 0 if
+    /// there is none.
     fn best_above(&self, prefix: Prefix) -> u32 {
         let direct = self.roots[prefix.root as usize].direct.is_some();
         let len = u32::from(prefix.len);
@@ -483,8 +484,8 @@ impl Lpm32Table {
         shorter.into_iter().next().unwrap_or(0)
     }
 
-    /// Sets `entry` in all places that `prefix` covers and where `applies` holds for what is there; it is given a
-    /// function that tells entries' lengths.
+    /// Writes `entry` to all places that `prefix` covers and for whose present entry `applies` returns true. `applies`
+    /// also receives a function that returns the prefix length of an entry.
     fn change(
         &mut self,
         prefix: Prefix,
@@ -545,8 +546,8 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns the levels (each with its first bit) that lead to where a prefix ends; they are made where they are
-    /// missing.
+    /// Returns the levels on the way to the one in which a prefix ends, each with the position of its first bit.
+    /// Missing levels are made.
     fn path(&mut self, prefix: Prefix) -> Vec<(Level, u32)> {
         let last = (u32::from(prefix.len) - 1) / STRIDE * STRIDE;
         let (mut level, mut position) = self.top(prefix);
@@ -570,8 +571,8 @@ impl Lpm32Table {
         path
     }
 
-    /// Returns the first level for a prefix (longer than the direct index, if there is one), with its first bit;
-    /// makes it if it is missing.
+    /// Returns the first level for a prefix, with the position of the level's first bit, and makes it if it is
+    /// missing. If the root has a direct index, the prefix must be longer than that.
     fn top(&mut self, prefix: Prefix) -> (Level, u32) {
         let (root, at) = (prefix.root as usize, (prefix.bits >> DIRECT_BITS) as usize);
         let Some(direct) = &mut self.roots[root].direct else {
@@ -597,7 +598,7 @@ impl Lpm32Table {
         (Level::Block(direct[at].below), DIRECT_BITS)
     }
 
-    /// Takes levels away, from the end of a path on, in which no prefix ends and that have none below.
+    /// Removes levels from the end of a path as long as no prefix ends in them and no level is below them.
     fn prune(&mut self, prefix: Prefix, path: &[(Level, u32)]) {
         for (i, &(level, _)) in path.iter().enumerate().rev() {
             if self.places(level).iter().any(|&place| place != 0) {
@@ -626,7 +627,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns the place to which a child of a level leads.
+    /// Returns the place (an entry, or a node below) to which a child of a level leads.
     fn place_at(&self, level: Level, child: usize) -> u32 {
         match level {
             Level::Block(block) => self.blocks[block as usize][child],
@@ -634,7 +635,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns the places of all children of a level.
+    /// Returns the places to which all children of a level lead.
     fn places(&self, level: Level) -> Places {
         match level {
             Level::Block(block) => self.blocks[block as usize],
@@ -649,7 +650,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns the places of all children of a node.
+    /// Returns the places to which all children of a node lead.
     fn expand(&self, node: u32) -> Places {
         let node = &self.nodes[node as usize];
         let count = node.count as usize;
@@ -667,7 +668,7 @@ impl Lpm32Table {
         places
     }
 
-    /// Writes the places of all children of a node, as runs.
+    /// Stores the places to which all children of a node lead, in the form of runs.
     fn store(&mut self, node: u32, places: &Places) {
         let mut begins = [0u64; 4];
         let mut before = [0u8; 4];
@@ -703,7 +704,8 @@ impl Lpm32Table {
         };
     }
 
-    /// Returns the index for `count` places of a node that had others before; 0 if it has room for them itself.
+    /// Returns the index at which a node can store the places of `count` runs, and releases the room that it had
+    /// before. Returns 0 if the places fit into the node itself.
     fn room(&mut self, former: Node, count: usize) -> u32 {
         let had = former.count as usize;
         if had > FEW && count > FEW && had.div_ceil(4) == count.div_ceil(4) {
@@ -718,7 +720,7 @@ impl Lpm32Table {
         0
     }
 
-    /// Makes a node without prefixes, and returns its number.
+    /// Makes a node without prefixes, all of whose children lead to `fallback`, and returns its number.
     fn new_node(&mut self, fallback: u32) -> u32 {
         let node = Node {
             begins: [1, 0, 0, 0],
@@ -739,7 +741,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Replaces the two uppermost levels of a root by a direct index.
+    /// Replaces the upper levels of a root by a direct index.
     fn make_direct(&mut self, number: u32) {
         let mut direct = vec![Direct::default(); DIRECT_PLACES];
         let top = self.roots[number as usize].node;
@@ -791,8 +793,8 @@ impl Lpm32Table {
         root.direct = direct.into_boxed_slice().try_into().ok();
     }
 
-    /// Returns the value of [`Direct::below`] if these are the places of one prefix and no other. (Another would be
-    /// seen beside it or within it.)
+    /// Returns the value of [`Direct::below`] if these are the places of a single prefix, else `None`. (A second
+    /// prefix would be visible beside it or within it.)
     fn alone_in(&self, places: &Places) -> Option<u32> {
         let entry = *places.iter().find(|&&place| place != 0)?;
         let only = places.iter().all(|&place| place == 0 || place == entry);
@@ -828,7 +830,7 @@ impl Lpm32Table {
         })
     }
 
-    /// Frees a root after the last of its prefixes.
+    /// Frees a root whose last prefix has been removed, unless the key has no exact fields.
     fn free_root(&mut self, root: u32, value: &[u64]) {
         if let Some((mask, map)) = self.exact.as_deref_mut() {
             map.remove(&super::lpm::masked(value, mask));
@@ -837,7 +839,7 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns how many bytes the table takes on the heap.
+    /// Returns how many bytes the table occupies on the heap.
     pub fn heap_bytes(&self) -> usize {
         let direct = self.roots.iter().filter(|r| r.direct.is_some()).count();
         direct * size_of::<[Direct; DIRECT_PLACES]>()

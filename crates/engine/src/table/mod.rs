@@ -104,7 +104,7 @@ impl Matcher {
         }
     }
 
-    /// Returns the hash map, if the keys are in one.
+    /// Returns the hash map that holds the keys, or `None` if the keys are not in one.
     fn map_mut(&mut self) -> Option<&mut KeyMap> {
         match self {
             Matcher::Exact(map, _) | Matcher::Packed(map, _) => Some(map),
@@ -112,7 +112,7 @@ impl Matcher {
         }
     }
 
-    /// Returns the entry that matches; 0 for none.
+    /// Returns the number of the entry that matches a key; 0 if none does.
     #[inline]
     fn lookup(&self, key: &[u64]) -> u32 {
         match self {
@@ -181,7 +181,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Makes the table as the program starts it: with its constant and initial entries.
+    /// Makes a table in its initial state, with its constant and initial entries.
     pub fn new(program: &ir::Program, table: &ir::Table) -> Table {
         let shape = KeyShape::new(&table.keys);
         let parameter_widths = parameter_widths(program, table);
@@ -221,7 +221,7 @@ impl Table {
         result
     }
 
-    /// Looks `key` up; counts and notes the time when there is a hit.
+    /// Looks up `key`. On a hit, counts the packet, and records the time for the entry's idle timeout.
     #[inline]
     pub fn lookup(&mut self, key: &[u64], packet_bytes: usize, now_ps: Time) -> Lookup<'_> {
         let entry = self.matcher.lookup(key);
@@ -231,7 +231,8 @@ impl Table {
         self.found(entry)
     }
 
-    /// Does the same as [`Table::lookup`] for a key packed by [`Packing::of_table`], which there is for this table.
+    /// Does the same as [`Table::lookup`] for a key that was packed by [`Packing::of_table`]. The table must have such
+    /// a packing.
     #[inline]
     pub fn lookup_packed(
         &mut self,
@@ -249,7 +250,8 @@ impl Table {
         self.found(entry)
     }
 
-    /// Notes that an entry (0: none) was hit: counts the packet, and keeps the time for its timeout.
+    /// Records a hit of an entry: counts the packet, and stores the time for the entry's idle timeout. Does nothing
+    /// for entry 0 (a miss).
     #[inline]
     fn note_hit(&mut self, entry: u32, packet_bytes: usize, now_ps: Time) {
         if entry == 0 {
@@ -263,14 +265,14 @@ impl Table {
         }
     }
 
-    /// Returns true if prefixes are found through an array, which is large even for few entries.
+    /// Returns true if the table finds prefixes through an array, which is large even for few entries.
     pub fn has_direct_prefixes(&self) -> bool {
         matches!(&self.matcher, Matcher::Lpm32(table) if table.is_direct())
     }
 
-    /// Loads into the caches what lookups of these keys, one behind the other, will need, and changes nothing: step
-    /// by step for all keys, so that no load waits for another key's. Sets `entries` to the entries found; the
-    /// result means nothing.
+    /// Reads what lookups of these keys, given one after the other, will need, so that it is in the caches. Works step
+    /// by step for all keys at once, so that loads overlap, and changes no entry. Sets `entries` to the entries found;
+    /// the result has no meaning.
     pub fn warm(&self, keys: &[u64], entries: &mut Found) -> u64 {
         let limbs = self.shape.limbs().max(1);
         let mut sum = 0;
@@ -309,7 +311,7 @@ impl Table {
         sum
     }
 
-    /// Returns the result of a lookup that finds this entry; 0 is the default action.
+    /// Returns the result of a lookup that finds this entry; entry 0 stands for the default action.
     #[inline]
     pub fn found(&self, entry: u32) -> Lookup<'_> {
         let record = self.records.get(entry);
@@ -322,7 +324,7 @@ impl Table {
         }
     }
 
-    /// Returns the positions of the key's fields.
+    /// Returns the shape of the key: the kinds, widths and positions of its fields.
     pub fn shape(&self) -> &KeyShape {
         &self.shape
     }
@@ -332,12 +334,12 @@ impl Table {
         self.entries.len()
     }
 
-    /// Returns true if there is no entry.
+    /// Returns true if the table has no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.len() == 0
     }
 
-    /// Returns the number of the entry with these matches and priority.
+    /// Returns the number of the entry with these matches and this priority, or `None` if there is none.
     pub fn find(&self, matches: &[KeyMatch], priority: i32) -> Option<u32> {
         let packed = self.entries.pack(&self.shape, matches);
         let (value, rest) = packed.split_at(self.shape.limbs);
@@ -354,25 +356,25 @@ impl Table {
         }
     }
 
-    /// Returns an installed entry, if there is one of this number.
+    /// Returns an installed entry, or `None` if no entry has this number.
     pub fn entry(&self, entry: u32) -> Option<Installed> {
         let unpack = |packed: &[u64]| self.entries.unpack(&self.shape, packed);
         self.entries.get(entry, unpack)
     }
 
-    /// Returns a number that is above the number of every entry.
+    /// Returns a number that is greater than the number of every entry.
     pub fn numbers(&self) -> u32 {
         self.entries.numbers()
     }
 
-    /// Returns an entry's place in the order of insertion; `None` if there is none of this number.
+    /// Returns an entry's place in the order of insertion; `None` if no entry has this number.
     pub fn sequence(&self, entry: u32) -> Option<u64> {
         self.entries
             .contains(entry)
             .then(|| self.entries.sequence(entry))
     }
 
-    /// Returns the place in the order of insertion that the next entry takes.
+    /// Returns the place in the order of insertion that the next new entry will have.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
@@ -382,8 +384,8 @@ impl Table {
         self.entries.in_order()
     }
 
-    /// Returns what an entry runs, or the default action (0): its position in the table's actions, and the
-    /// arguments.
+    /// Returns the action of an entry, or the default action for entry 0, as its position among the table's actions
+    /// and its arguments.
     pub fn action(&self, entry: u32) -> (u32, Vec<Bits>) {
         let record = self.records.get(entry);
         let mut at = 1;
@@ -401,7 +403,7 @@ impl Table {
         (action, args)
     }
 
-    /// Returns the direct counter's cell of an entry, to be changed; `None` if the table has no direct counter.
+    /// Returns the direct counter's cell of an entry, for changes; `None` if the table has no direct counter.
     pub fn counter_mut(&mut self, entry: u32) -> Option<&mut CounterData> {
         if !self.has_counter {
             return None;
@@ -417,7 +419,7 @@ impl Table {
         self.counters.get(entry as usize).copied()
     }
 
-    /// Returns the time when the entry was last hit (or installed), if the table has idle timeouts.
+    /// Returns the time at which the entry was last hit or installed; `None` if the table has no idle timeouts.
     pub fn last_hit_ps(&self, entry: u32) -> Option<Time> {
         if !self.has_timeout {
             return None;
@@ -425,12 +427,12 @@ impl Table {
         self.last_hit_ps.get(entry as usize).copied()
     }
 
-    /// Changes times of hits that lie ahead of a clock that was set back: from then on, they are now.
+    /// Replaces times of hits later than `now_ps` by `now_ps`, after the clock was set back.
     pub(crate) fn clock_set_back(&mut self, now_ps: Time) {
         (self.last_hit_ps.iter_mut()).for_each(|hit_ps| *hit_ps = now_ps.min(*hit_ps));
     }
 
-    /// Adds an entry that [`Table::find`] does not find; returns its number. The table must have key fields.
+    /// Adds an entry that [`Table::find`] does not find, and returns its number. The table must have key fields.
     pub fn insert(&mut self, new: NewEntry<'_>, now_ps: Time) -> u32 {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
@@ -450,8 +452,8 @@ impl Table {
         })
     }
 
-    /// Inserts an entry (again) with all it had, its number and its place in the order included; returns the
-    /// number, which must be free.
+    /// Inserts an entry from a snapshot with everything that it had, including its number and its place in the order
+    /// of insertion. Returns the number, which must be free.
     pub fn restore(&mut self, snapshot: EntrySnapshot) -> u32 {
         let installed = &snapshot.installed;
         let entry = self.entries.insert(installed, snapshot.number);
@@ -489,7 +491,7 @@ impl Table {
         entry
     }
 
-    /// Removes an entry; returns true if there was one of this number.
+    /// Removes an entry; returns false if no entry has this number.
     pub fn remove(&mut self, entry: u32) -> bool {
         if !self.entries.contains(entry) {
             return false;
@@ -519,7 +521,7 @@ impl Table {
         true
     }
 
-    /// Forgets the numbers above all entries, and what is kept by them.
+    /// Forgets the numbers above those of all entries, with the data stored for them.
     fn lower(&mut self) {
         let end = self.entries.numbers() as usize;
         self.records.truncate(end);
@@ -534,8 +536,8 @@ impl Table {
         }
     }
 
-    /// Does a part of the work that updates have left: gives memory back, lets a hash map grow or shrink. Returns
-    /// true if there is more.
+    /// Does a part of the work that updates have postponed: releases memory, lets a hash map grow or shrink. Returns
+    /// true if work remains.
     pub fn tidy(&mut self) -> bool {
         let map = self.matcher.map_mut().is_some_and(KeyMap::tidy);
         map | self.entries.tidy()
@@ -544,7 +546,7 @@ impl Table {
             | shrink(&mut self.last_hit_ps)
     }
 
-    /// Returns all that an entry has, for [`Table::restore`]; `None` if there is none of this number.
+    /// Returns everything that an entry has, for [`Table::restore`]; `None` if no entry has this number.
     pub fn snapshot(&self, entry: u32) -> Option<EntrySnapshot> {
         let at = entry as usize;
         Some(EntrySnapshot {
@@ -556,7 +558,7 @@ impl Table {
         })
     }
 
-    /// Changes what an entry does and its idle timeout.
+    /// Changes the action, the arguments and the idle timeout of an entry.
     pub fn modify(&mut self, entry: u32, action: u32, args: &[Bits], idle_timeout_ns: u64) {
         let record = self.record(action, args);
         self.records.release(entry);
@@ -564,7 +566,7 @@ impl Table {
         self.entries.set_idle_timeout(entry, idle_timeout_ns);
     }
 
-    /// Changes an entry back to what it was in an earlier snapshot of it; its counter goes on.
+    /// Restores an entry to the state in an earlier snapshot of it, except for its counter.
     pub fn reset(&mut self, entry: u32, snapshot: EntrySnapshot) {
         self.records.release(entry);
         self.records.assign(entry, &snapshot.record);
@@ -577,8 +579,8 @@ impl Table {
         self.records.set_default(&record);
     }
 
-    /// Makes the record of an action: a limb with the action's position and above it how many limbs of arguments
-    /// follow, then those.
+    /// Makes the record of an action: one limb with the action's position in the low half and the number of argument
+    /// limbs in the high half, then the argument limbs.
     fn record(&self, action: u32, args: &[Bits]) -> Limbs {
         let mut record = smallvec![0; self.stride];
         let mut at = 1;
@@ -591,7 +593,7 @@ impl Table {
         record
     }
 
-    /// Returns how many bytes the table's contents take on the heap.
+    /// Returns how many bytes the table's contents occupy on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.matcher.heap_bytes()
             + self.entries.heap_bytes()
@@ -601,7 +603,7 @@ impl Table {
     }
 }
 
-/// Returns the widths of the parameters of each of a table's actions.
+/// Returns the widths in bits of the parameters of each of a table's actions.
 fn parameter_widths(program: &ir::Program, table: &ir::Table) -> Vec<Vec<u32>> {
     let widths = table.actions.iter().map(|action| {
         let params = program.actions[action.action.index()].params.iter();
@@ -614,7 +616,7 @@ fn parameter_widths(program: &ir::Program, table: &ir::Table) -> Vec<Vec<u32>> {
 /// A table without a stated size holds this many entries.
 pub(crate) const DEFAULT_TABLE_SIZE: u64 = 1024;
 
-/// Returns the number of entries that a table holds at most.
+/// Returns the largest number of entries that a table can hold.
 pub(crate) fn capacity(declared: &ir::Table) -> u64 {
     match declared.size {
         0 => DEFAULT_TABLE_SIZE,
@@ -622,8 +624,8 @@ pub(crate) fn capacity(declared: &ir::Table) -> u64 {
     }
 }
 
-/// Returns the number of limbs of a table's records: one for the action, and the arguments of the one that has most
-/// of them.
+/// Returns the number of limbs of a table's records: one for the action, and as many as the longest list of arguments
+/// needs.
 pub(crate) fn record_limbs(program: &ir::Program, table: &ir::Table) -> usize {
     let limbs = parameter_widths(program, table);
     let limbs = limbs

@@ -33,7 +33,7 @@ pub struct NumberSet {
 const INITIAL_SLOTS: usize = 8;
 
 impl Default for NumberSet {
-    /// Makes a set without numbers.
+    /// Makes a set that contains no numbers.
     fn default() -> NumberSet {
         NumberSet {
             slots: vec![FREE; INITIAL_SLOTS],
@@ -45,12 +45,12 @@ impl Default for NumberSet {
 }
 
 impl NumberSet {
-    /// Returns how many bytes the set takes on the heap.
+    /// Returns how many bytes the set occupies on the heap.
     pub fn heap_bytes(&self) -> usize {
         4 * (self.slots.capacity() + self.former.capacity())
     }
 
-    /// Returns the number with this hash for which `is_it` holds.
+    /// Returns the number with this hash for which `is_it` returns true, or `None` if there is none.
     #[inline]
     pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let found = probe(&self.slots, hash, &is_it)
@@ -63,7 +63,7 @@ impl NumberSet {
         Some(self.former[at])
     }
 
-    /// Adds a number that is not there; `hash_of` tells any number's hash.
+    /// Adds a number that the set does not contain. `hash_of` returns the hash of any number.
     pub fn insert(&mut self, number: u32, hash_of: impl Fn(u32) -> u64) {
         if 4 * (self.len + 1) > 3 * self.slots.len() {
             // All of a former table has moved by now: it was half as large, and several slots moved per insertion.
@@ -75,7 +75,7 @@ impl NumberSet {
         self.len += 1;
     }
 
-    /// Removes a number that is there.
+    /// Removes a number that the set contains. `hash_of` returns the hash of any number.
     pub fn remove(&mut self, number: u32, hash_of: impl Fn(u32) -> u64) {
         let slots = self.slots.len();
         if slots > LARGE && self.len < slots / SHRUNK_PART && self.former.is_empty() {
@@ -126,7 +126,8 @@ impl NumberSet {
         self.slots[at] = number;
     }
 
-    /// Frees a slot and moves later numbers back so that each stays reachable from where its hash says.
+    /// Frees the slot `gap`, and moves later numbers back so that each remains reachable from the slot that its hash
+    /// gives.
     fn close_gap(&mut self, mut gap: usize, hash_of: impl Fn(u32) -> u64) {
         let mask = self.slots.len() - 1;
         let mut at = gap;
@@ -147,7 +148,8 @@ impl NumberSet {
     }
 }
 
-/// Finds the slot of the number, or, as an error, the free one where it would go.
+/// Finds the slot of the number for which `is_it` returns true. Returns, as an error, the free slot in which it would
+/// be inserted.
 #[inline]
 fn probe(slots: &[u32], hash: u64, is_it: impl Fn(u32) -> bool) -> Result<usize, usize> {
     let mask = slots.len() - 1;

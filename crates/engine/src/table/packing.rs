@@ -14,9 +14,9 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// Returns the packing of a table's keys for a lookup, if it can take them packed
-    /// ([`crate::Runtime::lookup_packed`]): a table that is ternary, has no ranges, which are checked on the key as
-    /// it is, and neither a direct meter nor an implementation.
+    /// Returns the packing of a table's keys for lookups with packed keys ([`crate::Runtime::lookup_packed`]), or
+    /// `None` if the table does not support them. A table does if it has ternary or optional fields, no ranges (which
+    /// need the unpacked key), and neither a direct meter nor an implementation.
     pub fn of_table(table: &ir::Table) -> Option<Packing> {
         use ir::MatchKind::{Optional, Range, Ternary};
         let shape = KeyShape::new(&table.keys);
@@ -27,20 +27,21 @@ impl Packing {
             .filter(|p| !p.moves.is_empty())
     }
 
-    /// Returns the packing of kept keys of exact fields alone, if several fields fit into a limb;
-    /// [`crate::Runtime::lookup`] takes them as they are.
+    /// Returns the packing in which a table stores keys that have only exact fields, or `None` if packing saves no
+    /// limbs. [`crate::Runtime::lookup`] expects such keys unpacked.
     pub fn of_exact(shape: &KeyShape) -> Option<Packing> {
         let is_exact = shape.fields.iter().all(|f| f.kind == ir::MatchKind::Exact);
         let packing = Packing::new(shape);
         (is_exact && packing.limbs < shape.limbs()).then_some(packing)
     }
 
-    /// Returns, for each limb of the key, the limb of the packed key that takes it, and how many bits further up.
+    /// Returns, for each limb of the key, the limb of the packed key that contains it, and by how many bits it is
+    /// shifted up.
     pub fn moves(&self) -> impl Iterator<Item = (usize, u32)> {
         (self.moves.iter()).map(|&(to, up)| (usize::from(to), u32::from(up)))
     }
 
-    /// Makes the packing for keys of this shape: the first limb with room takes each.
+    /// Makes the packing for keys of this shape: each limb goes into the first packed limb that has room.
     pub(super) fn new(shape: &KeyShape) -> Packing {
         let mut used: Vec<u32> = Vec::new();
         let mut moves = Vec::new();
@@ -73,7 +74,7 @@ impl Packing {
         self.limbs
     }
 
-    /// Packs a key, a value or a mask, calls `use_packed` with it, and returns what that does.
+    /// Packs a key, a value or a mask, calls `use_packed` with the result, and returns what `use_packed` returns.
     #[inline]
     pub fn pack<R>(&self, key: &[u64], use_packed: impl FnOnce(&[u64]) -> R) -> R {
         if self.moves.is_empty() {

@@ -31,7 +31,7 @@ struct Sharing {
 }
 
 impl Records {
-    /// Makes the store with a record for the default action, entry 0.
+    /// Makes a store with records of `stride` limbs, which contains only the record of the default action, entry 0.
     pub fn new(stride: usize) -> Records {
         Records {
             stride,
@@ -50,8 +50,8 @@ impl Records {
         self.record(self.of_entry[entry as usize])
     }
 
-    /// Loads the records of up to [`MANY`] entries into the caches, a line of all of them at a time, so that they
-    /// are waited for at once.
+    /// Reads the records of up to [`MANY`] entries so that they are in the caches, one cache line of each at a time,
+    /// so that the loads overlap. The result has no meaning.
     #[inline]
     pub fn load(&self, entries: &[u32]) -> u64 {
         let mut places = [0; MANY];
@@ -73,7 +73,7 @@ impl Records {
         &self.limbs[number as usize * self.stride..][..self.stride]
     }
 
-    /// Returns the numbers of records by entry, and the limbs of the records.
+    /// Returns the numbers of records, indexed by entry, and the limbs of all records.
     #[inline]
     pub fn in_place(&self) -> (&[u32], &[u64]) {
         (&self.of_entry, &self.limbs)
@@ -84,7 +84,7 @@ impl Records {
         self.limbs[..self.stride].copy_from_slice(record);
     }
 
-    /// Assigns a record to an entry that has none; equal records are shared.
+    /// Assigns a record to an entry that has none. Entries with equal records share one.
     pub fn assign(&mut self, entry: u32, record: &[u64]) {
         let hash = super::keymap::hash(record);
         let known = self.sharing.index.find(hash, |n| self.record(n) == record);
@@ -97,7 +97,7 @@ impl Records {
         self.of_entry[at] = number;
     }
 
-    /// Releases the record of an entry, which has none afterwards.
+    /// Releases the record of an entry, which then has none.
     pub fn release(&mut self, entry: u32) {
         let number = std::mem::take(&mut self.of_entry[entry as usize]);
         if number == 0 {
@@ -117,12 +117,12 @@ impl Records {
         }
     }
 
-    /// Forgets the entries that have this number or a higher one, which have no record any more.
+    /// Forgets the entries with numbers from `entries` on, whose records have been released.
     pub fn truncate(&mut self, entries: usize) {
         self.of_entry.truncate(entries);
     }
 
-    /// Gives back a part of the memory that is not used; returns true if there is more.
+    /// Releases a part of the unused memory; returns true if more can be released.
     pub fn tidy(&mut self) -> bool {
         shrink(&mut self.sharing.users) | shrink(&mut self.limbs) | shrink(&mut self.of_entry)
     }
@@ -141,7 +141,7 @@ impl Records {
         number
     }
 
-    /// Returns how many bytes the records take on the heap.
+    /// Returns how many bytes the records occupy on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * self.limbs.capacity()
             + 4 * (self.sharing.users.capacity() + self.of_entry.capacity())

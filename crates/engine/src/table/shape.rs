@@ -21,7 +21,7 @@ pub(super) struct KeyField {
 }
 
 impl KeyShape {
-    /// Makes the shape of a table's key, in which each field begins with a limb of its own.
+    /// Makes the shape of a table's key, in which each field begins at a limb of its own.
     pub fn new(keys: &[ir::Key]) -> KeyShape {
         let mut limbs = 0;
         let fields = keys
@@ -49,7 +49,7 @@ impl KeyShape {
         self.fields.iter().any(|f| kinds.contains(&f.kind))
     }
 
-    /// Returns a mask with ones in the limbs of the fields of this kind.
+    /// Returns a mask with ones in all limbs of the fields of this kind.
     pub(super) fn mask_of(&self, kind: MatchKind) -> Box<[u64]> {
         let mut mask = vec![0; self.limbs];
         for field in self.fields.iter().filter(|f| f.kind == kind) {
@@ -58,7 +58,7 @@ impl KeyShape {
         mask.into()
     }
 
-    /// Returns the values of the fields of a packed key.
+    /// Returns the values of a key's fields, from the key's limbs.
     pub fn unpack(&self, key: &[u64]) -> Vec<Bits> {
         self.fields
             .iter()
@@ -89,7 +89,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Makes the pattern of matches as [`super::entries::Entries`] keep them.
+    /// Makes a pattern from matches in the form in which [`super::entries::Entries`] stores them.
     pub fn new(shape: &KeyShape, packed: &[u64]) -> Pattern {
         let (value, mask) = packed.split_at(shape.limbs);
         let mut pattern = Pattern {
@@ -104,8 +104,8 @@ impl Pattern {
         pattern
     }
 
-    /// Sets the value and mask of a range's field to the leading bits that its bounds share, and notes the bounds
-    /// if those do not say it all.
+    /// Sets the value and mask of a range's field to the leading bits that its bounds share, and adds the bounds to
+    /// the ranges to check if these bits alone do not determine the range.
     fn set_range(&mut self, field: &KeyField, low: &Bits, high: &Bits) {
         let differing = Bits::binary(ir::BinaryOp::Xor, low, high).bit_length();
         let mask = Bits::prefix_mask(field.width, field.width - differing);

@@ -20,7 +20,7 @@ const BITS_PER_KEY: usize = 16;
 /// The most bits of a sieve.
 const MOST_BITS: usize = 1 << 21;
 
-/// Returns the summand of a limb in the place of a key.
+/// Returns what the limb number `limb` with this value contributes to the sum that is the key's place.
 #[inline]
 pub(super) fn share(limb: usize, value: u64) -> u64 {
     FACTORS.get(limb).map_or(0, |f| f.wrapping_mul(value))
@@ -38,7 +38,7 @@ pub(super) struct Sieve {
 }
 
 impl Sieve {
-    /// Makes an empty sieve for so many keys; it takes twice as many before it is too small.
+    /// Makes an empty sieve for `keys` keys. It is too small only for more than twice as many.
     pub fn new(keys: usize) -> Sieve {
         let bits = (2 * BITS_PER_KEY * keys).next_power_of_two();
         let bits = bits.clamp(64, MOST_BITS);
@@ -49,7 +49,7 @@ impl Sieve {
         }
     }
 
-    /// Returns true if the key at this place may be there.
+    /// Returns true if the sieve may contain the key at this place; false if it certainly does not.
     #[inline]
     pub fn may_hold(&self, place: u64) -> bool {
         let bit = place >> self.shift;
@@ -58,7 +58,7 @@ impl Sieve {
         word.is_some_and(|word| word >> (bit % 64) & 1 != 0)
     }
 
-    /// Notes that the key at this place is there.
+    /// Adds the key at this place.
     pub fn insert(&mut self, place: u64) {
         let bit = place >> self.shift;
         if let Some(word) = self.words.get_mut((bit / 64) as usize) {
@@ -66,19 +66,19 @@ impl Sieve {
         }
     }
 
-    /// Notes that a key was taken out.
+    /// Records that a key was removed, whose bit stays set.
     pub fn remove(&mut self) {
         self.gone += 1;
     }
 
-    /// Returns true if the sieve should be built anew, with this many keys there.
+    /// Returns true if the sieve should be built again, given the number of keys that it should contain.
     pub fn is_worn(&self, keys: usize) -> bool {
         let bits = 64 * self.words.len();
         let small = keys * BITS_PER_KEY > bits && bits < MOST_BITS;
         small || self.gone > keys + 64
     }
 
-    /// Returns how many bytes the sieve takes on the heap.
+    /// Returns how many bytes the sieve occupies on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * self.words.capacity()
     }

@@ -27,7 +27,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Makes the rank of an entry with this priority and place in the order of insertion.
+    /// Makes the rank of an entry with this priority and this place in the order of insertion.
     pub fn new(priority: i32, sequence: u64) -> Rank {
         Rank {
             // Flipping the sign bit orders like the signed number; complementing puts the highest first.
@@ -80,7 +80,7 @@ impl Tuple {
         }
     }
 
-    /// Returns the best item that agrees with a packed key.
+    /// Returns the best item that matches a packed key under the tuple's mask, or `None` if there is none.
     #[inline]
     fn head(&self, key: &[u64]) -> Option<u32> {
         match *self.parts.as_slice() {
@@ -90,7 +90,7 @@ impl Tuple {
         }
     }
 
-    /// Returns the place in the sieve of a key in the map, given by its limbs.
+    /// Returns the place in the sieve of a key of the map, which is given by its limbs.
     fn place(&self, limbs: &[u64]) -> u64 {
         let parts = self.parts.iter().zip(limbs);
         parts.fold(0, |sum, (&(i, _), &limb)| {
@@ -98,7 +98,7 @@ impl Tuple {
         })
     }
 
-    /// Makes a sieve for the keys that are there.
+    /// Makes a sieve that contains the keys of the map.
     fn sieve(&self) -> Sieve {
         let mut sieve = Sieve::new(self.heads.len());
         for key in self.heads.keys() {
@@ -107,7 +107,7 @@ impl Tuple {
         sieve
     }
 
-    /// Returns the limbs of a packed value that count.
+    /// Returns those limbs of a packed value that the tuple's mask covers.
     fn limbs_of(&self, value: &[u64]) -> SmallVec<[u64; 4]> {
         self.parts.iter().map(|&(i, _)| value[i as usize]).collect()
     }
@@ -125,7 +125,7 @@ struct Visit {
 }
 
 impl Visit {
-    /// Returns true if the tuple may have an item that agrees with a packed key, of which this is the beginning.
+    /// Returns true if the tuple may have an item that matches a packed key that begins with the limbs `key`.
     #[inline]
     fn may_hold<const N: usize>(&self, key: &[u64; N]) -> bool {
         let mut place = 0u64;
@@ -195,7 +195,7 @@ impl TupleSpace {
         }
     }
 
-    /// Returns how many bytes the tuple space takes on the heap.
+    /// Returns how many bytes the tuple space occupies on the heap.
     pub fn heap_bytes(&self) -> usize {
         let checks = self.checks.iter().flat_map(|checks| checks.iter());
         let tuple = |t: &Tuple| t.heads.heap_bytes() + t.ranks.len() * (size_of::<Rank>() + 4);
@@ -213,15 +213,15 @@ impl TupleSpace {
                 .sum::<usize>()
     }
 
-    /// Returns the best entry that matches a key.
+    /// Returns the best entry that matches a key, or `None` if none does.
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> Option<u32> {
         self.packing
             .pack(key, |packed| self.lookup_packed(key, packed))
     }
 
-    /// Returns the best entry that matches a key, given packed, and as it is (which nobody looks at in a table
-    /// without ranges).
+    /// Returns the best entry that matches a key, given both unpacked and packed, or `None` if none does. The unpacked
+    /// key is used only in a table with ranges.
     #[inline]
     pub(super) fn lookup_packed(&self, key: &[u64], packed: &[u64]) -> Option<u32> {
         match *packed {
@@ -233,7 +233,8 @@ impl TupleSpace {
         }
     }
 
-    /// Returns the best entry that matches a key that begins, packed, with `first`.
+    /// Returns the best entry that matches a key whose packed form begins with the limbs `first`, or `None` if none
+    /// does.
     fn visit<const N: usize>(&self, key: &[u64], packed: &[u64], first: &[u64; N]) -> Option<u32> {
         let mut best: Option<(Rank, u32)> = None;
         for visit in &self.order {
@@ -264,7 +265,7 @@ impl TupleSpace {
         checks.iter().all(|check| check.holds(key))
     }
 
-    /// Returns the entry with this pattern for which `is_it` holds.
+    /// Returns the entry with this pattern for which `is_it` returns true, or `None` if there is none.
     pub(super) fn find(&self, pattern: &Pattern, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let (covers, _) = self.covers(pattern);
         // The entry is there for every cover; one will do.
@@ -280,7 +281,7 @@ impl TupleSpace {
         None
     }
 
-    /// Adds an entry, as one item for each of its covers.
+    /// Adds an entry, with one item for each pair of value and mask that covers a part of its pattern.
     pub(super) fn insert(&mut self, pattern: &Pattern, rank: Rank, entry: u32) {
         let (covers, checks) = self.covers(pattern);
         let checks = match checks.is_empty() {
@@ -298,7 +299,7 @@ impl TupleSpace {
         }
     }
 
-    /// Removes an entry that is there, with all its items.
+    /// Removes an entry that the tuple space contains, with all its items.
     pub(super) fn remove(&mut self, pattern: &Pattern, entry: u32) {
         let (covers, _) = self.covers(pattern);
         let mut checks = 0;
@@ -311,7 +312,8 @@ impl TupleSpace {
         }
     }
 
-    /// Returns the values and masks under which an entry is there, and the ranges that they do not say.
+    /// Returns the pairs of value and mask under which an entry is stored, and the ranges that must be checked in
+    /// addition.
     fn covers(&self, pattern: &Pattern) -> (Vec<Cover>, Vec<RangeCheck>) {
         let mut covers = vec![Cover {
             value: pattern.value.to_vec(),
@@ -352,7 +354,8 @@ impl TupleSpace {
         self.checks.len() as u32
     }
 
-    /// Returns the tuple of a cover, if there is one, and the limbs of the value that count in it.
+    /// Returns the tuple for a pair of value and mask, and the limbs of the value that the mask covers; `None` if
+    /// there is no such tuple.
     fn place(&self, cover: &Cover) -> Option<(u32, SmallVec<[u64; 4]>)> {
         let tuple = (self.packing).pack(&cover.mask, |mask| self.by_mask.get(mask))?;
         let limbs = |value: &[u64]| self.tuples[tuple as usize].limbs_of(value);
@@ -455,7 +458,7 @@ impl TupleSpace {
         tuple
     }
 
-    /// Changes the ranks of a tuple, and moves it to where its best rank belongs now.
+    /// Changes the ranks of a tuple, and moves the tuple in the order of visits to the position of its new best rank.
     fn update_ranks(&mut self, tuple: u32, change: impl FnOnce(&mut BTreeMap<Rank, u32>)) {
         let ranks = &mut self.tuples[tuple as usize].ranks;
         let best = |ranks: &BTreeMap<Rank, u32>| ranks.first_key_value().map(|(&rank, _)| rank);
@@ -483,7 +486,7 @@ impl TupleSpace {
         }
     }
 
-    /// Returns the position that a tuple with this best rank has among the others, or would have.
+    /// Returns the position in the order of visits for a tuple whose best rank is `rank`.
     fn position(&self, rank: Rank, tuple: u32) -> usize {
         (self.order).partition_point(|other| (other.best, other.tuple) < (rank, tuple))
     }
@@ -511,7 +514,7 @@ impl TupleSpace {
         self.order.get_mut(at).filter(|v| v.tuple == tuple)
     }
 
-    /// Notes that a key is new among the heads of a tuple, and builds the tuple's sieve anew if that is worn.
+    /// Adds a new key of a tuple to the tuple's sieve, and builds the sieve again if it is worn.
     fn note_head(&mut self, tuple: u32, key: &[u64]) {
         let its = &self.tuples[tuple as usize];
         let (place, keys) = (its.place(key), its.heads.len());
@@ -532,8 +535,8 @@ impl TupleSpace {
     }
 }
 
-/// Returns the fewest prefixes that together are the numbers from `low` to `high`: each as its lowest number and
-/// how many bits are free.
+/// Returns the smallest set of prefixes that together contain the numbers from `low` to `high`, each as its lowest
+/// number and its number of free bits.
 fn prefixes(low: u64, high: u64) -> Vec<(u64, u32)> {
     let mut result = Vec::new();
     let (mut next, end) = (u128::from(low), u128::from(high) + 1);

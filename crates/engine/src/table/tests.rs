@@ -19,7 +19,7 @@ impl Reference {
         entries.position(|(m, p, _)| m == matches && *p == priority)
     }
 
-    /// Returns the argument of the best entry; the first of equally good ones.
+    /// Returns the argument of the best matching entry, the first of equally good ones; `None` if none matches.
     fn lookup(&self, key: &[Bits]) -> Option<u32> {
         let mut best: Option<(i32, u32)> = None;
         for (matches, priority, argument) in &self.entries {
@@ -65,8 +65,8 @@ fn pick<T: Copy>(random: &mut Random, list: &[T]) -> T {
     list[random.between(0, list.len() as u64 - 1) as usize]
 }
 
-/// Draws a value from a small pool, so that entries and keys meet: a few bits differ at the top, the middle or the
-/// bottom.
+/// Draws a value from a small pool, so that entries and keys often meet: a few bits differ at the top, in the middle
+/// or at the bottom.
 fn value(random: &mut Random, width: u32) -> Bits {
     let mut limbs = vec![0u64; width.div_ceil(64) as usize];
     for _ in 0..random.between(0, 3) {
@@ -131,7 +131,7 @@ fn keys(random: &mut Random, kinds: &[MatchKind]) -> Vec<ir::Key> {
     kinds.iter().enumerate().map(one).collect()
 }
 
-/// Makes a program with one action of one 32-bit parameter and one table that has it.
+/// Makes a program with one table that has these keys and one action with a 32-bit parameter.
 fn program(keys: Vec<ir::Key>) -> ir::Program {
     let mut program = ir::arbitrary::program(1);
     program.slots.push(ir::Slot {
@@ -185,7 +185,7 @@ fn new_entry<'a>(matches: &'a [KeyMatch], priority: i32, args: &'a [Bits]) -> Ne
     }
 }
 
-/// Compares a table with the reference: random operations on both, and lookups in between.
+/// Compares a table with the reference model: applies random operations to both, and compares lookups in between.
 fn compare(seed: u64, kinds: &[MatchKind], operations: usize) -> Result<(), TestCaseError> {
     let mut random = Random::new(seed);
     let keys = keys(&mut random, kinds);

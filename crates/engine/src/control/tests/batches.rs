@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Reads everything that a batch can change, as one text to compare.
+/// Returns everything that a batch can change, as one text for comparison.
 fn observe(switch: &Switch) -> String {
     let entries: Vec<_> = (0..5).map(|t| switch.read_entries(TableId(t))).collect();
     let defaults: Vec<_> = (0..5).map(|t| switch.default_action(TableId(t))).collect();

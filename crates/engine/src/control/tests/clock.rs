@@ -17,7 +17,7 @@ fn at(seconds: u64) -> Time {
     Time::from_ps(u128::from(seconds) * u128::from(S))
 }
 
-/// Returns a switch with an idle timeout of a second, and a meter whose tokens are used up.
+/// Returns a switch that has an entry with an idle timeout of one second, and a meter without any tokens left.
 fn used_up(now_ps: Time) -> Switch {
     let mut switch = switch();
     switch.set_now_ps(now_ps);
@@ -34,7 +34,7 @@ fn used_up(now_ps: Time) -> Switch {
     switch
 }
 
-/// Counts how many of ten packets at a time the meter marks green.
+/// Returns how many of ten packets that arrive at `now_ps` the meter marks green.
 fn greens(switch: &mut Switch, now_ps: Time) -> usize {
     switch.set_now_ps(now_ps);
     let runtime = switch.runtime_mut();

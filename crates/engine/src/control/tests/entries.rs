@@ -204,7 +204,7 @@ fn default_actions_are_set_and_reset() {
     assert_eq!(send(&mut switch, &[1, 0, 0]), []);
 }
 
-/// Sets the clock, and takes the entries that are idle at that time.
+/// Sets the clock to `now_ps` picoseconds, and returns the entries that are idle then.
 fn idle_at(switch: &mut Switch, now_ps: u64) -> Vec<(ir::TableId, InstalledEntry)> {
     switch.set_now_ps(Time::from(now_ps));
     switch.runtime_mut().run_idle_timers(usize::MAX);
