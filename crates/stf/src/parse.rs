@@ -7,8 +7,8 @@ use crate::script::{
     Rate, Script,
 };
 
-/// Longest number, in digits: more than any field has bits.
-const MAX_DIGITS: usize = 4096;
+/// Longest number, in digits: as many as the widest field has bits.
+const MAX_DIGITS: usize = ir::Bits::MAX_WIDTH as usize;
 
 type Parsed<T> = Result<T, String>;
 
@@ -276,10 +276,11 @@ fn port_and_rest(rest: &str) -> Parsed<(u32, &str)> {
     let end = rest
         .find(|c: char| c.is_ascii_whitespace())
         .unwrap_or(rest.len());
-    let port = rest[..end]
-        .parse()
-        .map_err(|_| format!("`{}` is not a port", &rest[..end]))?;
-    Ok((port, &rest[end..]))
+    let port = &rest[..end];
+    let digits = port.bytes().all(|b| b.is_ascii_digit());
+    let number = digits.then(|| port.parse().ok()).flatten();
+    let number = number.ok_or_else(|| format!("`{port}` is not a port"))?;
+    Ok((number, &rest[end..]))
 }
 
 fn not_hex(c: char) -> String {

@@ -2,7 +2,7 @@
 //!
 //! It knows no program; names and widths are resolved when a script runs.
 
-use ir::{BinaryOp, Bits};
+use ir::Bits;
 
 /// A parsed script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -376,17 +376,22 @@ impl Number {
 
     /// Returns the value with `*` as zero; `None` if it does not fit into `width` bits.
     pub fn to_bits(&self, width: u32) -> Option<Bits> {
-        // Four bits hold every digit, and one word more than `width` shows what does not fit.
-        let room = (self.digits.len() as u32 * 4).max(width) + 64;
-        if room > Bits::MAX_WIDTH {
-            return None;
+        let mut limbs: Vec<u64> = Vec::new();
+        for digit in &self.digits {
+            let mut carry = u64::from(digit.unwrap_or(0));
+            for limb in &mut limbs {
+                let sum = u128::from(*limb) * u128::from(self.radix) + u128::from(carry);
+                (*limb, carry) = (sum as u64, (sum >> 64) as u64);
+            }
+            if carry != 0 {
+                limbs.push(carry);
+            }
+            let bits = limbs.len() * 64 - limbs.last().map_or(0, |top| top.leading_zeros() as usize);
+            if bits > width as usize {
+                return None;
+            }
         }
-        let radix = Bits::from_u64(room, u64::from(self.radix));
-        let value = self.digits.iter().fold(Bits::zero(room), |value, digit| {
-            let digit = Bits::from_u64(room, u64::from(digit.unwrap_or(0)));
-            Bits::binary(BinaryOp::Mul, &value, &radix).add(&digit)
-        });
-        (value.bit_length() <= width).then(|| value.resize(width))
+        Some(Bits::from_limbs(width, &limbs))
     }
 
     /// Returns the value as a machine word, if it fits and has no `*`.
@@ -403,17 +408,13 @@ impl Number {
         let Some(per_digit) = self.bits_per_digit() else {
             return Bits::ones(width);
         };
-        let mut mask = Bits::zero(width);
-        for (i, digit) in self.digits.iter().rev().enumerate() {
-            let low = i as u32 * per_digit;
-            if digit.is_none() || low >= width {
-                continue;
+        let mut limbs = vec![0u64; width.div_ceil(64) as usize];
+        for (digit, low) in (self.digits.iter().rev()).zip((0..width).step_by(per_digit as usize)) {
+            for bit in (low..width.min(low + per_digit)).filter(|_| digit.is_some()) {
+                limbs[(bit / 64) as usize] |= 1 << (bit % 64);
             }
-            let ones = Bits::from_u64(width.max(64), (1 << per_digit) - 1).resize(width);
-            let shift = Bits::from_u64(32, u64::from(low));
-            mask = Bits::binary(BinaryOp::Or, &mask, &ones.shl(&shift));
         }
-        mask
+        Bits::from_limbs(width, &limbs)
     }
 }
 

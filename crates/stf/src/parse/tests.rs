@@ -145,6 +145,56 @@ fn numbers_have_values_and_masks() {
     assert_eq!(wide.to_bits(127), None);
 }
 
+/// A number in binary, written again in other radixes and with zeros before it, has one value, and that value fits into
+/// exactly the widths that hold its highest bit, up to the widest field that a program can have.
+#[test]
+fn numbers_of_every_width_fit_into_fields_that_hold_them() {
+    let widest = Bits::MAX_WIDTH;
+    let lengths = [
+        1, 3, 4, 63, 64, 65, 127, 128, 4095, 4096, 4097, 16_385, 65_471, 65_472, 65_473, 65_535,
+    ];
+    for length in lengths.into_iter().chain([widest]) {
+        let mut bits = Bits::zero(length);
+        for at in [0, length / 3, length - 1] {
+            let one = Bits::from_u64(length, 1).shl(&Bits::from_u64(32, u64::from(at)));
+            bits = Bits::binary(ir::BinaryOp::Or, &bits, &one);
+        }
+        let digits = |per_digit: u32| -> String {
+            (0..length.div_ceil(per_digit))
+                .rev()
+                .map(|i| {
+                    let each = (0..per_digit).map(|bit| u32::from(bits.bit(i * per_digit + bit)) << bit);
+                    char::from_digit(each.sum(), 16).expect("a digit")
+                })
+                .collect()
+        };
+        for (prefix, per_digit) in [("0b", 1), ("0o", 3), ("0x", 4)] {
+            let written = hex(&format!("{prefix}{}", digits(per_digit)));
+            for width in [length, length + 1, widest].into_iter().filter(|w| *w <= widest) {
+                assert_eq!(written.to_bits(width), Some(bits.resize(width)), "{prefix} {length} in {width}");
+                let given = Bits::ones(width.min(written.digits.len() as u32 * per_digit));
+                assert_eq!(written.mask(width), given.resize(width));
+            }
+            if length > 1 {
+                assert_eq!(written.to_bits(length - 1), None, "{prefix} {length}");
+            }
+        }
+    }
+    for width in [65_472, 65_473, 65_536] {
+        assert_eq!(hex("5").to_bits(width), Some(Bits::from_u64(width, 5)));
+    }
+}
+
+#[test]
+fn a_port_is_written_in_digits_only() {
+    for text in ["+1", "-1", "1_0", "\u{661}", "0x1"] {
+        for command in ["packet", "expect"] {
+            let wanted = format!("line 1: `{text}` is not a port");
+            assert_eq!(problem(&format!("{command} {text} 12")), wanted);
+        }
+    }
+}
+
 #[test]
 fn problems_name_the_line_and_what_was_expected() {
     let (script, problems) = parse("wait\n\n# nothing\nfrob 1\nwait");
