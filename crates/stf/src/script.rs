@@ -386,7 +386,8 @@ impl Number {
             if carry != 0 {
                 limbs.push(carry);
             }
-            let bits = limbs.len() * 64 - limbs.last().map_or(0, |top| top.leading_zeros() as usize);
+            let bits =
+                limbs.len() * 64 - limbs.last().map_or(0, |top| top.leading_zeros() as usize);
             if bits > width as usize {
                 return None;
             }

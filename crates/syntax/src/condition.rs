@@ -350,13 +350,19 @@ fn character(text: &str) -> Option<Number> {
         Some("f") => 12,
         Some(quoted @ ("\\" | "'" | "\"" | "?")) => quoted.as_bytes()[0],
         Some(code) => match code.strip_prefix('x') {
-            Some(hex) => u8::from_str_radix(hex, 16).ok()?,
-            None if code.len() <= 3 => u8::from_str_radix(code, 8).ok()?,
+            Some(hex) => byte(hex, 16)?,
+            None if code.len() <= 3 => byte(code, 8)?,
             None => return None,
         },
     };
     // A character is signed, as in the reference compiler's preprocessor.
     Some(Number::signed(i64::from(value as i8)))
+}
+
+/// Returns the value of digits; `None` for anything else, such as the sign that `from_str_radix` takes.
+fn byte(digits: &str, radix: u32) -> Option<u8> {
+    let good = digits.chars().all(|c| c.is_digit(radix));
+    good.then(|| u8::from_str_radix(digits, radix).ok())?
 }
 
 /// Computes a binary operator as C does, in 64 bits; `None` for a division by zero.

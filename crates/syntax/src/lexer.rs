@@ -219,12 +219,7 @@ impl<'a> Lexer<'a> {
     fn character(&self) -> usize {
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
-        let mut escaped = false;
-        let close = line[1..].find(|c| {
-            let found = c == '\'' && !escaped;
-            escaped = c == '\\' && !escaped;
-            found
-        });
+        let close = unescaped(&line[1..], b'\'');
         let whole = close.map_or(line.len(), |close| close + 2);
         match (self.in_directive && close.is_some()) || line[..whole].contains("/*") {
             true => whole,
@@ -269,12 +264,20 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// Returns the place of the first `quote` that no backslash escapes; a backslash may itself be escaped.
+pub(crate) fn unescaped(text: &str, quote: u8) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|b| {
+        let found = b == quote && !escaped;
+        escaped = b == b'\\' && !escaped;
+        found
+    })
+}
+
 /// Returns whether the next quote ends a string, rather than beginning one: something is behind it that follows
 /// a string.
 fn closes_string(text: &str) -> bool {
-    let mut quotes = text.match_indices('"');
-    let closing = quotes.find(|(i, _)| !text[..*i].ends_with('\\'));
-    closing.is_some_and(|(i, _)| {
+    unescaped(text, b'"').is_some_and(|i| {
         let behind = text[i + 1..].trim_start();
         behind.starts_with([')', ',', ';', ']', '}', '+', '@'])
     })

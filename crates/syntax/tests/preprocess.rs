@@ -266,6 +266,35 @@ fn conditions() {
     }
 }
 
+/// Every escape of up to three signs is a character exactly if it follows the grammar of C (ISO C 6.4.4.4).
+#[test]
+fn escapes_of_characters_are_digits() {
+    let follows = |code: &str| match code.strip_prefix('x') {
+        _ if code == "f" => true,
+        Some(hex) => {
+            let digits = hex.trim_start_matches('0');
+            !hex.is_empty() && digits.len() <= 2 && hex.bytes().all(|b| b.is_ascii_hexdigit())
+        }
+        None => {
+            let octal = code.bytes().all(|b| (b'0'..b'8').contains(&b));
+            octal && (code.len() < 3 || code.as_bytes()[0] < b'4')
+        }
+    };
+    let signs = ["0", "3", "7", "8", "f", "x", "+", "-", "_", " ", "\u{661}"];
+    let mut codes = vec![String::new()];
+    for _ in 0..3 {
+        let longer = codes
+            .iter()
+            .flat_map(|code| signs.map(|sign| format!("{code}{sign}")));
+        codes = longer.collect();
+        for code in &codes {
+            let text = format!("#if '\\{code}' || 1\n#endif\n");
+            let said = parse_files(&[("input.p4", &text)], &[]).render();
+            assert_eq!(said.is_empty(), follows(code), "'\\{code}': {said}");
+        }
+    }
+}
+
 #[test]
 fn groups() {
     check(
@@ -679,4 +708,26 @@ fn directives_within_strings() {
                |  ^
         "#]],
     );
+}
+
+/// An even number of backslashes before a quote leaves it the end of its string, whether a directive interrupts the
+/// string or not.
+#[test]
+fn backslashes_before_the_quote_of_an_interrupted_string() {
+    for count in 0..9 {
+        let backslashes = "\\".repeat(count);
+        let whole = format!("const string A = f(\"one\ntwo{backslashes}\", 1);\n");
+        let split = whole.replace("two", "#if 1\ntwo") + "#endif\n";
+        let [whole, split] = [whole, split].map(|text| parse_files(&[("input.p4", &text)], &[]));
+        assert_eq!(whole.has_errors(), count % 2 == 1, "{count}");
+        assert_eq!(
+            split.has_errors(),
+            count % 2 == 1,
+            "{count}: {}",
+            split.render()
+        );
+        if !whole.has_errors() {
+            assert_eq!(dump::program(&whole.program), dump::program(&split.program));
+        }
+    }
 }

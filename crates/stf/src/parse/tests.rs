@@ -163,15 +163,23 @@ fn numbers_of_every_width_fit_into_fields_that_hold_them() {
             (0..length.div_ceil(per_digit))
                 .rev()
                 .map(|i| {
-                    let each = (0..per_digit).map(|bit| u32::from(bits.bit(i * per_digit + bit)) << bit);
+                    let each =
+                        (0..per_digit).map(|bit| u32::from(bits.bit(i * per_digit + bit)) << bit);
                     char::from_digit(each.sum(), 16).expect("a digit")
                 })
                 .collect()
         };
         for (prefix, per_digit) in [("0b", 1), ("0o", 3), ("0x", 4)] {
             let written = hex(&format!("{prefix}{}", digits(per_digit)));
-            for width in [length, length + 1, widest].into_iter().filter(|w| *w <= widest) {
-                assert_eq!(written.to_bits(width), Some(bits.resize(width)), "{prefix} {length} in {width}");
+            for width in [length, length + 1, widest]
+                .into_iter()
+                .filter(|w| *w <= widest)
+            {
+                assert_eq!(
+                    written.to_bits(width),
+                    Some(bits.resize(width)),
+                    "{prefix} {length} in {width}"
+                );
                 let given = Bits::ones(width.min(written.digits.len() as u32 * per_digit));
                 assert_eq!(written.mask(width), given.resize(width));
             }

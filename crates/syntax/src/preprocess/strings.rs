@@ -48,7 +48,7 @@ impl Preprocessor<'_> {
         };
         let file = string.first.span.file;
         let raw = self.sources.text(Span::new(file, start, end)).to_string();
-        let Some(quote) = closing_quote(&raw) else {
+        let Some(quote) = lexer::unescaped(&raw, b'"') else {
             string.text += &self.lines_between(file, start, end);
             self.split_string = Some(string);
             return;
@@ -83,14 +83,4 @@ impl Preprocessor<'_> {
             }]);
         }
     }
-}
-
-/// Returns the place of the first quote without a backslash before it.
-fn closing_quote(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    text.bytes().position(|b| {
-        let found = b == b'"' && !escaped;
-        escaped = b == b'\\' && !escaped;
-        found
-    })
 }
