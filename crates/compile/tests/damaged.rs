@@ -263,3 +263,33 @@ fn type_errors_show_in_the_block_of_a_syntax_error() {
         both(PROGRAM, &ingress, *syntax);
     }
 }
+
+/// Errors that may only come from what could not be read take no room from the others: as many of those are shown as of
+/// a whole program, in order, and the message that there are more is the last one.
+#[test]
+fn errors_that_are_not_shown_leave_room_for_others() {
+    let doubtful = "    x = thing_t;\n".repeat(150);
+    for certain in [0, 1, 60, 99, 100, 101, 150] {
+        let lines = (0..certain).map(|i| format!("const bit<8> c{i} = 8w1 + true;\n"));
+        let text = format!(
+            "struct thing_t {{ bit<8> a; }}\nvoid broken() {{\n    bit<8> x = ;\n{doubtful}}}\n{}",
+            lines.collect::<String>()
+        );
+        let outcome = compile_text(&text, "room.p4", &Options::default());
+        let others = outcome
+            .diagnostics
+            .iter()
+            .filter(|d| d.is_error() && !d.code.starts_with("E02"));
+        let shown = others.filter(|d| d.code == "E1023").count();
+        let marks = outcome
+            .diagnostics
+            .iter()
+            .enumerate()
+            .filter(|(_, d)| d.code == "E0299");
+        let marks: Vec<usize> = marks.map(|(i, _)| i).collect();
+        assert_eq!(shown, certain.min(100), "{certain}: {}", outcome.render());
+        let last = outcome.diagnostics.len() - 1;
+        let wanted = if certain > 100 { vec![last] } else { vec![] };
+        assert_eq!(marks, wanted, "{certain}");
+    }
+}

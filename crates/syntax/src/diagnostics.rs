@@ -202,16 +202,6 @@ impl Sink {
         &self.list
     }
 
-    /// Keeps the first `from` diagnostics, and of the others only those that are `wanted`.
-    pub fn retain_since(&mut self, from: usize, wanted: impl Fn(&Diagnostic) -> bool) {
-        let tail = self.list.split_off(from);
-        let (kept, gone): (Vec<_>, Vec<_>) = tail.into_iter().partition(wanted);
-        let errors = gone.iter().filter(|d| d.is_error()).count();
-        self.errors -= errors;
-        self.warnings -= gone.len() - errors;
-        self.list.extend(kept);
-    }
-
     /// Returns the number of errors, kept or not.
     pub fn errors(&self) -> usize {
         self.errors

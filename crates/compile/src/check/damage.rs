@@ -4,9 +4,11 @@
 //! so is a member of a type that was read in part. In a declaration with a hole, nothing that should be there is missed. If braces do
 //! not match, nothing is said of the declaration that is read in another way than it was meant.
 
+use std::collections::BTreeMap;
+
 use syntax::ast::{self, Broken, DeclKind, Hole};
 use syntax::diagnostics::Diagnostic;
-use syntax::source::Span;
+use syntax::source::{FileId, Span};
 
 use super::Checker;
 use super::scope::Symbol;
@@ -20,8 +22,12 @@ pub(super) struct Missing {
     all: Vec<Hole>,
     /// Holes in the declaration of the top level around it.
     around: Vec<Hole>,
+    /// The tables with a hole in that declaration, and whether its braces do not match; `None` if it was read as a whole.
+    broken: Option<(Vec<Span>, bool)>,
     /// The structs and headers of which something is missing.
     types: Vec<std::sync::Arc<str>>,
+    /// The declarations with a hole, by file and start; `None` if nothing is missing in the whole program.
+    declarations: Option<BTreeMap<(FileId, u32), Span>>,
 }
 
 /// Messages that something is not there, which may be in a hole of the same declaration.
@@ -29,6 +35,29 @@ const ABSENCES: &[&str] = &["E1005", "E1077", "E1100", "E1102", "E1110", "E1115"
 
 /// Messages that too little is known of something, which is no wonder if types are missing.
 const IGNORANCE: &[&str] = &["E1011", "E1027", "E1105", "E1138", "E1271"];
+
+impl Missing {
+    /// Returns whether a diagnostic may only be about what is missing: it is not to be shown.
+    pub(super) fn doubts(&self, d: &Diagnostic) -> bool {
+        let Some(declarations) = &self.declarations else {
+            return false;
+        };
+        // Declarations of the top level do not overlap.
+        let is_broken = |place: Span| {
+            let before = declarations.range(..=(place.file, place.start)).next_back();
+            before.is_some_and(|(_, decl)| contains(*decl, place))
+        };
+        let elsewhere = |span: Span| is_broken(span) && !is_broken(d.span);
+        let in_hole = || self.around.iter().any(|hole| contains(hole.span, d.span));
+        !d.is_error()
+            || IGNORANCE.contains(&d.code)
+            || d.labels.iter().any(|label| elsewhere(label.span))
+            || self.broken.as_ref().is_some_and(|(tables, unstructured)| {
+                let in_table = || tables.iter().any(|table| contains(*table, d.span));
+                *unstructured || ABSENCES.contains(&d.code) || in_table() || in_hole()
+            })
+    }
+}
 
 impl Checker {
     /// Returns whether `name` may have been declared in a hole before its use or in the same declaration; a
@@ -64,6 +93,12 @@ impl Checker {
             .map(|(_, hole)| hole)
             .chain(broken);
         self.missing.all = all.cloned().collect();
+        let declarations = program.damage.broken.keys().map(|i| program.decls[*i].span);
+        self.missing.declarations = Some(
+            declarations
+                .map(|span| ((span.file, span.start), span))
+                .collect(),
+        );
         let mut lost = program.damage.lost.iter().peekable();
         for (i, decl) in program.decls.iter().enumerate() {
             while let Some((_, hole)) = lost.next_if(|(next, _)| *next <= i) {
@@ -74,20 +109,6 @@ impl Checker {
                 Some(broken) => self.broken(decl, broken),
             }
         }
-        let broken: Vec<Span> = program
-            .damage
-            .broken
-            .keys()
-            .map(|i| program.decls[*i].span)
-            .collect();
-        let is_broken = |place: Span| broken.iter().any(|decl| contains(*decl, place));
-        let certain = |d: &Diagnostic| {
-            let elsewhere = |span: Span| is_broken(span) && !is_broken(d.span);
-            d.is_error()
-                && !IGNORANCE.contains(&d.code)
-                && !d.labels.iter().any(|l| elsewhere(l.span))
-        };
-        self.diagnostics.retain_since(0, certain);
     }
 
     /// Checks a declaration of which pieces could not be parsed, and enters only what is certain about it
@@ -112,16 +133,11 @@ impl Checker {
         if let Some(name) = decl.name().filter(|_| is_struct) {
             self.missing.types.push(name.text.clone());
         }
-        let before = self.diagnostics.list().len();
         self.missing.around = broken.holes.clone();
+        self.missing.broken = Some((broken_tables(decl, &broken.holes), broken.unstructured));
         self.declaration(decl);
         self.missing.around.clear();
-        let tables = broken_tables(decl, &broken.holes);
-        self.diagnostics.retain_since(before, |d| {
-            let in_table = tables.iter().any(|table| contains(*table, d.span));
-            let in_hole = broken.holes.iter().any(|hole| contains(hole.span, d.span));
-            !broken.unstructured && !ABSENCES.contains(&d.code) && !in_table && !in_hole
-        });
+        self.missing.broken = None;
         if broken.unstructured {
             self.missing.lost.extend(broken.holes.iter().cloned());
         }

@@ -86,6 +86,8 @@ struct Checker {
     /// The files that give externs a meaning.
     origins: Origins,
     diagnostics: Sink,
+    /// What may be wrong only because the tree lacks something. It is counted, and not shown.
+    doubtful: Sink,
     scopes: Scopes,
     context: Context,
     /// Functions already specialised, by template and type arguments.
@@ -117,6 +119,7 @@ impl Checker {
             module,
             origins,
             diagnostics: Sink::default(),
+            doubtful: Sink::default(),
             scopes: Scopes::new(),
             context: Context {
                 place: Place::Declaration,
@@ -144,8 +147,12 @@ impl Checker {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
+        let sink = match self.missing.doubts(&diagnostic) {
+            true => &mut self.doubtful,
+            false => &mut self.diagnostics,
+        };
         // The same place can be checked twice (a generic function); one message is enough.
-        self.diagnostics.push_new(diagnostic);
+        sink.push_new(diagnostic);
     }
 
     /// Reports an error in an expression, and returns a missing expression that replaces it.
@@ -155,7 +162,12 @@ impl Checker {
     }
 
     fn error_count(&self) -> usize {
-        self.diagnostics.errors()
+        self.diagnostics.errors() + self.doubtful.errors()
+    }
+
+    /// Returns whether so many errors were reported that hints for further ones are not worth the time.
+    fn is_full(&self) -> bool {
+        self.diagnostics.is_full() || self.doubtful.is_full()
     }
 
     fn show(&self, ty: &Ty) -> String {
@@ -202,7 +214,7 @@ impl Checker {
     /// similar enough, or once the limit of shown errors is reached: to compare all candidates for each of
     /// 100,000 errors takes minutes.
     fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-        match self.diagnostics.is_full() {
+        match self.is_full() {
             true => None,
             false => scope::closest(name, candidates).map(str::to_string),
         }
@@ -211,7 +223,7 @@ impl Checker {
     /// Returns the name in scope most similar to `name`, as a suggestion; `None` if no name is similar
     /// enough, or once the limit of shown errors is reached.
     fn similar(&self, name: &str) -> Option<Arc<str>> {
-        match self.diagnostics.is_full() {
+        match self.is_full() {
             true => None,
             false => self.scopes.similar(name),
         }
@@ -240,7 +252,7 @@ impl Checker {
     /// program could include without a clash: no second architecture, and no second core library. `None` if
     /// there is no such file.
     fn library_file(&self, name: &str) -> Option<&'static str> {
-        if self.diagnostics.is_full() {
+        if self.is_full() {
             return None;
         }
         let has = |global: &str| self.scopes.has_global(global);
