@@ -401,6 +401,33 @@ fn endless_parsers_and_loops_are_followed_to_an_end() {
     );
 }
 
+/// What only a late round of a loop does is known behind the loop, whatever statement does it.
+#[test]
+fn what_late_rounds_of_a_loop_do_counts_behind_it() {
+    let late = |what: &str| {
+        format!("for (bit<32> i = 0; i < 100; i = i + 1) {{ if (i == 50) {{ {what} }} }}")
+    };
+    let faulty = "if (hdr.ip.isValid()) { meta.port = hdr.new.sum; }";
+    // A header that becomes valid.
+    let statements = format!(
+        "hdr.ip.setInvalid(); {} {faulty}",
+        late("hdr.ip.setValid(); hdr.ip = { 1, 2, 3 };")
+    );
+    found(INVALID, "", &statements);
+    // A variable that loses its value.
+    let statements = format!(
+        "bit<8> x = 0; bit<8> y; {} meta.ttl = x + 1;",
+        late("x = y;")
+    );
+    found(UNSET, "", &statements);
+    // In two steps, of which the second is before the first in the round.
+    let two = "if (i > 60) { x = y; } if (i == 50) { y = z; }";
+    let statements = format!(
+        "bit<8> x = 0; bit<8> y = 0; bit<8> z; for (bit<32> i = 0; i < 100; i = i + 1) {{ {two} }} meta.ttl = x + 1;"
+    );
+    found(UNSET, "", &statements);
+}
+
 fn apps() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/holdfast/apps")
 }

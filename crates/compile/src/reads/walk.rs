@@ -369,13 +369,29 @@ impl<'p> Walker<'p> {
         self.reduce(out)
     }
 
-    /// Follows the rounds of a loop one by one while they lead to new states. If they still do after
-    /// `ROUNDS` rounds, follows one more round, before which everything that a round may change is
-    /// forgotten.
-    fn repeat(&mut self, label: LabelId, body: &[Stmt], states: Vec<State>) -> Vec<State> {
+    /// Follows the rounds of a loop one by one while they lead to new states. If they still do after `ROUNDS`
+    /// rounds, everything that a round may change is forgotten before each further round, and after as many
+    /// again all states are joined.
+    fn repeat(&mut self, label: LabelId, body: &[Stmt], mut states: Vec<State>) -> Vec<State> {
+        let changed = self.changed(body);
         let mut seen: Vec<State> = Vec::new();
-        let mut states = states;
-        for _ in 0..ROUNDS {
+        for round in 0.. {
+            if round == ROUNDS {
+                seen.clear();
+            }
+            if round >= ROUNDS {
+                for state in &mut states {
+                    changed.iter().for_each(|slot| state.forget(*slot));
+                }
+            }
+            if round >= 2 * ROUNDS {
+                // What is known can only become less, so that there is an end.
+                seen = self.one(seen).into_iter().collect();
+                states = self
+                    .one(seen.iter().cloned().chain(states).collect())
+                    .into_iter()
+                    .collect();
+            }
             states.retain(|state| !seen.iter().any(|other| other.agrees(state)));
             if states.is_empty() {
                 break;
@@ -383,13 +399,6 @@ impl<'p> Walker<'p> {
             seen.extend(states.iter().cloned());
             states = self.body(body, states);
             states = self.reduce(states);
-        }
-        if !states.is_empty() {
-            let changed = self.changed(body);
-            for state in &mut states {
-                changed.iter().for_each(|slot| state.forget(*slot));
-            }
-            self.body(body, states);
         }
         let out = self.breaks.remove(&label).unwrap_or_default();
         self.reduce(out)
@@ -401,7 +410,9 @@ impl<'p> Walker<'p> {
         for stmt in ir::statements(body) {
             out.extend(stmt.kind.destination());
             match &stmt.kind {
-                StmtKind::SetValid(id) | StmtKind::SetInvalid(id) => {
+                StmtKind::SetValid(id)
+                | StmtKind::SetInvalid(id)
+                | StmtKind::Extract { header: id, .. } => {
                     let header = &self.program.headers[id.index()];
                     out.insert(header.valid);
                     out.extend(header.field_slots());
