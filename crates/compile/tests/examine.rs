@@ -401,6 +401,33 @@ fn endless_parsers_and_loops_are_followed_to_an_end() {
     );
 }
 
+/// Whether a header is valid matters where it is made valid or written to, though nothing reads it any more.
+#[test]
+fn validity_matters_up_to_the_last_write() {
+    let open = "if (sm.ingress_port == 1) { meta.kind = 7; }";
+    for statements in [
+        format!("if (hdr.ip.isValid()) {{ {open} hdr.ip.setValid(); }}"),
+        format!("if (hdr.ip.isValid()) {{ {open} hdr.ip.setValid(); {open} hdr.ip.ttl = 1; }}"),
+        format!("bit<8> x; if (!hdr.ip.isValid()) {{ {open} hdr.ip.ttl = x; }}"),
+        format!("bit<8> x; hdr.ip.setInvalid(); {open} hdr.ip.ttl = x;"),
+    ] {
+        clean("", &statements);
+    }
+    let made = "action make() { hdr.ip.setValid(); } table t { key = { sm.ingress_port: exact; } actions = { make; } }";
+    clean(
+        made,
+        &format!("if (hdr.ip.isValid()) {{ {open} t.apply(); }}"),
+    );
+    let statements = format!("{open} hdr.ip.setValid();");
+    let (codes, text) = examined("", &statements);
+    assert!(
+        !codes.is_empty() && codes.iter().all(|code| *code == SENT),
+        "{text}"
+    );
+    let statements = format!("bit<8> x; if (hdr.ip.isValid()) {{ {open} hdr.ip.ttl = x; }}");
+    found(SENT, "", &statements);
+}
+
 /// What only a late round of a loop does is known behind the loop, whatever statement does it.
 #[test]
 fn what_late_rounds_of_a_loop_do_counts_behind_it() {

@@ -12,8 +12,12 @@ pub(super) struct Uses {
     may_be_unset: Vec<bool>,
     /// Fields of headers that are sent.
     sent: Vec<bool>,
+    /// The validity bit of the header of a field.
+    valid_of: Vec<Option<SlotId>>,
     /// The position of the last statement that reads a slot.
     last: Vec<u32>,
+    /// The position of the last statement that makes a header valid or writes to it, of its validity bit.
+    last_write: Vec<u32>,
     /// By the address of a statement, which does not move: its position, and the next one behind it and what is inside.
     positions: BTreeMap<usize, (u32, u32)>,
     starts: BTreeMap<u8, u32>,
@@ -53,10 +57,17 @@ impl Uses {
                 .collect(),
             may_be_unset: vec![false; count],
             sent: vec![false; count],
+            valid_of: vec![None; count],
             last: vec![0; count],
+            last_write: vec![0; count],
             positions: BTreeMap::new(),
             starts: BTreeMap::new(),
         };
+        for header in &program.headers {
+            for slot in header.field_slots() {
+                uses.valid_of[slot.index()] = Some(header.valid);
+            }
+        }
         uses.find_relevant(program);
         uses.find_unset(program);
         let mut next = 1;
@@ -67,8 +78,9 @@ impl Uses {
             if block == Block::Egress && clones_egress(program) {
                 // The clones come from the end of egress to its beginning.
                 let inside = first..next;
-                let read = uses.last.iter_mut().filter(|last| inside.contains(last));
-                read.for_each(|last| *last = next);
+                let both = uses.last.iter_mut().chain(&mut uses.last_write);
+                let used = both.filter(|last| inside.contains(last));
+                used.for_each(|last| *last = next);
             }
         }
         uses.find_lasting(program);
@@ -138,25 +150,28 @@ impl Uses {
         for stmt in body {
             let position = *next;
             *next += 1;
-            let mut read = BTreeSet::new();
-            reads(program, stmt, &mut read);
             for inner in stmt.kind.inner() {
                 self.number(program, inner, next);
             }
             self.positions.insert(address(stmt), (position, *next));
+            let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+            let mut note = |stmt: &Stmt| {
+                reads(program, stmt, &mut read);
+                self.writes(program, stmt, &mut written);
+            };
+            note(stmt);
             let until = match stmt.kind {
                 // A read in a later round comes later.
                 StmtKind::Loop { .. } => {
-                    for stmt in ir::statements(body_of(stmt)) {
-                        reads(program, stmt, &mut read);
-                    }
+                    ir::statements(body_of(stmt)).for_each(note);
                     *next
                 }
                 _ => position,
             };
-            for slot in read {
-                let last = &mut self.last[slot.index()];
-                *last = (*last).max(until);
+            for (slots, last) in [(read, &mut self.last), (written, &mut self.last_write)] {
+                for slot in slots {
+                    last[slot.index()] = last[slot.index()].max(until);
+                }
             }
         }
     }
@@ -199,6 +214,26 @@ impl Uses {
         }
     }
 
+    /// Adds the slots to `out` whose header a statement makes valid or writes to, the actions of its table included: the
+    /// validity bits.
+    fn writes(&self, program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
+        let written = stmt.kind.destination();
+        out.extend(written.and_then(|slot| self.valid_of[slot.index()]));
+        match &stmt.kind {
+            StmtKind::SetValid(id) => {
+                out.insert(program.headers[id.index()].valid);
+            }
+            StmtKind::Apply { table, .. } => {
+                for action in &program.tables[table.index()].actions {
+                    for stmt in ir::statements(&program.actions[action.action.index()].body) {
+                        self.writes(program, stmt, out);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     pub fn relevant(&self) -> impl Iterator<Item = SlotId> {
         (0..self.relevant.len() as u32)
             .map(SlotId)
@@ -228,6 +263,11 @@ impl Uses {
 
     pub fn is_read_after(&self, slot: SlotId, position: u32) -> bool {
         self.last[slot.index()] >= position
+    }
+
+    /// Returns whether a slot is the validity of a header that is made valid, or written to, after a position.
+    pub fn is_written_after(&self, slot: SlotId, position: u32) -> bool {
+        self.last_write[slot.index()] >= position
     }
 
     pub fn position(&self, stmt: &Stmt) -> Option<(u32, u32)> {

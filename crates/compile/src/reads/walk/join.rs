@@ -18,31 +18,21 @@ impl Walker<'_> {
         if states.len() < 2 {
             return states;
         }
-        if let Some(position) = self.position {
-            let uses = &self.uses;
-            let read_later = |slot| uses.is_read_after(slot, position);
-            for state in &mut states {
-                // Whether a header is sent matters if something would be sent with it that has no value.
-                let open: BTreeSet<SlotId> = (state.unset.iter())
-                    .filter(|slot| uses.is_sent(**slot))
-                    .filter_map(|slot| self.field_of[slot.index()])
-                    .map(|id| self.program.headers[id.index()].valid)
-                    .collect();
-                state.keep(&|slot| read_later(slot) || open.contains(&slot), &|slot| {
-                    read_later(slot) || uses.is_sent(slot)
-                });
-            }
+        let uses = &self.uses;
+        let read_later = |slot| {
+            self.position
+                .is_none_or(|position| uses.is_read_after(slot, position))
+        };
+        let written_later = |slot| {
+            self.position
+                .is_none_or(|position| uses.is_written_after(slot, position))
+        };
+        states = self.kept(states, &|slot| read_later(slot) || written_later(slot));
+        if states.len() <= MOST_STATES {
+            return states;
         }
-        let states = joined(
-            states,
-            |state| {
-                let mut hasher = DefaultHasher::new();
-                state.values.hash(&mut hasher);
-                state.unset.hash(&mut hasher);
-                hasher.finish()
-            },
-            State::agrees,
-        );
+        // That a header is valid matters least where it is only made valid or written to.
+        states = self.kept(states, &read_later);
         if states.len() <= MOST_STATES {
             return states;
         }
@@ -91,6 +81,32 @@ impl Walker<'_> {
             return out;
         }
         joined(out, |_| 0, |_, _| true)
+    }
+
+    /// Forgets the slots that are not used later, and joins the states that say the same then.
+    fn kept(&self, mut states: Vec<State>, used_later: &dyn Fn(SlotId) -> bool) -> Vec<State> {
+        let uses = &self.uses;
+        for state in &mut states {
+            // Whether a header is sent matters if something would be sent with it that has no value.
+            let open: BTreeSet<SlotId> = (state.unset.iter())
+                .filter(|slot| uses.is_sent(**slot))
+                .filter_map(|slot| self.field_of[slot.index()])
+                .map(|id| self.program.headers[id.index()].valid)
+                .collect();
+            state.keep(&|slot| used_later(slot) || open.contains(&slot), &|slot| {
+                used_later(slot) || uses.is_sent(slot)
+            });
+        }
+        joined(
+            states,
+            |state| {
+                let mut hasher = DefaultHasher::new();
+                state.values.hash(&mut hasher);
+                state.unset.hash(&mut hasher);
+                hasher.finish()
+            },
+            State::agrees,
+        )
     }
 
     fn shape(&self, state: &State) -> Shape {
