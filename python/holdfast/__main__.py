@@ -9,7 +9,7 @@ from holdfast import interrupts
 
 
 def main() -> None:
-    """Run the command ``holdfast``, which Ctrl-C ends from here on."""
+    """Run the command ``holdfast``. From its first line on, Ctrl-C ends the process at once and without a traceback."""
     interrupts.end_quietly()
     _say_everything()
     from holdfast import tool_path
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _say_everything() -> None:
-    """Write a character that the locale lacks as its number, as on standard error: a traceback would help nobody."""
+    """Make standard output write a character that the locale cannot encode as a backslash escape, and raise no error."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

@@ -30,7 +30,10 @@ def run(
     quick: bool,
     progress: Callable[[str], None],
 ) -> list[ProgramMeasurement]:
-    """Measure each program, or all if none is named, with packets of each size, or of :data:`SIZES_BYTES` if none is given."""
+    """Measure each of ``programs`` (empty: all) with packets of each size in bytes (empty: :data:`SIZES_BYTES`).
+
+    Return the results.
+    """
     results = []
     for program in _named(programs, _core.Benchmark.programs(), "benchmark"):
         progress(f"{program}: compiling and filling tables")
@@ -42,19 +45,22 @@ def run(
 
 
 def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableMeasurement]:
-    """Measure each table, or all if none is named, on its own."""
+    """Measure each of ``tables`` on its own, or all known tables if ``tables`` is empty, and return the results."""
     return _each(_named(tables, _core.tables(), "table"), _core.measure_table, quick, progress)
 
 
 def run_simulations(
     scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
 ) -> list[SimulationMeasurement]:
-    """Measure each scenario, a network in virtual time, or all if none is named."""
+    """Measure each of ``scenarios``, networks in virtual time, or all if ``scenarios`` is empty, and return the results."""
     return _each(_named(scenarios, _core.simulations(), "simulation"), _core.measure_simulation, quick, progress)
 
 
 def _named(names: Sequence[str], known: Sequence[str], what: str) -> Sequence[str]:
-    """Return the names that are given, or all known ones if none is. Raises :class:`HoldfastError` for an unknown name."""
+    """Return ``names``, or all ``known`` names if ``names`` is empty.
+
+    Raises :class:`HoldfastError` for a name that is not known.
+    """
     for name in names:
         if name not in known:
             raise HoldfastError(f"there is no {what} {name!r}; there are {', '.join(known)}")
@@ -72,7 +78,7 @@ def _each(
 
 
 def record(result: ProgramMeasurement) -> dict[str, object]:
-    """Return a program's result as the object that is written to a JSON file."""
+    """Return a program's result as the dictionary that is written to a JSON file: its fields, Gb/s, and ns per packet."""
     return asdict(result) | {
         "gb_per_s": gb_per_s(result),
         "ns_per_packet": 1e9 / result.packets_per_s,
@@ -81,7 +87,7 @@ def record(result: ProgramMeasurement) -> dict[str, object]:
 
 
 def simulation_record(result: SimulationMeasurement) -> dict[str, object]:
-    """Return a simulation's result as the object that is written to a JSON file."""
+    """Return a simulation's result as the dictionary that is written to a JSON file: its fields and packets per second."""
     return asdict(result) | {
         "packets_per_s": _per_s(result.packets, result),
         "packet_hops_per_s": _per_s(result.packet_hops, result),
@@ -89,7 +95,7 @@ def simulation_record(result: SimulationMeasurement) -> dict[str, object]:
 
 
 def gb_per_s(result: ProgramMeasurement) -> float:
-    """Return the rate at which packets arrive in gigabits per second, without what only the wire adds (preamble, gap)."""
+    """Return the rate at which packets arrive in Gb/s, without the preamble and gap that each packet has on the wire."""
     return result.packets_per_s * result.size_bytes * 8e-9
 
 
@@ -153,7 +159,10 @@ def table(results: Sequence[ProgramMeasurement]) -> Table:
 
 
 def _table(title: str, columns: Mapping[str, Callable[[Measured], str]], results: Sequence[Measured]) -> Table:
-    """Return a table with a row for each result. The first column has its name, unless that is the name of the row above."""
+    """Return a table with a row for each result.
+
+    The first column is the result's name, left empty where it repeats the row above.
+    """
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     name, *others = columns
     shown.add_column(name, style="bold", no_wrap=True)

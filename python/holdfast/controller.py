@@ -35,13 +35,16 @@ class ControlPlane(Protocol):
         """The time on the network's clock."""
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Return True if a port has a signal now, as far as it is known here. A controller that starts late must ask."""
+        """Return True if a port has a signal now, as far as the network knows. A controller that starts late must ask for this."""
 
     def secret(self) -> bytes:
-        """Return 32 bytes that nobody else can know, others each time; under the virtual clock from the network's seed."""
+        """Return 32 bytes that nobody else can know, different at each call.
+
+        Under the virtual clock they come from the network's seed.
+        """
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call the handler once, after ``delay_ms`` on the network's clock."""
+        """Call ``handler`` once, ``delay_ms`` milliseconds from now on the network's clock."""
 
 
 class Controller:
@@ -80,13 +83,13 @@ class Controller:
         return self.plane.clients
 
     def on_start(self) -> None:
-        """Configure the switches: their pipelines are loaded, and the time is zero.
+        """Configure the switches at time zero, after their pipelines are loaded.
 
         This runs without reaction delay, as it is the initial configuration.
         """
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Handle a switch's notice that a port went down or came up."""
+        """Handle a switch's notice that one of its ports came up (``up`` is True) or went down."""
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
         """Handle a packet that a switch has sent to its CPU port; ``metadata`` are the fields of the packet-in header."""

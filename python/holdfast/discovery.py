@@ -129,7 +129,7 @@ class DiscoveredTopology(Topology):
                 self._declared[link.a, link.a_port] = self._declared[link.b, link.b_port] = link
 
     def learn(self, one: Port, other: Port) -> int:
-        """Return the index of the link between two ports. A link that was not known is added, and is absent."""
+        """Return the index of the link between two ports. A link that was not known before is added, marked as absent."""
         ends = frozenset((one, other))
         index = self._index.get(ends)
         if index is None:
@@ -139,7 +139,7 @@ class DiscoveredTopology(Topology):
         return index
 
     def _describe(self, one: Port, other: Port) -> Link:
-        """Return a link as it was declared, or a new one with the greater of the costs that its ports have in the declared map."""
+        """Return the declared link of two ports, or a new link with the greater of the costs declared at these ports."""
         of_one, of_other = self._declared.get(one), self._declared.get(other)
         if of_one is not None and of_one is of_other:
             return of_one
@@ -148,7 +148,7 @@ class DiscoveredTopology(Topology):
         return Link(a=a, a_port=a_port, b=b, b_port=b_port, cost=max(costs, default=self._default_cost))
 
     def set_present(self, index: int, present: bool) -> None:
-        """Make a link, by index, present in the map or absent from it."""
+        """Mark the link with this index as present in the map or as absent from it."""
         link = self.links[index]
         if present:
             self._absent.discard(index)
@@ -286,7 +286,7 @@ class Discovery:
         return sorted((a, b) for a, b in pairs if b not in self._heard or self._heard[b].at != a)
 
     def presume(self, one: Port, other: Port, *, is_there: bool) -> int:
-        """Add a link to the map that somebody else knew of.
+        """Add a link between two ports that another source reports, and return its index.
 
         With ``is_there`` it is present, until the hold time is over without a frame. Returns its index. Raises
         :class:`NetworkError` if it is between ports that cannot have links.
@@ -309,11 +309,11 @@ class Discovery:
     # ---- Sending ----
 
     def prepare(self) -> None:
-        """Ask the network which ports are down."""
+        """Ask the network for the signal of each port, and remember the ports that are down."""
         self._down = {port for port in self.ports if not self._plane.port_is_up(*port)}
 
     def start(self) -> None:
-        """Start the first round of frames, as fast as may be; the rounds after it are spread over the interval."""
+        """Start the first round of frames at the highest rate allowed; the frames of later rounds are spread over the interval."""
         self._sending.waiting.extend(port for port in self.ports if port not in self._down)
         self._send_soon()
         round_ps = self._gap_ps * len(self.ports)
@@ -326,7 +326,7 @@ class Discovery:
         self._settle_later()
 
     def _next(self, number: int) -> None:
-        """Send the regular frame of the port with this number in :attr:`ports`, and schedule that of the next port."""
+        """Send the regular frame of port ``number`` in :attr:`ports`, and schedule the next port's frame."""
         self._send(self.ports[number])
         following = (number + 1) % len(self.ports)
         delay_ps = self._interval_ps // len(self.ports)
@@ -360,7 +360,10 @@ class Discovery:
     # ---- Hearing ----
 
     def hear(self, switch: str, packet: bytes, port: int) -> bool:
-        """Process a packet-in if it is LLDP, and return True; return False if it is not, so that others can process it."""
+        """Process a packet-in and return True if it is an LLDP frame.
+
+        Otherwise return False, so that others can process the packet.
+        """
         if not lldp.is_lldp(packet):
             return False
         here = (switch, port)
@@ -378,7 +381,7 @@ class Discovery:
         return True
 
     def _hear_genuine(self, source: Port, here: Port, made_at_ps: int) -> None:
-        """Learn a link from a frame that this controller has signed, unless it must have been relayed or kept since."""
+        """Learn a link from a frame that this controller signed, unless its age or ports show that it was relayed or kept."""
         age_ps = self._plane.now_ps - made_at_ps
         if age_ps > self.hold_ps + self._reaction_delay_ps:
             self._note("replayed", here, source)
@@ -416,7 +419,7 @@ class Discovery:
     # ---- The map ----
 
     def port_changed(self, switch: str, port: int, up: bool) -> None:
-        """Remove the link of a port that went down at once; send a frame to a port that came up, and to its last peer."""
+        """Remove the link of a port that went down at once; if the port came up, send a frame from it and from its last peer."""
         here = (switch, port)
         if here not in self._known:
             return
@@ -432,7 +435,7 @@ class Discovery:
             self._on_change()
 
     def _move(self, source: Port, heard: _Heard | None) -> bool:
-        """Record where a port's frames are heard now, or that they are not. Returns True if that took a link away.
+        """Record the port at which frames of ``source`` are heard now, or None. Returns True if the map lost a link by this.
 
         A link that is new becomes known when all has settled.
         """
@@ -461,7 +464,7 @@ class Discovery:
         return True
 
     def _expect(self, until_ps: int) -> None:
-        """Schedule a look at the hold times at ``until_ps``, unless one is scheduled already."""
+        """Schedule a check of the hold times at ``until_ps``, unless one is scheduled already."""
         if self._expiry_ps is None:
             self._expiry_ps = until_ps
             self._plane.call_later(max(0, until_ps - self._plane.now_ps) / PS_PER_MS, self._expire)
@@ -479,7 +482,7 @@ class Discovery:
     # ---- Telling ----
 
     def _settle_later(self) -> None:
-        """Call ``on_change`` for new links when nothing newer came for a while, and not before the first round is over."""
+        """Call ``on_change`` once no new link has come for ``settle_ms``; do nothing before the end of the first round."""
         if not self._round_is_over:
             return
         wait_ps = round(self._settings.settle_ms * PS_PER_MS)
@@ -500,9 +503,10 @@ class Discovery:
 
 
 def _ports(declared: Topology, given: int | Mapping[str, Collection[int]] | None) -> list[Port]:
-    """Return the ports that may have links, without those of hosts. Raises :class:`NetworkError` for ports that cannot be.
+    """Return the ports that may have links, except those of hosts. Raises :class:`NetworkError` for ports that do not exist.
 
-    ``given``: by switch, or 1 to so many of each switch; None: those with links in the declared map.
+    ``given``: the ports by switch; or a number n, for ports 1 to n of every switch; or None, for the ports that have links in the
+    declared map.
     """
     taken = {(at.switch, at.port) for at in map(declared.attachment, declared.hosts)}
     if isinstance(given, Mapping) and (unknown := given.keys() - declared.switches.keys()):

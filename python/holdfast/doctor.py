@@ -22,7 +22,7 @@ class Check:
 
 
 def run() -> list[Check]:
-    """Make all checks of the machine; those of features that need nothing from it come first."""
+    """Make all checks of the machine and return the results, first those of features that need nothing from the machine."""
     checks = [
         Check("python", sys.version_info >= (3, 11), f"{platform.python_version()} (3.11 or newer is needed)"),
         Check("compiler and machine code", _jit_works(), f"{platform.machine()}; tried on a small program"),
@@ -33,7 +33,7 @@ def run() -> list[Check]:
 
 
 def _is_closed(device_id: int) -> Check:
-    """Check that only those can write to a running switch who are meant to."""
+    """Check that only authorized clients can write to a running switch's P4Runtime server."""
     name = f"running switch {device_id} is closed"
     try:
         server = control.server_of(device_id)

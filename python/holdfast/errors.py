@@ -50,12 +50,15 @@ class LiveError(HoldfastError):
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Return the first mistake that pydantic found, behind its place (``links.0.rate_bps: ...``) unless that is the whole model."""
+    """Return pydantic's first error as ``place: message`` (``links.0.rate_bps: ...``).
+
+    Without the place if it is the whole model.
+    """
     return ": ".join(part for part in place_of_mistake(error) if part)
 
 
 def place_of_mistake(error: ValidationError) -> tuple[str, str]:
-    """Return the first mistake in two parts: its place, which is empty if that is the whole model, and what is wrong there."""
+    """Return pydantic's first error as a pair: its place, empty for the whole model, and the message."""
     first = error.errors()[0]
     # Not pydantic's own names of how a value is checked, such as "lax-or-strict[...]".
     place = [str(part) for part in first["loc"] if not str(part).startswith(("lax-or-strict[", "function-"))]

@@ -49,7 +49,7 @@ class _UnknownCodeError(Exception):
 def fingerprint(module: str) -> str:
     """Return the hash of the code that a function in ``module`` can run.
 
-    If nobody can say what that is, the hash is random, so that no other equals it.
+    If that code cannot be determined, the hash is random, so that it equals no other.
     """
     try:
         return _digest({**_data(), **files_of(module)})
@@ -58,10 +58,10 @@ def fingerprint(module: str) -> str:
 
 
 def of_code(parts: Iterable[object], files: Collection[Path] = ()) -> str:
-    """Return the hash of functions and values from outside Holdfast, and of ``files`` (or folders) that they read.
+    """Return the hash of functions and values defined outside Holdfast, and of ``files`` (or folders) that they read.
 
-    It is empty if all are Holdfast's own, whose code :func:`fingerprint` has. Arguments of partial functions, values in closures
-    and fields of objects count. It is not kept, as such code can be edited while a process lives.
+    The hash is empty if all of ``parts`` are Holdfast's own, whose code :func:`fingerprint` covers. Arguments of partial functions,
+    values in closures and fields of objects count. The hash is not cached, as such code can be edited while a process lives.
     """
     modules: set[str] = set()
     texts = sorted(_described(parts, modules))
@@ -88,14 +88,14 @@ def _digest(files: dict[str, Path]) -> str:
 
 
 def _data() -> dict[str, Path]:
-    """Return the files that are read when a network runs, by path below :data:`ROOT`: programs, and tables of applications."""
+    """Return the data files that a running network reads, P4 programs and applications' YAML tables, by path below :data:`ROOT`."""
     return {str(file.relative_to(ROOT)): file for kind in ("*.p4", "*.yaml") for file in ROOT.rglob(kind)}
 
 
 def files_of(module: str) -> dict[str, Path]:
-    """Return the modules that a module can reach, and of those outside Holdfast also the files that they can read.
+    """Return the files of the modules that ``module`` can import, and the files that modules from outside Holdfast can read.
 
-    Raises if the module has no file, as what is typed into an interpreter.
+    Raises :class:`_UnknownCodeError` if the module has no file, such as code typed into an interpreter.
     """
     modules = reachable(module)
     if module not in modules:
@@ -105,9 +105,9 @@ def files_of(module: str) -> dict[str, Path]:
 
 
 def reachable(module: str) -> dict[str, Path]:
-    """Return the files of the modules that a module can reach, by name.
+    """Return the files of the modules that a module can import, directly or through others, by module name.
 
-    Only those of its own top-level package, of Holdfast, and of what is not installed count.
+    Only modules of its own top-level package, of Holdfast, and modules that are not installed count.
     """
     ours = {module.partition(".")[0], __name__.partition(".")[0]}
     found: dict[str, Path] = {}
@@ -127,7 +127,7 @@ def reachable(module: str) -> dict[str, Path]:
 
 
 def _parsed(file: Path) -> ast.Module:
-    """Parse a module. Returns an empty one if it is not Python of this version, which an import would say."""
+    """Return a module's syntax tree, or an empty one if the file is not valid Python of this version."""
     try:
         return ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
@@ -174,7 +174,7 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _read_by(modules: Iterable[Path]) -> set[Path]:
-    """Return the P4 programs below the folders of modules, what they include, and the files that texts in the modules name."""
+    """Return the files that ``modules`` may read: P4 programs in their folders, the programs' includes, files named in literals."""
     found: set[Path] = set()
     folders: dict[Path, None] = {}
     below: dict[Path, list[Path]] = {}
@@ -212,7 +212,7 @@ def _can_be_a_name(text: str) -> bool:
 
 
 def _is_readable(file: Path) -> bool:
-    """Return True for a regular file that can be read: a pipe has no end, and a link may lead nowhere."""
+    """Return True if ``file`` is a regular file that this process can read. Pipes and dangling links are not."""
     return os.path.isfile(file) and os.access(file, os.R_OK)  # noqa: PTH113 - likewise
 
 
@@ -238,7 +238,7 @@ def _is_passed_over(folder: Path) -> bool:
 
 
 def _included(programs: Iterable[Path], folders: Collection[Path]) -> set[Path]:
-    """Return the files that P4 programs include, from their own folders or one of ``folders``, and what those include in turn."""
+    """Return the files that P4 programs include, directly or not, from the including file's folder or one of ``folders``."""
     found: set[Path] = set()
     waiting = list(programs)
     while waiting:
@@ -257,7 +257,10 @@ def _included(programs: Iterable[Path], folders: Collection[Path]) -> set[Path]:
 
 
 def _described(parts: Iterable[object], modules: set[str]) -> Iterator[str]:
-    """Yield a text for each value found in functions and objects; add to ``modules`` those outside Holdfast that define them."""
+    """Yield a text for each value found in ``parts``.
+
+    Add modules outside Holdfast that define functions or objects to ``modules``.
+    """
     waiting, seen = list(parts), set[int]()
     while waiting:
         part = waiting.pop()
@@ -289,7 +292,7 @@ def _described(parts: Iterable[object], modules: set[str]) -> Iterator[str]:
 
 
 def _captured(function: FunctionType) -> list[object]:
-    """Return the values of a function's closure, its default arguments, and the function that it wraps."""
+    """Return the values that a function holds: its closure's, its default arguments, and the function that it wraps."""
     cells = []
     for cell in function.__closure__ or ():
         try:
@@ -301,7 +304,7 @@ def _captured(function: FunctionType) -> list[object]:
 
 
 def _note(module: str | None, modules: set[str]) -> bool:
-    """Add a module to ``modules`` if it is neither Holdfast's nor installed, and return True if it was added."""
+    """Add a module to ``modules`` if it is neither Holdfast's nor installed, and return True if so."""
     if not module or module.partition(".")[0] == __name__.partition(".")[0]:
         return False
     file = _file_of(module)

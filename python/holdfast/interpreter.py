@@ -20,17 +20,17 @@ _SAFE = "PYTHONSAFEPATH"
 
 
 def module(name: str, *arguments: str) -> list[str]:
-    """Return the command line that runs an installed module as a program."""
+    """Return the command line that runs an installed module as a program, with this interpreter and its flags of isolation."""
     return [sys.executable, *_inherited(), "-P", "-m", name, *arguments]
 
 
 def script(path: str | Path, *arguments: str) -> list[str]:
-    """Return the command line of a program that needs the standard library alone: it reads no ``PYTHON`` variables."""
+    """Return the command line of a program that needs the standard library alone; the interpreter ignores ``PYTHON*`` variables."""
     return [sys.executable, "-I", str(path), *arguments]
 
 
 def _inherited() -> list[str]:
-    """Return the flags of this interpreter that say where modules come from."""
+    """Return those of this interpreter's flags (``-I``, ``-E``, ``-s``) that decide where modules are imported from."""
     if sys.flags.isolated:
         return ["-I"]
     chosen = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
@@ -41,13 +41,13 @@ class _Process(SpawnProcess):
     """A process of :mod:`multiprocessing` that starts without the working directory. It gets this one's ``sys.path`` afterwards."""
 
     def start(self) -> None:
-        """Start the process, as :class:`multiprocessing.Process` does, with the working directory left out."""
+        """Start the process as :class:`multiprocessing.Process` does, but without the working directory in its module path."""
         self._before = os.environ.get(_SAFE)
         with _safe():
             super().start()
 
     def run(self) -> None:
-        """Run the target; what that starts inherits the environment of the parent, and nothing of ours."""
+        """Run the target, with the environment variable that :meth:`start` had set for this process restored."""
         if self._before is None:
             os.environ.pop(_SAFE, None)
         super().run()
@@ -58,7 +58,7 @@ class _Context(SpawnContext):
 
 
 def context() -> SpawnContext:
-    """Return the context in which processes of :mod:`multiprocessing` are made. It starts its helper, the resource tracker."""
+    """Return the context in which to make processes of :mod:`multiprocessing`, and start its helper, the resource tracker."""
     with _safe():
         resource_tracker.ensure_running()
     return _Context()
@@ -66,7 +66,7 @@ def context() -> SpawnContext:
 
 @contextmanager
 def _safe() -> Iterator[None]:
-    """Let the interpreters that are started meanwhile leave the working directory out."""
+    """Set an environment variable so that interpreters started within the context leave the working directory out of their path."""
     before = os.environ.get(_SAFE)
     os.environ[_SAFE] = "1"
     try:

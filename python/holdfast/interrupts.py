@@ -19,10 +19,10 @@ def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def end_quietly() -> None:
-    """End the process at once on Ctrl-C from now on: for as long as nothing must be cleaned up.
+    """End the process at once on Ctrl-C from now on, for as long as nothing must be cleaned up.
 
-    An exception would come out of whatever is imported just then: as a traceback, or not at all. A process that is to ignore
-    Ctrl-C, as in the background of a script, does so.
+    A KeyboardInterrupt instead could be raised in the middle of an import, and show as a traceback or be lost. A process that was
+    started with Ctrl-C ignored, as in the background of a script, keeps ignoring it.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _end)
@@ -30,9 +30,9 @@ def end_quietly() -> None:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C and SIGTERM within the context: around what must be cleaned up, such as namespaces.
+    """Raise KeyboardInterrupt on Ctrl-C and SIGTERM within the context, so that code there can clean up, such as namespaces.
 
-    In a process that ignores Ctrl-C, it stays ignored.
+    In a process that ignores Ctrl-C, Ctrl-C stays ignored.
     """
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:

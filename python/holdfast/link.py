@@ -62,7 +62,7 @@ class Jitter(Parameters):
         return self
 
     def core_value(self) -> tuple[str, int, int] | tuple[str, list[int]]:
-        """Return the jitter as the native core takes it: the distribution's name, and its parameters in picoseconds."""
+        """Return the jitter as arguments of the native core: the distribution's name, then its parameters in picoseconds."""
         match self.distribution:
             case "uniform":
                 return ("uniform", _ps(self.low_ms), _ps(self.high_ms))
@@ -79,7 +79,7 @@ class Bernoulli(Parameters):
     probability: float = Field(ge=0, le=1)
 
     def core_value(self) -> float:
-        """Return the probability of loss, which is what the native core takes."""
+        """Return the probability of loss, from 0 to 1, as an argument of the native core."""
         return self.probability
 
 
@@ -96,7 +96,7 @@ class GilbertElliott(Parameters):
     loss_good: float = Field(default=0.0, ge=0, le=1)
 
     def core_value(self) -> tuple[str, float, float, float, float]:
-        """Return the model as the native core takes it: its name, p, r, and the probabilities of loss in the good and bad state."""
+        """Return the model for the native core: its name, p, r, and the loss probabilities in the good and in the bad state."""
         return ("gilbert_elliott", self.p, self.r, self.loss_good, self.loss_bad)
 
 
@@ -126,7 +126,7 @@ class LossTrace(Parameters):
         return self
 
     def core_value(self, traces: Traces) -> tuple[str, list[int], int | None] | tuple[str, str, bool]:
-        """Return the trace as the native core takes it: the packets lost and the period, or the text of the file and ``repeat``."""
+        """Return the trace for the native core: its name, lost packets and period; or its name, the file's text and ``repeat``."""
         if self.file is None:
             return ("trace", list(self.lost_packets or ()), self.period_packets)
         return ("trace", traces.text(self.file), self.repeat)
@@ -141,7 +141,9 @@ class Traces:
         self._lost_in_all = 0
 
     def text(self, file: str) -> str:
-        """Return the text of a trace's file, for one more direction: zeros and ones, one at least, and blanks.
+        """Return the text of a loss trace's file, which holds zeros, ones and blanks.
+
+        Each call counts its losses for one direction more.
 
         Raises :class:`NetworkError` if the file holds anything else, or if more than :data:`MOST_LOST` packets are lost in all.
         """
@@ -159,7 +161,7 @@ class Traces:
 
 
 def trace_digests(links: Iterable[Link]) -> dict[str, str]:
-    """Return the SHA-256 of each file of the links' loss traces, by its path. Raises :class:`NetworkError`."""
+    """Return the SHA-256 of each loss trace's file, by path. Raises :class:`NetworkError` if a file cannot be used."""
     traces, digests = Traces(), dict[str, str]()
     for link in links:
         for direction in (link,) if link.reverse is None else (link, reversed_link(link)):
@@ -209,7 +211,7 @@ class Red(Parameters):
         return self.min_bytes or 0, self.max_bytes or 0
 
     def core_value(self) -> dict[str, object]:
-        """Return the parameters as the native core takes them, with the thresholds as ``min`` and ``max`` of a ``unit``."""
+        """Return the parameters for the native core; the thresholds are ``min`` and ``max`` in ``unit``, "packets" or "bytes"."""
         low, high = self._thresholds()
         options = ("max_p", "weight", "gentle", "ecn", "mean_packet_bytes")
         return {
@@ -233,7 +235,7 @@ class MarkAbove(Parameters):
         return self
 
     def core_value(self) -> dict[str, object]:
-        """Return the threshold and its unit, packets or bytes, as the native core takes them."""
+        """Return the threshold and its unit, "packets" or "bytes", for the native core."""
         if self.packets is not None:
             return {"unit": "packets", "threshold": self.packets}
         return {"unit": "bytes", "threshold": self.bytes}
@@ -259,7 +261,7 @@ class SequenceHeader(Parameters):
     ethertypes: dict[int, int] = Field(default_factory=dict)
 
     def core_value(self) -> dict[str, object]:
-        """Return the fields as the native core takes them."""
+        """Return the header's fields as a dictionary for the native core."""
         return {
             "ethertype": self.ethertype,
             "bytes": self.bytes,
@@ -294,7 +296,7 @@ class Ordering(Parameters):
         return self
 
     def core_value(self, declared: Sequence[SequenceHeader] = ()) -> Keywords:
-        """Return the parameters as the native core takes them. ``declared``: the headers that the network's controllers declare."""
+        """Return the parameters for the native core. ``declared``: the headers that the network's controllers declare."""
         headers = declared if self.headers is None else self.headers
         own = core_keywords(self, [name for name in type(self).model_fields if name != "headers"])
         return {**own, "headers": [header.core_value() for header in headers]}
@@ -312,7 +314,7 @@ class Bfd(Parameters):
     multiplier: int = Field(default=3, ge=1, le=255)
 
     def core_value(self) -> dict[str, int]:
-        """Return the session's parameters as the native core takes them: those of RFC 5880, in microseconds."""
+        """Return the BFD session's parameters for the native core: intervals in microseconds and the multiplier (RFC 5880)."""
         return {
             "desired_min_tx_us": round(self.tx_ms * 1000),
             "required_min_rx_us": round(self.rx_ms * 1000),
@@ -321,9 +323,9 @@ class Bfd(Parameters):
 
 
 def whole_rate(rate: object) -> object:
-    """Return a rate that is written as 1e9 or 10e6, which YAML takes for text or for a float, as a whole number.
+    """Return a rate written as 1e9 or 10e6, which YAML reads as text or as a float, as a whole number.
 
-    Returns what is no such number as it is: it is refused later.
+    Any other value is returned unchanged; validation refuses it later.
     """
     if isinstance(rate, str):
         try:
@@ -334,9 +336,9 @@ def whole_rate(rate: object) -> object:
 
 
 def loss_model(loss: object) -> object:
-    """Return a mapping as the model of loss that it names, so that an error is about that model alone.
+    """Validate a mapping as the loss model that it names, so that an error is about that model alone.
 
-    Returns a number as the probability that it is.
+    A number, or its text, is returned as a probability; any other value unchanged.
     """
     if isinstance(loss, int | float | str):
         try:
@@ -424,7 +426,7 @@ class Recirculation(Parameters):
         return self
 
     def core_value(self) -> Keywords:
-        """Return the parameters as the native core takes them; the queue is None if no size is given."""
+        """Return the parameters for the native core; ``queue`` is None if no size is given."""
         given = {name: getattr(self, name) for name in ("queue_bytes", "queue_packets")}
         queue = {name: value for name, value in given.items() if value is not None}
         return {"ports": self.ports, "rate_bps": self.rate_bps, "spread": self.spread, "queue": queue or None}
@@ -485,7 +487,7 @@ class Processor(Parameters):
 
 
 def queue_parameters(queue: Queue) -> Keywords:
-    """Return the parameters of one queue as keyword arguments of the native core."""
+    """Return the parameters of a queue as keyword arguments of the native core."""
     found = core_keywords(queue, Queue.model_fields)
     return found if queue.queue_packets is None else {**found, "queue_bytes": None}
 
@@ -517,7 +519,7 @@ def core_parameters(link: Link, traces: Traces | None = None, headers: Sequence[
 
 
 def reversed_link(link: Link) -> Link:
-    """Return the link with what its ``reverse`` says in place of its own parameters."""
+    """Return the link with the parameters that its ``reverse`` gives in place of its own. The link must have a ``reverse``."""
     assert link.reverse is not None
     given = {
         name: value for name in link.reverse.model_fields_set if (value := getattr(link.reverse, name)) is not None
@@ -535,13 +537,13 @@ def link_towards(link: Link, node: str) -> Link:
 
 
 def describe_queue(link: Queue) -> str:
-    """Return the queue's size, and RED or step marking, in a few characters."""
+    """Return the queue's size in kB or packets as a short text, with RED or step marking if the queue has it."""
     size = f"{(link.queue_bytes or 0) / 1000:g} kB" if link.queue_packets is None else f"{link.queue_packets} packets"
     return size + (" RED" if link.red else "") + (" step" if link.mark_above else "")
 
 
 def describe_loss(link: Direction) -> str:
-    """Return the probability or the model of loss in a few characters; empty if nothing is lost."""
+    """Return the link's probability of loss or the name of its loss model as a short text; empty if nothing is lost."""
     if isinstance(link.loss, int | float):
         return f"{link.loss:g}" if link.loss else ""
     return str(link.loss.model)

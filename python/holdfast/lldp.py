@@ -55,7 +55,7 @@ class Lldpdu:
     signed: bytes = b""
 
     def is_genuine(self, key: bytes) -> bool:
-        """Return True if somebody who has this key has made the frame."""
+        """Return True if the frame's signature was made with ``key``."""
         return self.signature is not None and hmac.compare_digest(self.signature, _sign(key, self.signed))
 
 
@@ -68,7 +68,7 @@ def _tlv(kind: int, value: bytes) -> bytes:
 
 
 def frame(source_mac: bytes, chassis: str, port: int, ttl_s: int, made_at_ps: int, key: bytes) -> bytes:
-    """Return a signed frame that a switch sends from a port. ``ttl_s``: its time to live in seconds."""
+    """Return the signed LLDP frame that a switch sends from a port. ``ttl_s``: the frame's time to live in seconds."""
     body = (
         _tlv(CHASSIS_ID, bytes((LOCALLY_ASSIGNED,)) + chassis.encode())
         + _tlv(PORT_ID, bytes((LOCALLY_ASSIGNED,)) + str(port).encode())
@@ -81,12 +81,15 @@ def frame(source_mac: bytes, chassis: str, port: int, ttl_s: int, made_at_ps: in
 
 
 def is_lldp(packet: bytes) -> bool:
-    """Return True if a packet has LLDP's EtherType; frames with VLAN tags are none (802.1AB, 7.4)."""
+    """Return True if a packet has LLDP's EtherType right after the addresses.
+
+    A frame with a VLAN tag is not LLDP (802.1AB, 7.4).
+    """
     return packet[12:14] == ETHERTYPE.to_bytes(2, "big")
 
 
 def parse(packet: bytes) -> Lldpdu:
-    """Parse a frame, whoever sent it. Raises :class:`MalformedLldpError`.
+    """Return the fields of an LLDP frame from any sender. Raises :class:`MalformedLldpError` if the frame is malformed.
 
     The three mandatory TLVs come first and once; later ones may be missing, unknown, or of other organisations.
     """
@@ -115,7 +118,10 @@ def parse(packet: bytes) -> Lldpdu:
 
 
 def _split(packet: bytes) -> list[tuple[int, int, bytes]]:
-    """Return the type, offset in the packet, and value of each TLV, up to the end. Raises :class:`MalformedLldpError`."""
+    """Return the TLVs up to the one that ends the frame, each as (type, offset in the packet, value).
+
+    Raises :class:`MalformedLldpError`.
+    """
     tlvs = []
     at = 14
     while at < len(packet):
@@ -138,7 +144,7 @@ def _split(packet: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def _signature(packet: bytes, tlvs: list[tuple[int, int, bytes]]) -> tuple[int | None, bytes | None, bytes]:
-    """Return the time, the signature, and the bytes that it signs, from the first TLV to the time; Nones if nobody signed."""
+    """Return the time in ps, the signature, and the signed bytes (from the first TLV to the time); two Nones if nobody signed."""
     for kind, at, value in tlvs:
         if kind == ORGANISATIONAL and value[:4] == ORGANISATION + bytes((MADE_BY_CONTROLLER,)):
             if len(value) != _TAG_BYTES:

@@ -348,7 +348,7 @@ class WindowLog:
 
 
 def whole_numbers(data: bytes) -> array[int]:
-    """Return one of the native core's columns, which are little-endian, as an array of 64-bit numbers."""
+    """Return a column of the native core, 64-bit little-endian numbers, as an array."""
     numbers = array("q", data)
     if sys.byteorder == "big":
         numbers.byteswap()

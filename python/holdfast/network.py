@@ -66,10 +66,9 @@ class Network(ABC):
         detection_delay_ms: float = 0.0,
         executor: Literal["jit", "interpreter"] = "jit",
     ) -> None:
-        """Build the native network.
+        """Build the native network. ``programs``: one program for all switches, or a program by switch name.
 
-        ``programs``: one for all switches, or by switch name. ``detection_delay_ms``: from a port's change of state to
-        the switch noticing it.
+        ``detection_delay_ms``: the time from a port's change of state until the switch notices.
         """
         try:
             number = operator.index(seed)
@@ -124,7 +123,7 @@ class Network(ABC):
     def add_packet_generator(self, generator: PacketGenerator) -> int:
         """Add a packet generator to a switch while the network runs, and return its number, for :meth:`packets_generated`.
 
-        Those of the topology are there from the start; their numbers are :attr:`generator_ids`.
+        The topology's own generators are there from the start, with the numbers in :attr:`generator_ids`.
         """
         if generator.period_ms is None:
             return self._core.add_packet_generator(
@@ -160,10 +159,10 @@ class Network(ABC):
 
     @abstractmethod
     def secret(self) -> bytes:
-        """Return 32 bytes that nobody else can know, others at each call."""
+        """Return 32 bytes that nobody else can know, different at each call."""
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call the handler once, after ``delay_ms`` on the network's clock."""
+        """Call ``handler`` once, ``delay_ms`` milliseconds from now on the network's clock."""
         self._scheduler.add(self._core.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def _start_controllers(self) -> None:
@@ -190,16 +189,16 @@ class Network(ABC):
 
     @abstractmethod
     def _now_ns(self) -> int:
-        """Return the time that digests and idle notifications carry, in nanoseconds."""
+        """Return the time that digests and idle notifications carry as their timestamp, in nanoseconds."""
 
     def _deliver_streams(self) -> None:
-        """Hand the controllers what has come in on the clients' P4Runtime streams."""
+        """Schedule the controllers' reactions to all events that have come in on the clients' P4Runtime streams."""
         for name, client in self._clients.items():
             while (event := client.poll()) is not None:
                 self._scheduler.add_event(self.controllers, self._core.now_ps, name, event)
 
     def add_frame_listener(self, host: str, take: Callable[[int, bytes], None]) -> None:
-        """Call ``take`` for each frame that reaches a host and belongs to none of its flows, with the time in picoseconds.
+        """Call ``take(time in picoseconds, frame)`` for each frame that reaches ``host`` and belongs to none of its flows.
 
         Raises :class:`NetworkError` if the topology has no such host.
         """
@@ -208,7 +207,10 @@ class Network(ABC):
         self._frame_listeners.setdefault(host, []).append(take)
 
     def set_link(self, name: str, *, up: bool, at_s: float | None = None, one_way: bool = False) -> None:
-        """Fail or repair the link ``a-b``, now or at ``at_s`` seconds; with ``one_way`` only the direction from ``a`` to ``b``."""
+        """Fail or repair the link ``a-b``, now or at ``at_s`` seconds.
+
+        With ``one_way``, only the direction from ``a`` to ``b`` changes.
+        """
         link, at_ps = self._link_id(name), self._time_ps("at_s", at_s)
         if one_way:
             self._core.set_link_state(link, up, at_ps, direction=self._direction(name))
@@ -218,17 +220,18 @@ class Network(ABC):
     def set_silent_loss(
         self, name: str, *, silent: bool = True, at_s: float | None = None, one_way: bool = False
     ) -> None:
-        """Let the link ``a-b`` lose all packets without a change of its signal, now or at a time, or take that back.
+        """Make the link ``a-b`` lose all packets without a change of its signal, or with ``silent`` False end the loss.
 
-        With ``one_way`` only from ``a`` to ``b``. Only hellos (``bfd`` of a link) and controllers find such a failure.
+        The change comes now, or at ``at_s`` seconds. With ``one_way``, only packets from ``a`` to ``b`` are lost. Only hellos
+        (``bfd`` of a link) and controllers find such a failure.
         """
         direction = self._direction(name) if one_way else None
         self._core.set_silent_loss(self._link_id(name), silent, self._time_ps("at_s", at_s), direction=direction)
 
     def declare_port(self, switch: str, port: int, *, down: bool = True) -> None:
-        """Declare that a switch's port with a link is down, whatever its signal says, or take that back.
+        """Declare that a switch's port with a link is down, whatever its signal says, or with ``down`` False withdraw this.
 
-        This is for controllers that know it from elsewhere, such as their programs' digests.
+        Controllers use this if they know the state of the port from elsewhere, such as their programs' digests.
         """
         self._core.declare_port(switch, port, down)
 
@@ -239,7 +242,10 @@ class Network(ABC):
         self._core.set_node_state(name, up, self._time_ps("at_s", at_s))
 
     def _time_ps(self, parameter: str, time_s: float | None) -> int | None:
-        """Return a time in picoseconds, None for None. Raises :class:`NetworkError` with ``parameter`` if it has passed."""
+        """Convert a time in seconds to picoseconds, or return None for None.
+
+        Raises :class:`NetworkError` if the time is in the past.
+        """
         if time_s is None:
             return None
         time_ps = ps_of_s(parameter, time_s)
@@ -259,7 +265,7 @@ class Network(ABC):
         time_to_repair: Literal["exponential", "fixed"] = "exponential",
         one_way: bool = False,
     ) -> None:
-        """Let the link ``a-b`` or a switch fail and be repaired at random.
+        """Make the link ``a-b`` or the switch ``name`` fail and be repaired at random times.
 
         With ``one_way``, only the direction from ``a`` to ``b`` fails. ``mtbf_s`` is the mean time from the start, or a repair,
         to the next failure, ``mttr_s`` that from a failure to its repair. No failure begins before ``start_s`` (now), none
@@ -299,15 +305,15 @@ class Network(ABC):
             self._failing[f"{b}:{b_port}>{a}:{a_port}"] = name
 
     def random_failures(self) -> list[tuple[float, str, bool]]:
-        """Return the random failures and repairs so far: time in seconds, name as it was given, and True for a repair."""
+        """Return the random failures and repairs so far, each as (time in seconds, link or switch, True for a repair)."""
         drawn = self._core.random_failures()
         return [(time_ps / PS_PER_S, self._failing.get(what, what), up) for time_ps, what, up in drawn]
 
     def capture(self, node: str, port: int, path: str | Path) -> None:
-        """Write what crosses a port from now on, in both directions, into a pcap file; replace the file if it exists.
+        """Write packets that cross a port from now on, in both directions, into a pcap file; replace the file if it exists.
 
-        A host's port is 0; those of a switch are those of its links and packet generators, and that of the controller. The file
-        is complete when :meth:`SimulatedNetwork.run` returns, or the wall clock has stopped.
+        A host's port is 0; a switch's ports are those of its links and packet generators, and the controller's. The file is
+        complete when :meth:`SimulatedNetwork.run` returns, or the wall clock has stopped.
         """
         links, generators = self.topology.links, self.topology.packet_generators
         ports = {
@@ -323,7 +329,7 @@ class Network(ABC):
         self._core.capture(node, port, path)
 
     def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
-        """Return the statistics of a flow's packets at its destination, or at ``host``."""
+        """Return the statistics of a flow's packets as received at the flow's destination, or at ``host``."""
         return self._core.statistics(flow, host=host)
 
     def sent(self, flow: int) -> SentLog:
@@ -331,15 +337,24 @@ class Network(ABC):
         return SentLog(*map(whole_numbers, self._core.sent(flow)))
 
     def received(self, flow: int, *, host: str | None = None) -> ReceivedLog:
-        """Return the log of the packets of a flow that arrived, at its destination or at ``host``. The flow must have a log."""
+        """Return the log of a flow's packets that arrived at its destination, or at ``host``.
+
+        The flow must have been added with a log.
+        """
         return ReceivedLog(*map(whole_numbers, self._core.received(flow, host=host)))
 
     def tcp_goodput(self, flow: int) -> array[int]:
-        """Return the new bytes in order at the server of a TCP connection, by bin of the width that the transfer asked for."""
+        """Return the new bytes received in order by a TCP connection's server, per time bin.
+
+        The transfer sets the width of the bins.
+        """
         return whole_numbers(self._core.tcp_goodput(flow))
 
     def tcp_window(self, flow: int) -> WindowLog:
-        """Return the window of a TCP connection's client over time; the transfer must have asked for it with ``log_window``."""
+        """Return the congestion window of a TCP connection's client over time.
+
+        The transfer must have been added with ``log_window``.
+        """
         return WindowLog(*map(whole_numbers, self._core.tcp_window(flow)))
 
     def tcp_statistics(self, flow: int) -> TcpStatistics:
@@ -351,7 +366,7 @@ class Network(ABC):
         return self._core.link_counters(self._link_id(name))
 
     def ordering_counters(self, name: str) -> OrderingCounters | None:
-        """Return the counters of the ordering function of the link ``a-b`` from ``a`` to ``b``, or None if there is none."""
+        """Return the counters of the ordering function of link ``a-b`` from ``a`` to ``b``, or None if there is none."""
         return self._core.ordering_counters(self._link_id(name), self._direction(name))
 
     def bfd_statistics(self, switch: str, port: int) -> BfdStatistics | None:
@@ -359,9 +374,9 @@ class Network(ABC):
         return self._core.bfd_statistics(switch, port)
 
     def count_drops(self) -> Callable[[], list[Drops]]:
-        """Start to count packets that are dropped outside programs, and return a function that returns the counts so far.
+        """Start to count the packets that are dropped outside programs, and return a function that returns the counts so far.
 
-        Runs are slower meanwhile.
+        Runs are slower while drops are counted.
         """
         counter = self._core.count_drops()
         return lambda: [Drops(*found) for found in self._core.drops(counter)]
@@ -371,11 +386,11 @@ class Network(ABC):
         return self._core.queue_statistics(switch)
 
     def recirculation_statistics(self, switch: str) -> list[RecirculationStatistics]:
-        """Return the statistics of each recirculation port of a switch; none if its ``queueing`` declares none."""
+        """Return the statistics of each recirculation port of a switch; the list is empty if its ``queueing`` declares none."""
         return self._core.recirculation_statistics(switch)
 
     def has_traffic_manager(self, switch: str) -> bool:
-        """Return True if packets of a switch wait in a traffic manager, and False if they wait at the links."""
+        """Return True if a switch's packets wait in a traffic manager, and False if they wait at the links."""
         return self._core.has_traffic_manager(switch)
 
     def packets_generated(self, generator: int) -> int:
@@ -390,20 +405,20 @@ class Network(ABC):
         return self.link_ids[self.topology.find_link(name)]
 
     def _direction(self, name: str) -> Literal["a_to_b", "b_to_a"]:
-        """Return the direction from the end that a link's name begins with: for ``b-a`` of the link ``a-b``, ``b_to_a``."""
+        """Return the direction from the end named first in ``name``: "b_to_a" if ``name`` is ``b-a`` and the link is ``a-b``."""
         link = self.topology.links[self.topology.find_link(name)]
         return "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
 
     def end_flow(self, flow: int) -> None:
-        """End a stream or pings before their time: the flow sends no more packets."""
+        """End a stream or a series of pings early: the flow sends no more packets."""
         self._core.end_flow(flow)
 
     def send_frame(self, node: str, frame: bytes) -> None:
-        """Send a frame from a host now, as it is."""
+        """Send a frame from a host or switch now, unchanged."""
         self._core.send_frame(node, frame)
 
     def bytes_on_wire(self) -> int:
-        """Return the bytes put on all links between switches so far, in both directions, with the physical layer's overhead."""
+        """Return the bytes sent on all links between switches so far, in both directions, with the physical layer's overhead."""
         total = 0
         for link, link_id in zip(self.topology.links, self.link_ids, strict=True):
             if link.a in self.topology.switches and link.b in self.topology.switches:
@@ -460,12 +475,12 @@ class SimulatedNetwork(Network):
         return self._core.now_ps // 1000
 
     def secret(self) -> bytes:
-        """Derive 32 bytes from the network's seed, others at each call: nobody listens here, and a run must be the same again."""
+        """Return 32 bytes derived from the network's seed and the number of the call, so that a run can be repeated exactly."""
         self._secrets += 1
         return hashlib.sha256(f"{self._seed} {self._secrets}".encode()).digest()
 
     def add(self, traffic: Traffic) -> int:
-        """Add traffic between two hosts; return its id, for :meth:`statistics`, :meth:`sent` and :meth:`received`."""
+        """Add a flow of packets between two hosts; return its id, for :meth:`statistics`, :meth:`sent` and :meth:`received`."""
         self._check_hosts(traffic)
         self._time_ps("start_s", traffic.start_s)
         start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
@@ -505,10 +520,11 @@ class SimulatedNetwork(Network):
         version: MembershipVersion | None = None,
         at_s: float | None = None,
     ) -> None:
-        """Let a host join a multicast group by IGMP or MLD, now or at a time. A later call replaces what the host wanted.
+        """Make a host join a multicast group by IGMP or MLD, now or at ``at_s`` seconds.
 
-        ``sources``: only these, or with ``excludes`` all but these; without any, all sources. ``version``: the latest one by
-        default, and then for all groups of the host. From the first call on, a host takes only the groups that it has joined.
+        A later call replaces what the host wanted. ``sources``: the host wants only these, or with ``excludes`` all but these;
+        without any, all sources. ``version``: the latest version of the protocol by default; a host uses one version for all its
+        groups. From the first call on, a host receives only the groups that it has joined.
         """
         wanted = not sources if excludes is None else excludes
         if not wanted and not sources:
@@ -516,7 +532,7 @@ class SimulatedNetwork(Network):
         self._want(host, group, sources, excludes=wanted, version=version, at_s=at_s)
 
     def leave(self, host: str, group: str, *, at_s: float | None = None) -> None:
-        """Let a host leave a multicast group, now or at ``at_s`` seconds."""
+        """Make a host leave a multicast group, now or at ``at_s`` seconds."""
         self._want(host, group, (), excludes=False, version=None, at_s=at_s)
 
     def _want(
@@ -579,7 +595,7 @@ class SimulatedNetwork(Network):
     def run(self, until_s: float) -> None:
         """Run the simulation, controllers included, until the clock shows ``until_s`` seconds.
 
-        Then everything can be read and changed, and the simulation can run on.
+        Afterwards the network can be read and changed, and the simulation can be continued.
         """
         until_ps = self._time_ps("until_s", until_s)
         assert until_ps is not None
@@ -630,7 +646,7 @@ class LiveNetwork(Network):
         return time.time_ns()
 
     def secret(self) -> bytes:
-        """Return 32 bytes of the machine's random number generator, others at each call."""
+        """Return 32 bytes of the machine's random number generator, different at each call."""
         return secrets.token_bytes(32)
 
     def wall_statistics(self) -> WallStatistics:
@@ -673,7 +689,7 @@ class LiveNetwork(Network):
         self._core.stop()
 
     def _control(self) -> None:
-        """Run the controllers' thread until the network stops: the same events as in simulation, on the wall clock."""
+        """Run the controllers on their thread until the network stops, with the events of a simulation on the wall clock."""
         try:
             while not self._stopping.is_set():
                 now_ps = self._core.now_ps
@@ -693,7 +709,10 @@ class LiveNetwork(Network):
         return self._server.address
 
     def wait_until(self, at_s: float) -> None:
-        """Sleep until the network's clock shows ``at_s`` seconds; raise what a controller raised meanwhile."""
+        """Sleep until the network's clock shows ``at_s`` seconds.
+
+        Raises the exception of a controller that has failed meanwhile.
+        """
         while (remaining_s := at_s - self._core.now_ps / PS_PER_S) > 0:
             if self.failure is not None:
                 raise self.failure

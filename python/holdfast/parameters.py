@@ -39,7 +39,7 @@ class Checked(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_booleans(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse a boolean where a number is expected: Python's booleans are numbers, so they would be taken for 0 and 1."""
+        """Refuse a boolean where a number is expected: Python's booleans are numbers, so True would be taken for 1."""
         values = value if isinstance(value, list | tuple) else (value,)
         if any(isinstance(each, bool) for each in values) and _is_numeric(cls, info.field_name or ""):
             raise ValueError("a number is expected, not true or false")
@@ -48,7 +48,7 @@ class Checked(BaseModel):
 
 @cache
 def _is_numeric(model: type[BaseModel], field: str) -> bool:
-    """Return True if a field can be a number, or hold numbers, and no booleans."""
+    """Return True if a model's field is a number, or holds numbers, and cannot be or hold a boolean."""
     types = set(_types(model.model_fields[field].annotation))
     return not types.isdisjoint({int, float}) and bool not in types
 
@@ -76,7 +76,7 @@ Keywords: TypeAlias = dict[str, Any]
 
 
 def core_keywords(model: BaseModel, names: Iterable[str]) -> Keywords:
-    """Return fields of a model as the native core names and takes them: milliseconds as picoseconds, models by ``core_value``.
+    """Return fields of a model as keyword arguments of the native core: ``x_ms`` as ``x_ps``, a model as its ``core_value``.
 
     The core has a parameter for each of these fields, so that a field is declared in one model, and in the core.
     """
@@ -94,7 +94,7 @@ def core_keywords(model: BaseModel, names: Iterable[str]) -> Keywords:
 def ps_of_s(parameter: str, time_s: float) -> int:
     """Convert a time in seconds to whole picoseconds.
 
-    Raises :class:`NetworkError`, with the parameter's name, if it is not a number, is negative, or is too long.
+    Raises :class:`NetworkError`, with the parameter's name, if the time is not a number, is negative, or is too long.
     """
     return _whole_ps(parameter, time_s, PS_PER_S)
 
@@ -102,7 +102,7 @@ def ps_of_s(parameter: str, time_s: float) -> int:
 def ps_of_ms(parameter: str, time_ms: float) -> int:
     """Convert a time in milliseconds to whole picoseconds.
 
-    Raises :class:`NetworkError`, with the parameter's name, if it is not a number, is negative, or is too long.
+    Raises :class:`NetworkError`, with the parameter's name, if the time is not a number, is negative, or is too long.
     """
     return _whole_ps(parameter, time_ms, PS_PER_MS)
 

@@ -81,7 +81,7 @@ STYLES: Mapping[str, Style] = {
 
 
 def style(name: str) -> Style:
-    """Return the style of a mechanism. Raises :class:`HoldfastError` if there is none of that name."""
+    """Return the style of a mechanism. Raises :class:`HoldfastError` if no mechanism has this name."""
     if name not in STYLES:
         raise HoldfastError(f"there is no style {name!r} (known: {', '.join(STYLES)})")
     return STYLES[name]
@@ -121,7 +121,7 @@ def over_time(
 ) -> None:
     """Draw quantities over time: a row of panels for each of ``rows``, a column for each quantity.
 
-    ``rows``: a few words and a colour by name. ``shaded_s``: the interval that is shaded in all panels.
+    ``rows``: by name, a short label and a colour. ``shaded_s``: the interval in seconds that is shaded in all panels.
     """
     size = (4.8 * len(columns), 1.5 * len(rows) + 0.9)
     figure, axes = plt.subplots(
@@ -149,7 +149,7 @@ def over_time(
 
 
 def _looks(names: Sequence[Any]) -> dict[Any, Style]:
-    """Return a style by name: mechanisms as they always look, values of a parameter from dark to bright, each with a marker."""
+    """Return a style for each name: a mechanism's own, or for values of a parameter a shade from dark to bright and a marker."""
     shades = plt.get_cmap("viridis")
     return {
         name: STYLES[name]
@@ -183,7 +183,10 @@ def _side_by_side(
     width: float = 2.6,
     columns: int = 0,
 ) -> tuple[Figure, list[Any]]:
-    """Make a figure with one axis per panel, which share the vertical scale. ``columns``: panels in a row; 0 is all of them."""
+    """Make a figure with an axis for each panel; return both. The axes share the vertical scale.
+
+    ``columns``: panels in a row, 0 for all.
+    """
     columns = min(columns or len(panels), len(panels))
     rows = math.ceil(len(panels) / columns)
     size = (width * columns + 1.6, 3.4 if rows == 1 else 2.7 * rows + 0.5)
@@ -205,7 +208,7 @@ def _side_by_side(
 
 
 def _finish(figure: Figure, axes: Sequence[Any], legend: str = "", *, beside: bool = False) -> Figure:
-    """Add a legend in the first panel, or ``beside`` the last one, where it lies over nothing; return the figure."""
+    """Add a legend in the first panel, or with ``beside`` to the right of the last one; return the figure."""
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {}
     where = axes[-1] if beside else axes[0]
     title = f"{legend.removesuffix('_ms')} (ms)" if beside and legend.endswith("_ms") else legend.replace("_", " ")
@@ -228,9 +231,9 @@ def curves(
     ylabel: str,
     columns: int = 0,
 ) -> Figure:
-    """Draw ``value`` over ``x`` (mostly time): a curve per value of ``over``, a panel per value of ``panel``.
+    """Draw ``value`` over ``x`` (mostly time), with a curve for each value of ``over`` and a panel for each value of ``panel``.
 
-    Panels stand beside each other, or in rows of so many ``columns``.
+    Panels stand beside each other; ``columns`` above 0 limits the panels in a row.
     """
     looks = _looks(_distinct(frame, over))
     panels = _panels(frame, panel)
@@ -252,7 +255,7 @@ def intervals(
     xlabel: str,
     ylabel: str,
 ) -> Figure:
-    """Draw means with their intervals (:func:`holdfast.statistics.summary`) over the values of ``x``, at equal distances."""
+    """Draw means with their confidence intervals (:func:`holdfast.statistics.summary`) over ``x``, at equal distances."""
     ticks, names = _distinct(frame, x), _distinct(frame, over)
     looks = _looks(names)
     panels = _panels(frame, panel)
@@ -280,7 +283,7 @@ def intervals(
 def proportions(
     frame: pl.DataFrame, x: str, over: str, *, title: str, xlabel: str, ylabel: str = "best in % of the seeds"
 ) -> Figure:
-    """Draw bars of how often each value of ``over`` is best (:func:`holdfast.statistics.best`), grouped by ``x``."""
+    """Draw bars of how often each value of ``over`` is best (of :func:`holdfast.statistics.best`), grouped by ``x``."""
     ticks, names = _distinct(frame, x), _distinct(frame, over)
     looks = _looks(names)
     figure, axes = _side_by_side([("", frame)], title, xlabel, ylabel, width=5.4)
@@ -311,7 +314,7 @@ def histograms(
     xlabel: str,
     ylabel: str = "% of the seeds",
 ) -> Figure:
-    """Draw the distribution of ``value`` for each value of ``over``: markers where the bins begin, and a normal fit."""
+    """Draw the distribution of ``value`` for each value of ``over``, markers at the starts of bins and a normal fit."""
     if bin_width <= 0:
         raise HoldfastError(f"bin_width is {bin_width:g}; it must be above 0")
     looks = _looks(_distinct(frame, over))
@@ -336,7 +339,7 @@ def histograms(
 
 
 def _reach(values: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> list[list[float]]:
-    """Return the lengths of the intervals below and above the values; 0 for one that is unknown, as of a single seed."""
+    """Return the lengths of the intervals below and above the values; 0 where an interval is unbounded, as with a single seed."""
     return [
         [max(0.0, value - low) if math.isfinite(low) else 0.0 for value, low in zip(values, lows, strict=True)],
         [max(0.0, high - value) if math.isfinite(high) else 0.0 for value, high in zip(values, highs, strict=True)],
@@ -348,7 +351,10 @@ def _set_ticks(axis: Any, ticks: Sequence[Any]) -> None:
 
 
 def draw_topology(topology: Topology, path: Path) -> None:
-    """Draw switches at their positions, or laid out by forces; hosts beside their switches; delays if links differ in them."""
+    """Draw a topology's switches at their positions, or laid out by forces, with hosts beside them.
+
+    Label delays in ms if links differ.
+    """
     places = places_of(topology)
     crowd = len(topology.switches)
     cores = [link for link in topology.links if link.a in topology.switches and link.b in topology.switches]
@@ -378,7 +384,10 @@ def draw_topology(topology: Topology, path: Path) -> None:
 
 
 def places_of(topology: Topology) -> dict[str, Position]:
-    """Return the position of every node. Unless each switch has a position, lay all of them out anew, the same way each time."""
+    """Return the position of every node.
+
+    Unless every switch has a position, all switches are laid out anew, always the same way.
+    """
     placed = {name: switch.position for name, switch in topology.switches.items() if switch.position is not None}
     if len(placed) < len(topology.switches):
         forces = len(topology.switches) <= SPRING_LAYOUT_NODES

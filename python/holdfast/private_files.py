@@ -11,7 +11,7 @@ from holdfast.errors import LiveError
 
 
 def check_directory(path: Path) -> None:
-    """Raise :class:`LiveError` if another user can replace files of a file's directory.
+    """Raise :class:`LiveError` if another user could replace files in the directory of ``path``.
 
     A directory for all, with the sticky bit as ``/tmp``, passes: there, others can make files, but not move ours. The user who
     called ``sudo`` is trusted with a directory, as with a configuration: that user chose the place.
@@ -31,7 +31,7 @@ def check_directory(path: Path) -> None:
 
 
 def check(path: Path) -> bool:
-    """Return True if a file is there. Raises :class:`LiveError` for a link, another user's file, or what is no regular file."""
+    """Return True if the file exists. Raises :class:`LiveError` for a link, another user's file, or a file that is not regular."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -44,7 +44,7 @@ def check(path: Path) -> bool:
 
 
 def make(path: Path) -> None:
-    """Make a file, if there is none, and have its user alone read it and lock it. Raises what :func:`check` raises."""
+    """Create a file that only its user can read and lock, unless it exists. Raises :class:`LiveError` as :func:`check` does."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         with closing(os.fdopen(descriptor, "rb")):

@@ -16,9 +16,9 @@ MOST_TEXT_BYTES = 64 << 20
 
 
 def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: str = "") -> bytes:
-    """Read a regular file of at most ``most_bytes``. If that fails, raise a ``kind`` that says why, ``what`` before the path.
+    """Return the content of a regular file of at most ``most_bytes``. Raises ``kind``, with ``what`` and the path, if that fails.
 
-    It never waits for somebody who writes, and reads no more than ``most_bytes`` and one.
+    The function never waits for a writer, and reads at most one byte more than ``most_bytes``.
     """
     shown = f"{what} {path}".lstrip() if str(path).isprintable() else f"{what} {str(path)!r}".lstrip()
     try:
@@ -45,9 +45,10 @@ def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: s
 
 
 def doubt(path: Path, *, secret: bool = False) -> str | None:
-    """Return why a file that decides what this process does, or holds its secrets, is in other users' hands; None if it is not.
+    """Return why other users could change or read a file that this process trusts; None if they cannot.
 
-    The user who called ``sudo`` is trusted with it: that user chose the file.
+    ``secret``: the file holds secrets, so others must not read it either. The user who called ``sudo`` is trusted, as that user
+    chose the file.
     """
     try:
         found = path.stat()
@@ -64,7 +65,7 @@ def doubt(path: Path, *, secret: bool = False) -> str | None:
 
 
 def _read(descriptor: int, most_bytes: int) -> bytes:
-    """Read up to ``most_bytes``, to the end of the file: one of unknown length, as in /proc, has an end here, too."""
+    """Return up to ``most_bytes`` of an open file, up to its end, also of a file whose length is unknown, as in /proc."""
     content = bytearray()
     while part := os.read(descriptor, min(1 << 20, most_bytes - len(content))):
         content += part

@@ -51,11 +51,10 @@ def run(
     progress: Console | None = None,
     quick: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    """Run the named parts, or all; return the comparison with the paper of each part that has numbers.
+    """Run ``parts`` of an experiment, or all if empty; return the comparison with the paper of each part that has numbers.
 
-    ``seeds``: how many, from ``first_seed`` on; the experiment's number if None.
-    ``quick``: the experiment's quick version; it raises :class:`ExperimentError` if there is none. ``console`` gets the tables,
-    ``progress`` the progress bars.
+    ``seeds``: how many, from ``first_seed`` on; the experiment's number if None. ``quick``: run the experiment's quick version;
+    raises :class:`ExperimentError` if it has none. ``console`` gets the tables, ``progress`` the progress bars.
     """
     chosen = [experiment.part(name) for name in dict.fromkeys(parts)] or list(experiment.parts)
     if not chosen:
@@ -101,7 +100,7 @@ def write(setting: Setting, part: Part, finding: Finding) -> pl.DataFrame | None
 
 
 def compare(part: Part, finding: Finding, seeds: int) -> pl.DataFrame | None:
-    """Return the paper's numbers beside ours, over so many seeds, in the paper's order; numbers that only we have come last.
+    """Return the paper's numbers beside ours (over ``seeds`` seeds) in the paper's order, then numbers that only we have.
 
     ``verdict`` and the interval that it is on are those of the column's :class:`~holdfast.experiments.Criterion`; null where one of
     the two numbers is missing. A part of which the paper prints no numbers has ours alone.
@@ -165,13 +164,13 @@ def _judged(
 
 
 def counts(comparison: pl.DataFrame) -> dict[str, int]:
-    """Count the paper's numbers by verdict."""
+    """Return how many of the paper's numbers have each verdict (agrees, differs, open, by definition)."""
     verdicts = comparison["verdict"].to_list() if "paper" in comparison.columns else []
     return {verdict: verdicts.count(verdict) for verdict in (AGREES, DIFFERS, OPEN, BY_DEFINITION)}
 
 
 def in_words(comparison: pl.DataFrame) -> str:
-    """Describe the verdicts in a clause; it is empty if nothing is judged."""
+    """Describe in a clause how many of the paper's numbers agree with ours; it is empty if no number is judged."""
     found = counts(comparison)
     judged = found[AGREES] + found[DIFFERS] + found[OPEN]
     defined = f"{found[BY_DEFINITION]} follow from their definition and are not counted"
@@ -240,7 +239,7 @@ def _write(setting: Setting, part: Part, finding: Finding, comparison: pl.DataFr
 
 
 def _write_csv(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table with six decimals, which are finer than anything that is claimed, and the same on every machine."""
+    """Write a table as CSV with six decimals, so that the file is the same on every machine."""
     whole_files.write(path, frame.with_columns(pl.col(pl.Float64).round(6)).write_csv)
 
 
@@ -249,7 +248,7 @@ def _file(part: Part, name: str) -> str:
 
 
 def listing(found: Iterable[Experiment]) -> Table:
-    """Return a table of everything that can be reproduced, with the number of runs."""
+    """Return a table for a terminal: every part of every experiment, with its place in the paper and number of runs."""
     result = Table(title="holdfast reproduce EXPERIMENT [PART...]", title_justify="left", box=None, pad_edge=False)
     for heading in ("experiment", "part", "in the paper", "what it shows"):
         result.add_column(heading, overflow="fold")

@@ -16,9 +16,9 @@ from holdfast.network import Network
 def packets(network: Network, flow: int, *, host: str | None = None) -> pl.DataFrame:
     """Return a table with a row per packet sent and a row per further copy that arrived, in the order of sending and arriving.
 
-    Columns: ``sequence``, ``sent_ps``, ``received_ps`` (null: lost), ``copy`` (0 the first that arrived), ``reordered`` (RFC 4737:
-    a later packet had arrived before). ``host``: the packets that arrived there and not at the flow's destination, as of a
-    multicast group.
+    Columns: ``sequence``, ``sent_ps``, ``received_ps`` (null: lost), ``copy`` (0 for the first that arrived), ``reordered`` (RFC
+    4737: a later packet had arrived before). ``host``: count arrivals at this member of a multicast group, not at the flow's
+    destination.
     """
     sent = pl.DataFrame(asdict(network.sent(flow)), schema={"sequence": pl.Int64, "sent_ps": pl.Int64})
     received = pl.DataFrame(
@@ -53,7 +53,7 @@ def links(network: Network) -> pl.DataFrame:
 def queues(network: Network) -> pl.DataFrame:
     """Return a row per queue of each switch with a traffic manager: ``switch``, ``port``, ``queue`` and its statistics.
 
-    A port is there with all its queues, once it had a packet.
+    A port's queues appear once the port has had a packet.
     """
     return _by_switch(network, QueueStatistics, network.queue_statistics)
 
@@ -70,13 +70,13 @@ def _by_switch(network: Network, kind: type, read: Callable[[str], Sequence[Any]
 
 
 def goodput(network: Network, flow: int, bins: int) -> pl.Series:
-    """Return the new bytes in order at the server of a TCP connection, in ``bins`` bins as wide as the transfer asked for."""
+    """Return the new bytes received in order by a TCP connection's server, in each of ``bins`` bins of the transfer's width."""
     counts = network.tcp_goodput(flow).tolist()[:bins]
     return pl.Series("goodput_bytes", counts + [0] * (bins - len(counts)), dtype=pl.Int64)
 
 
 def tcp_window(network: Network, flow: int) -> pl.DataFrame:
-    """Return the TCP client's window over time, a row per change; the transfer must have asked for it with ``log_window``.
+    """Return the TCP client's window over time, with a row per change; the transfer must have been added with ``log_window``.
 
     Columns: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
     """

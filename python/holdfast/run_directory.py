@@ -13,9 +13,9 @@ DIRECTORY = Path("/run/holdfast")
 
 
 def made(directory: Path = DIRECTORY) -> Path:
-    """Return the directory, made if it is not there. Raises OSError if it cannot be made.
+    """Return ``directory``, which is created if it does not exist. Raises OSError if it cannot be created.
 
-    Raises :class:`LiveError` if another user could put a socket or a link into it: an answer from there would not be ours.
+    Raises :class:`LiveError` if another user could put a socket or a link into the directory and so answer in our place.
     """
     if not directory.exists():
         before = os.umask(0o022)

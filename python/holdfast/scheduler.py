@@ -33,19 +33,19 @@ class Scheduler:
         return self._pending[0][0] if self.is_due(until_ps) else until_ps
 
     def add(self, time_ps: int, handler: Callable[[], None]) -> None:
-        """Schedule a call of the handler at ``time_ps``."""
+        """Schedule a call of ``handler`` at ``time_ps``; handlers of the same time are called in the order of scheduling."""
         self._added += 1
         heapq.heappush(self._pending, (time_ps, self._added, handler))
 
     def add_port_change(
         self, controllers: Sequence[Controller], time_ps: int, switch: str, port: int, up: bool
     ) -> None:
-        """Schedule the controllers' reactions to a port that changed at that time."""
+        """Schedule each controller's reaction to a port that changed at ``time_ps``, one reaction delay later."""
         for controller in controllers:
             self.add(time_ps + controller.reaction_delay_ps, partial(controller.on_port_change, switch, port, up))
 
     def add_event(self, controllers: Sequence[Controller], time_ps: int, switch: str, event: Event) -> None:
-        """Schedule the controllers' reactions to an event that a switch's client got from its stream at that time."""
+        """Schedule each controller's reaction to an event that a switch's client got at ``time_ps``, one reaction delay later."""
         for controller in controllers:
             due_ps = time_ps + controller.reaction_delay_ps
             if isinstance(event, PacketIn):
@@ -56,6 +56,6 @@ class Scheduler:
                 self.add(due_ps, partial(controller.on_idle_timeout, switch, event))
 
     def run_due(self, now_ps: int) -> None:
-        """Call the handlers that are due by ``now_ps``, also those that these calls add."""
+        """Call all handlers that are due by ``now_ps``, including handlers that are scheduled by these calls."""
         while self.is_due(now_ps):
             heapq.heappop(self._pending)[2]()

@@ -23,9 +23,9 @@ MANY = 10_000
 
 @cache
 def student_quantile(confidence: float, degrees: int) -> float:
-    """Return the number of standard errors that a two-sided Student interval of this confidence reaches to each side.
+    """Return the half-width, in standard errors, of a two-sided Student interval with this ``confidence``.
 
-    ``degrees``: of freedom. Raises :class:`SweepError` if there is no such interval.
+    ``degrees``: the degrees of freedom. Raises :class:`SweepError` if there is no such interval.
     """
     if not 0 < confidence < 1 or degrees < 1:
         raise SweepError(f"no interval with confidence {confidence:g} and {degrees} degrees of freedom")
@@ -44,9 +44,9 @@ def student_quantile(confidence: float, degrees: int) -> float:
 
 
 def _student_within(t: float, degrees: int) -> float:
-    """Return the probability that a value of Student's distribution lies within ``t`` of the middle.
+    """Return the probability that a value of Student's distribution lies between ``-t`` and ``t``.
 
-    By the finite sums for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4).
+    Computed by the finite sums for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4).
     """
     angle = math.atan(t / math.sqrt(degrees))
     cosine, sine = math.cos(angle), math.sin(angle)
@@ -61,7 +61,7 @@ def _student_within(t: float, degrees: int) -> float:
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Return Student's interval of the mean; it is unbounded for a single value."""
+    """Return Student's confidence interval of the mean as (low, high); it is (-inf, inf) for a single value."""
     mean = statistics.fmean(values)
     if len(values) < 2:
         return -math.inf, math.inf
@@ -70,7 +70,7 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a proportion, which stays within 0 and 1 and does not vanish at them."""
+    """Return Wilson's interval (low, high) of a proportion; it stays within 0 and 1, and is not empty at 0 or 1."""
     if not 0 <= successes <= trials or trials == 0:
         raise SweepError(f"{successes} successes in {trials} trials are not a proportion")
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
@@ -85,10 +85,10 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tu
 def difference_of_means(
     low: float, high: float, seeds: int, reference: float, reference_seeds: int
 ) -> tuple[float, float]:
-    """Return the interval of a mean less a reference of the same quantity, of which only the mean and number of seeds are known.
+    """Return the interval of our mean less a reference mean of which only the value and the number of seeds are known.
 
-    ``low`` and ``high`` are Student's interval of ours over ``seeds``. The other's spread over its seeds is taken to be ours, as it
-    is where both are of one system: the two-sample t interval with ``seeds`` - 1 degrees of freedom.
+    ``low`` and ``high`` are Student's interval of our mean over ``seeds`` seeds. The reference is taken to spread over its seeds as
+    ours does, as it is if both come from one system: this is the two-sample t interval with ``seeds`` - 1 degrees of freedom.
     """
     if seeds < 1 or reference_seeds < 1:
         raise SweepError(f"no difference of means of {seeds} and {reference_seeds} seeds")
@@ -102,9 +102,9 @@ def difference_of_means(
 def difference_of_proportions(
     ours: float, low: float, high: float, reference: float, reference_trials: int, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Return Newcombe's interval of a proportion less another (Statistics in Medicine 17, 1998, method 10).
+    """Return Newcombe's interval of our proportion less a reference proportion (Statistics in Medicine 17, 1998, method 10).
 
-    ``low`` and ``high`` are Wilson's interval of ours; the other is the proportion of ``reference_trials`` nearest to
+    ``low`` and ``high`` are Wilson's interval of ours; the reference is the proportion of ``reference_trials`` nearest to
     ``reference``.
     """
     successes = round(reference * reference_trials)
@@ -125,7 +125,10 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """Return the percentile bootstrap's interval, for statistics without a formula. The same values give the same interval."""
+    """Return the bootstrap's percentile interval (low, high) of a statistic without a formula.
+
+    Equal values give equal intervals.
+    """
     random = Random(seed)
     drawn = sorted(statistic([values[int(random.random() * len(values))] for _ in values]) for _ in range(resamples))
     tail = (1 - confidence) / 2
@@ -133,9 +136,9 @@ def bootstrap_interval(
 
 
 def summary(frame: pl.DataFrame, by: Sequence[str], value: str, confidence: float = 0.95) -> pl.DataFrame:
-    """Summarise a column: a row per group, in the frame's order, with ``n``, ``mean``, ``median``, ``sd``, and the mean's interval.
+    """Return a row per group, in the frame's order: ``by``, ``n``, ``mean``, ``median``, ``sd``, ``low``, ``high``.
 
-    The interval is from ``low`` to ``high``.
+    ``low`` and ``high`` are the confidence interval of the mean.
     """
     rows = []
     for key, group in _groups(frame, by):
@@ -164,11 +167,12 @@ def paired(
     ratio: bool = False,
     confidence: float = 0.95,
 ) -> pl.DataFrame:
-    """Compare each group with a baseline, seed by seed, so that effects that seeds have in common cancel.
+    """Compare each group with a baseline seed by seed, so that effects of a seed on both cancel.
 
     The baseline of a row is the row with the same seed and the same ``by`` columns except those in ``baseline``, which have the
-    values given there. Compared is the difference, or with ``ratio`` the quotient minus 1. Columns: those of :func:`summary`, then
-    ``worse``, the proportion of seeds below their baseline, and its Wilson interval ``worse_low`` and ``worse_high``.
+    values given there. What is compared is the difference, or with ``ratio`` the quotient minus 1. Columns: those of
+    :func:`summary`, then ``worse``, the proportion of seeds below their baseline, and its Wilson interval ``worse_low`` and
+    ``worse_high``.
     """
     if missing := baseline.keys() - set(by):
         raise SweepError(f"the baseline's columns have to be among {list(by)}; {sorted(missing)} are not")
@@ -195,9 +199,9 @@ def paired(
 
 
 def best(frame: pl.DataFrame, over: str, value: str, by: Sequence[str] = (), confidence: float = 0.95) -> pl.DataFrame:
-    """Return how often each value of the column ``over`` gives the highest ``value`` of its seed, within the groups ``by``.
+    """Return how often each value of the column ``over`` has the highest ``value`` of its seed, within the groups ``by``.
 
-    The first of equals wins. Columns: ``by``, ``over``, ``n`` seeds, ``best``, the proportion, and its Wilson interval.
+    Of equal values the first wins. Columns: ``by``, ``over``, ``n`` (seeds), ``best`` (the proportion), and its Wilson interval.
     """
     rows = []
     for key, group in _groups(frame, by):

@@ -35,16 +35,16 @@ class Report:
         return sum(case.status == status for case in self.cases)
 
     def json(self) -> dict[str, object]:
-        """Return the counts and the cases, to be written as JSON."""
+        """Return the number of cases by status, and the cases, as a dictionary to be written as JSON."""
         counts: dict[str, object] = {status: self.count(status) for status in STATUSES}
         return counts | {"cases": [asdict(case) for case in self.cases]}
 
 
 def scripts(places: Sequence[Path], pattern: str) -> dict[str, Path]:
-    """Return the scripts that are given, and those in given directories and below, by name, if the glob ``pattern`` fits the name.
+    """Return the scripts among ``places`` and in the directories among them, by name, if the glob ``pattern`` matches the name.
 
-    A name is the path without ``.stf``, of a single directory's scripts from there. Raises OSError, and :class:`ScenarioError` on a
-    file that is no script.
+    A name is the path without ``.stf``, relative to the directory if ``places`` is one directory. Raises OSError, and
+    :class:`ScenarioError` for a file that is not a script.
     """
     named: dict[str, Path] = {}
     for place in places:
@@ -67,7 +67,7 @@ def run(
     defines: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> Report:
-    """Run scripts one after the other and say before each which one it is."""
+    """Run scripts one after the other and return the report; call ``progress`` with each script's name before its run."""
 
     def cases() -> Iterator[Case]:
         for name, path in chosen.items():
@@ -81,7 +81,7 @@ def run(
 
 
 def _reason_against(path: Path) -> str:
-    """Return the reason not to read a script, such as that it is a pipe. It is empty for one that can be read, or is missing."""
+    """Return the reason not to read a script, such as that it is a pipe; empty if it can be read or does not exist."""
     if path.exists() and not path.is_file():
         return "the script is not a regular file"
     if path.exists() and path.stat().st_size > MOST_TEXT_BYTES:

@@ -74,7 +74,7 @@ class Sweep:
     """A hash of more code that the runs of a point depend on."""
 
     def runs(self, points: Sequence[Point], seeds: Sequence[int]) -> list[Run]:
-        """Return all runs, point by point and seed by seed, which is the order of the rows in the result."""
+        """Return the runs of all points and seeds, point by point and then seed by seed: the order of the result's rows."""
         return [Run(dict(point), seed, self._key(point, seed)) for point in points for seed in seeds]
 
     def _key(self, point: Point, seed: int) -> str:
@@ -97,13 +97,13 @@ def run(
 ) -> pl.DataFrame:
     """Run the function with every point and seed; return the rows, and write them to ``out/rows.parquet``.
 
-    ``jobs``: processes on this machine. ``together``: names in the points; a process goes on with runs that have the same values of
-    them as its last one as long as there are any, for functions that keep what such runs have in common. ``ray``: address of a Ray
-    cluster instead, or ``local`` to start one of ``jobs`` processors. ``code``: a hash of code that the runs of a point depend on
-    besides the function's, or nothing. ``console``: for the progress bar; none if None. Runs that fail do not stop the
-    others; then it raises :class:`holdfast.errors.SweepError`, and a rerun repeats only those. With ``jobs`` above 1 the processes
-    read the script that called this again, as those of :mod:`multiprocessing` do: the call belongs under
-    ``if __name__ == "__main__":``.
+    ``jobs``: processes on this machine. ``together``: names of values in the points; a process prefers runs in which these values
+    equal those of its last run, for functions that keep what such runs share. ``ray``: the address of a Ray cluster to use instead
+    of processes, or ``local`` to start one with ``jobs`` processors. ``code``: for a point, the hash of code besides the function's
+    that its runs depend on, or an empty text. ``console``: shows the progress bar; None for no bar. A failed run does not stop the
+    others; at the end :class:`holdfast.errors.SweepError` is raised, and a rerun repeats only the failed runs. With ``jobs`` above
+    1 the processes import the calling script, as those of :mod:`multiprocessing` do: the call belongs under ``if __name__ ==
+    "__main__":``.
     """
     name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
     seeds = list(seeds)
@@ -144,7 +144,7 @@ def run(
 
 
 def run_one(function: str, point: Point, seed: int) -> dict[str, Any]:
-    """Return the result of one run in this process; exceptions of the function come through as they are.
+    """Execute one run in this process and return its result; exceptions of the function are passed on.
 
     Raises :class:`SweepError` if the result is not a mapping of new names to numbers, texts, or lists of them.
     """
@@ -164,7 +164,7 @@ def run_one(function: str, point: Point, seed: int) -> dict[str, Any]:
 
 
 def resolve(function: str) -> Callable[..., Any]:
-    """Import and return the function called ``module:function``. Raises :class:`SweepError` if there is none."""
+    """Import and return the function called ``module:function``. Raises :class:`SweepError` if there is no such function."""
     module, _, name = function.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
@@ -251,7 +251,7 @@ class _Journal:
             self.rows[entry["key"]] = entry["row"]
 
     def add(self, run: Run, row: str) -> None:
-        """Record the result of a run (as JSON), on disk first."""
+        """Write a run's result, a JSON text, to the journal's file, and then add it to :attr:`rows`."""
         head = json.dumps({"key": run.key, "point": run.point, "seed": run.seed})
         body = f'{head[:-1]}, "row": {row}'
         self._file.write(f'{body}{_CHECKSUM}{_checksum(body)}"}}\n')
@@ -263,13 +263,13 @@ _CHECKSUM = ', "sha256": "'
 
 
 def _checksum(body: str) -> str:
-    """Return the checksum of what stands before it in a line: 16 hexadecimal digits of SHA-256."""
+    """Return the checksum of a journal line's text: the first 16 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(body.encode("ascii", "surrogateescape")).hexdigest()[:16]
 
 
 @contextmanager
 def _journal(path: Path) -> Iterator[_Journal]:
-    """Open the journal for one sweep at a time. Raises :class:`SweepError` if another sweep has it."""
+    """Open a sweep's journal for this process alone. Raises :class:`SweepError` if another sweep has it open."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # JSON is ASCII here. Other content must not hinder, and has as many characters as bytes.
@@ -295,7 +295,7 @@ def _work(
     ray: str | None,
     together: Sequence[str],
 ) -> None:
-    """Run what is left. Raises :class:`SweepError` at the end if a run failed."""
+    """Execute the runs in ``todo`` and journal their results. Raises :class:`SweepError` at the end if a run failed."""
     from holdfast import sweep_workers
 
     if not todo:
@@ -358,7 +358,10 @@ class _Bar:
         self._progress.stop()
 
     def advance(self) -> None:
-        """Count one more finished run. Without a terminal, print a line each tenth part of all runs, and more in long sweeps."""
+        """Count one more finished run.
+
+        Without a terminal, print a line for each tenth of all runs, and in long sweeps more often.
+        """
         self._progress.advance(self._task)
         self._finished += 1
         done, total = self._finished, self._total
@@ -382,7 +385,7 @@ class _Rate(ProgressColumn):
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run ``python -m holdfast.sweep MODULE:FUNCTION POINT SEED``: execute one run, and print its result as JSON."""
+    """Run ``python -m holdfast.sweep MODULE:FUNCTION POINT SEED``: execute one run and print its result as JSON."""
     if len(arguments) != 3:
         sys.exit("usage: python -m holdfast.sweep MODULE:FUNCTION POINT-AS-JSON SEED")
     function, text, seed = arguments

@@ -42,7 +42,7 @@ class Outcome:
 
 
 def execute(sweep: Sweep, index: int, run: Run) -> Outcome:
-    """Execute one run and return its outcome: a row, a mistake as its sentence, or a defect with its traceback.
+    """Execute one run and return its outcome: a row, the message of a :class:`HoldfastError`, or another exception's traceback.
 
     Only interruptions are raised.
     """
@@ -79,12 +79,12 @@ class _Worker:
         self.group: tuple[Any, ...] | None = None
 
     def give(self, index: int, run: Run) -> None:
-        """Hand a run to the process."""
+        """Send a run to the worker process."""
         self.index = index
         self.connection.send((index, run))
 
     def take(self) -> Outcome:
-        """Wait for the outcome of the process's run, and return it, also if the process died of it."""
+        """Wait for the outcome of the worker's run and return it; if the process died, the outcome says so."""
         assert self.index is not None
         try:
             outcome: Outcome = self.connection.recv()
@@ -95,7 +95,7 @@ class _Worker:
         return outcome
 
     def stop(self) -> None:
-        """End the process, even in the middle of a run: terminate it, and kill it if it does not end within ``STOP_S``."""
+        """End the worker process, also during a run: terminate it, and kill it if it has not ended after ``STOP_S`` seconds."""
         self.connection.close()
         if self.index is not None:
             self.process.terminate()
@@ -106,7 +106,7 @@ class _Worker:
 
 
 def _serve(sweep: Sweep, connection: Connection, path: list[str]) -> None:
-    """Serve runs in a worker process: receive one, send its outcome, until the parent is gone. Ctrl-C is left to the parent."""
+    """Execute runs in a worker process and send their outcomes until the parent closes the connection. Ctrl-C is ignored."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.path[:] = path
@@ -131,7 +131,7 @@ class _Waiting:
         return bool(self._groups)
 
     def next_for(self, worker: _Worker) -> tuple[int, Run]:
-        """Take a run from the worker's group, or from the first group that nobody has, or from the one with most runs left."""
+        """Return a run for ``worker``, with its index: from its group, else a group not begun, else that with most runs left."""
         group = worker.group
         if group is None or group not in self._groups:
             untouched = (each for each in self._groups if each not in self._begun)
@@ -145,7 +145,7 @@ class _Waiting:
 
 
 def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int, together: Sequence[str] = ()) -> Generator[Outcome]:
-    """Execute the runs on ``jobs`` spawned processes, which know of this one only the function's name, and yield the outcomes."""
+    """Execute the runs in ``jobs`` new processes, which import the function by name, and yield the outcomes as they come."""
     waiting = _Waiting(todo, together)
     workers: list[_Worker] = []
     try:
@@ -173,7 +173,7 @@ def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int, together: Sequenc
 
 
 def _execute_on_ray(sweep: Sweep, index: int, run: Run) -> Outcome:
-    """Execute one run on a node that has the same code, else return an error: a file of rows of two versions is worth nothing."""
+    """Execute one run on a node of a cluster; return an error if the node has other code than the sweep."""
     try:
         theirs = fingerprint(sweep.function.partition(":")[0])
     except (ImportError, OSError) as error:
@@ -186,7 +186,10 @@ def _execute_on_ray(sweep: Sweep, index: int, run: Run) -> Outcome:
 
 
 def on_ray(sweep: Sweep, todo: Sequence[Run], jobs: int, address: str) -> Generator[Outcome]:
-    """Execute the runs on a Ray cluster, as many at a time as it has processors (twice that many submitted), and yield outcomes."""
+    """Execute the runs on a Ray cluster and yield the outcomes.
+
+    At most twice as many runs as processors are submitted at a time.
+    """
     ray = _connect(address, jobs)
     try:
         remote = ray.remote(num_cpus=1)(_execute_on_ray)
@@ -233,7 +236,7 @@ def _connect(address: str, jobs: int) -> Any:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise :class:`SweepError` if nobody answers at a cluster's address: Ray itself would try for minutes."""
+    """Raise :class:`SweepError` if no server answers at a cluster's address, since Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon:
         return

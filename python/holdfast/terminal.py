@@ -21,12 +21,12 @@ MOST_COLUMNS = 400
 
 
 def excerpt(text: str, most: int = MOST_COLUMNS) -> str:
-    """Return the beginning of a text that may have been made to fill a disk, with the number of characters that are left out."""
+    """Return the first ``most`` characters of a text, followed by the number of characters left out."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text) - most} more characters)"
 
 
 def screenful(text: str, most_lines: int = MOST_LINES) -> str:
-    """Return ``most_lines`` of the text at most, each of :data:`MOST_COLUMNS` at most, and a line with the number left out."""
+    """Return at most ``most_lines`` lines of a text, each cut at :data:`MOST_COLUMNS`, and a last line with the number left out."""
     lines = text.split("\n")
     shown = [excerpt(line) for line in lines[:most_lines]]
     if len(lines) > most_lines:
@@ -35,7 +35,7 @@ def screenful(text: str, most_lines: int = MOST_LINES) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace control characters in a text, except line feed and tab, by U+FFFD (C0, delete, C1)."""
+    """Replace the control characters in a text (C0, delete, C1), except line feed and tab, by U+FFFD."""
     return text.translate(_CONTROLS)
 
 
@@ -46,7 +46,7 @@ _IN_NAMES = _CONTROLS | dict.fromkeys(
 
 
 def shown_name(text: str) -> str:
-    """Return a name that somebody else chose as one piece of one line: control characters, and those of direction, are U+FFFD."""
+    """Return a name from an untrusted source on one line: control characters and marks of writing direction become U+FFFD."""
     return text.translate(_IN_NAMES)
 
 
@@ -54,6 +54,6 @@ class Console(console.Console):
     """rich's, but for what a text could make a terminal do. Colours come from styles, and so they stay."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as rich does, with control characters of texts replaced."""
+        """Render as the parent class does, with the control characters in texts replaced."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

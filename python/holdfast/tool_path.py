@@ -7,9 +7,10 @@ import stat
 
 
 def leave_others_directories() -> None:
-    """Take out of ``PATH`` what must not name the tools of a root process (``ip``, ``sh``); do nothing for other users.
+    """Remove from a root process's ``PATH`` the directories from which nobody but root should run tools such as ``ip``.
 
-    That is the working directory (an empty or a relative entry), and directories that another user than root owns or all may write.
+    Removed are the working directory (an empty or a relative entry), and directories that another user than root owns or all may
+    write. For other users nothing is changed.
     """
     if os.geteuid() == 0 and (path := os.environ.get("PATH")) is not None:
         os.environ["PATH"] = os.pathsep.join(each for each in path.split(os.pathsep) if _is_roots(each))

@@ -39,12 +39,12 @@ _Subnet = tuple[int, int, int, str]
 
 
 def propagation_delay_ms(distance_km: float) -> float:
-    """Return the delay of a fibre of this length in milliseconds, rounded to a nanosecond."""
+    """Return the propagation delay of a fibre of ``distance_km`` in milliseconds, rounded to a nanosecond."""
     return round(distance_km / FIBRE_KM_PER_MS, 6)
 
 
 def great_circle_km(a: Position, b: Position) -> float:
-    """Return the distance over a spherical earth between two points given as longitude and latitude in degrees."""
+    """Return the distance in km over a spherical earth between two points given as (longitude, latitude) in degrees."""
     (lon_a, lat_a), (lon_b, lat_b) = (tuple(map(math.radians, point)) for point in (a, b))
     haversine = (
         math.sin((lat_b - lat_a) / 2) ** 2 + math.cos(lat_a) * math.cos(lat_b) * math.sin((lon_b - lon_a) / 2) ** 2
@@ -53,7 +53,7 @@ def great_circle_km(a: Position, b: Position) -> float:
 
 
 def is_letter(character: str) -> bool:
-    """Return True if a character can be in the name of a node: a letter or digit of any script, or a mark such as a vowel sign."""
+    """Return True if a character is allowed in a node's name: a letter or digit of any script, or a mark such as a vowel sign."""
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
@@ -207,7 +207,7 @@ class Topology:
     def add_host(
         self, name: str, address: str | None = None, *, ipv6: str | None = None, position: Position | None = None
     ) -> Host:
-        """Add a host. Addresses are interface addresses with prefix, as in ``"10.0.1.1/24"`` and ``"2001:db8:0:1::1/64"``."""
+        """Add a host and return it. The addresses have prefix lengths, as in ``"10.0.1.1/24"`` and ``"2001:db8:0:1::1/64"``."""
         self._new_name(name)
         index = len(self.hosts) + 1
         host = _validated(
@@ -234,7 +234,7 @@ class Topology:
         return host
 
     def _free_subnet(self, name: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> _Subnet:
-        """Return the host's subnet. Raises :class:`TopologyError` if another host's overlaps with it."""
+        """Return the subnet of a host's network. Raises :class:`TopologyError` if it overlaps another host's subnet."""
         begin, end = int(network.network_address), int(network.broadcast_address)
         subnet = (network.version, begin, end, name)
         at = bisect(self._subnets, subnet)
@@ -245,9 +245,10 @@ class Topology:
         return subnet
 
     def add_ipv6(self, prefix: str = "2001:db8::/32") -> None:
-        """Give every host that has no IPv6 address one: with the default prefix ``2001:db8:0:<n>::1/64``, ``n`` its number.
+        """Give an IPv6 address to every host without one.
 
-        ``prefix`` has room for 2^16 subnets of 64 bits: it is not longer than 48 bits.
+        With the default prefix it is ``2001:db8:0:<n>::1/64``, ``n`` the host's number. ``prefix`` must not be longer than 48 bits,
+        so that it has room for 2^16 subnets of 64 bits.
         """
         try:
             network = ipaddress.IPv6Network(prefix)
@@ -273,10 +274,10 @@ class Topology:
         latency_ms: float = 0.0,
         processor: Processor | Mapping[str, Any] | None = None,
     ) -> SwitchNode:
-        """Add a switch.
+        """Add a switch and return it.
 
-        ``queueing`` says where its packets wait, by the fields of :class:`holdfast.link.Queueing`, and ``processor`` for what they
-        wait before that, by those of :class:`holdfast.link.Processor`.
+        ``queueing`` says where the switch's packets wait, by the fields of :class:`holdfast.link.Queueing`; ``processor`` says what
+        processes them before that, by the fields of :class:`holdfast.link.Processor`. ``latency_ms``: in milliseconds.
         """
         self._new_name(name)
         switch = _validated(
@@ -309,9 +310,9 @@ class Topology:
         return port
 
     def add_link(self, a: str, b: str, *like: Direction, **parameters: Any) -> Link:
-        """Add a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones.
+        """Add a link and return it; ``parameters`` are fields of :class:`Link`. A port that is not given is the next free one.
 
-        ``like``: directions whose given parameters count for both directions, where ``parameters`` do not say otherwise.
+        ``like``: directions whose given parameters hold for both directions, unless ``parameters`` say otherwise.
         """
         for direction in like:
             parameters = {**{name: getattr(direction, name) for name in direction.model_fields_set}, **parameters}
@@ -346,9 +347,9 @@ class Topology:
         return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "") or "none"
 
     def add_packet_generator(self, switch: str, port: int, packet: bytes | str, **parameters: Any) -> PacketGenerator:
-        """Add a packet generator to a switch.
+        """Add a packet generator to a switch and return it.
 
-        ``packet`` is bytes or hexadecimal; ``parameters`` are the other fields of :class:`PacketGenerator`.
+        ``packet`` is bytes or hexadecimal text; ``parameters`` are the other fields of :class:`PacketGenerator`.
         """
         if switch not in self.switches:
             raise TopologyError(f"packet generator: there is no switch {switch!r} (known: {', '.join(self.switches)})")
@@ -375,7 +376,7 @@ class Topology:
         raise TopologyError(f"there is no link {name!r} (known: {names})")
 
     def link_names(self) -> list[str]:
-        """Return the name of each of :attr:`links` for :meth:`find_link`: ``a-b``, of parallel ones ``a-b#2`` and so on."""
+        """Return the name of each of :attr:`links`, for :meth:`find_link`: ``a-b``, and ``a-b#2`` and so on for parallel links."""
         names = []
         parallel: dict[frozenset[str], int] = {}
         for link in self.links:
@@ -397,22 +398,28 @@ class Topology:
         return graph
 
     def port_towards(self, node: str, neighbour: str) -> int:
-        """Return the port of ``node`` on the (cheapest) link to ``neighbour``. Raises :class:`TopologyError` if there is none."""
+        """Return the port of ``node`` on its cheapest link to ``neighbour``.
+
+        Raises :class:`TopologyError` if no link connects them.
+        """
         if not self.graph.has_edge(node, neighbour):
             raise TopologyError(f"there is no link between switches {node!r} and {neighbour!r}")
         link: Link = self.links[self.graph.edges[node, neighbour]["link"]]
         return link.a_port if link.a == node else link.b_port
 
     def port_mac(self, switch: str, port: int) -> bytes:
-        """Return the MAC address of a switch's port: 02:01, the switch's index and the port in two bytes each."""
+        """Return the MAC address of a switch's port: 02:01, then the switch's index and the port, each in two bytes."""
         return bytes((0x02, 0x01)) + self.switches[switch].index.to_bytes(2, "big") + port.to_bytes(2, "big")
 
     def puts_in_order(self, host: str) -> bool:
-        """Return True if packets to a host go through an ordering function in front of its link."""
+        """Return True if packets to a host pass an ordering function at the end of the host's link."""
         return any(link_towards(self.links[i], host).ordering is not None for i in self._ports[host].values())
 
     def attachment(self, host: str) -> Attachment:
-        """Return the switch and port that a host is connected to. Raises :class:`TopologyError` if it has no link."""
+        """Return the switch and port that a host is connected to.
+
+        Raises :class:`TopologyError` if the host is unknown or has no link.
+        """
         if host not in self.hosts:
             raise TopologyError(f"there is no host {host!r} (known: {', '.join(self.hosts)})")
         for index in self._ports[host].values():
@@ -423,13 +430,13 @@ class Topology:
         raise TopologyError(f"host {host!r} has no link")
 
     def parts(self) -> list[list[str]]:
-        """Return the switches, grouped by whether they can reach each other; the largest group first, then the older one."""
+        """Return the switches in groups that can reach each other; the largest group first, and of equal groups the older one."""
         order = {name: i for i, name in enumerate(self.switches)}
         groups = [sorted(group, key=order.__getitem__) for group in nx.connected_components(self.graph)]
         return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 
     def copy(self) -> Topology:
-        """Return another topology with the same hosts, switches and links, to add to."""
+        """Return a new topology with the same hosts, switches and links, to which more can be added."""
         other = Topology(self.name)
         other.hosts, other.switches = dict(self.hosts), dict(self.switches)
         other.links, other.packet_generators = list(self.links), list(self.packet_generators)
@@ -438,7 +445,7 @@ class Topology:
         return other
 
     def largest_part(self) -> Topology:
-        """Return a topology of the largest of :meth:`parts` with its hosts, by the same names, addresses and ports."""
+        """Return a topology of the largest group of :meth:`parts` and its hosts, with the same names, addresses and ports."""
         kept = set(self.parts()[0]) if self.switches else set()
         part = Topology(self.name)
         for name, host in self.hosts.items():
@@ -468,13 +475,13 @@ class Topology:
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Topology:
-        """Read a YAML file; :mod:`holdfast.topologies.yaml_file` says what can stand in it."""
+        """Read a topology from a YAML file, whose contents :mod:`holdfast.topologies.yaml_file` describes."""
         from holdfast.topologies import yaml_file
 
         return yaml_file.read(Path(path))
 
     def to_yaml(self, *, ascii_only: bool = False) -> str:
-        """Return the same topology as the text of a YAML file, of ASCII characters alone if that is asked for."""
+        """Return the topology as the text of a YAML file; with ``ascii_only`` the text has ASCII characters alone."""
         from holdfast.topologies import yaml_file
 
         return yaml_file.write(self, ascii_only=ascii_only)
@@ -490,7 +497,7 @@ class Topology:
         default_delay_ms: float = 1.0,
         **host_link: Any,
     ) -> Topology:
-        """Read a GraphML file of the Internet Topology Zoo's kind; :mod:`holdfast.topologies.graphml` says how."""
+        """Read a topology from a GraphML file of the Internet Topology Zoo's kind, see :mod:`holdfast.topologies.graphml`."""
         from holdfast.topologies import graphml
 
         return graphml.read(
@@ -504,7 +511,7 @@ class Topology:
 
 
 def _given(model: BaseModel, without: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
-    """Return the fields of a model that were given, except those in ``without``."""
+    """Return the fields that a model was created with, without defaults, and without the names in ``without``."""
     return {name: getattr(model, name) for name in model.model_fields_set - without}
 
 

@@ -40,7 +40,7 @@ class Entries(BaseModel):
     registers: dict[str, dict[int, int]] = {}
 
     def install(self, client: Client) -> None:
-        """Write all entries, groups, sessions and registers through a P4Runtime client."""
+        """Write all table entries, groups, sessions and registers of this file through a P4Runtime client."""
         for table, entries in self.tables.items():
             for entry in entries:
                 if entry.default:
@@ -57,7 +57,7 @@ class Entries(BaseModel):
 
 
 def read_packets(text: str) -> list[bytes]:
-    """Read packets from hexadecimal text (blanks, colons and a leading 0x are fine) or a capture file (pcap, pcapng)."""
+    """Read packets from hexadecimal text (blanks, colons and a leading 0x are allowed) or from a capture file (pcap, pcapng)."""
     path = Path(text)
     # For long hexadecimal text these are false; Path's own would raise.
     is_there = os.path.exists(text) and not (os.path.isdir(text) and _is_hexadecimal(text))  # noqa: PTH110, PTH112
@@ -92,7 +92,10 @@ def trace(
     text: bool,
     assignments: bool = False,
 ) -> Iterator[str]:
-    """Run the packets in order through one switch; return a trace of each, as indented text or JSON, with assignments if wanted."""
+    """Run the packets in order through one switch and yield a trace of each, as indented text or as JSON.
+
+    ``assignments``: the traces also show each assignment.
+    """
     switch = _core.Switch(program, executor="interpreter")
     if entries is not None:
         client = LocalClient(Device(1, switch, executor="interpreter"))

@@ -186,16 +186,16 @@ class TcpOptions(Parameters):
         return [name for name in type(self).model_fields if name != "preset" and getattr(self, name) is not None]
 
     def changed(self, changes: TcpOptions) -> Self:
-        """Return these options with those that ``changes`` gives in place of their own."""
+        """Return these options, with each option that ``changes`` gives in place of the own one."""
         return self.model_copy(update={name: getattr(changes, name) for name in changes.given()})
 
     @classmethod
     def kernel_too(cls) -> list[str]:
-        """Return the names of the options that the kernel's TCP has, too."""
+        """Return the names of the options that Linux's own TCP has, too."""
         return [name for name, field in cls.model_fields.items() if KERNEL_TOO in field.metadata]
 
     def in_core_units(self) -> Keywords:
-        """Return the options that are given, as keyword arguments of the native core."""
+        """Return the options that are not left to the preset as keyword arguments of the native core."""
         return core_keywords(self, self.given())
 
 

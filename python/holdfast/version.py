@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def version() -> str:
-    """Return the version of the package, and in brackets its commit, with "-dirty" if files were changed after it."""
+    """Return the package's version, followed by its commit in brackets, which ends in "-dirty" if files were changed since."""
     number = metadata.version("holdfast")
     commit = _core.COMMIT or _of_checkout()
     return number if commit is None else f"{number} ({commit})"
 
 
 def _of_checkout() -> str | None:
-    """Return the commit of the checkout whose package this is, or None: it is none, or git is missing."""
+    """Return the commit of the checkout that this package is in, or None if it is in none or git is missing."""
     if not (ROOT / ".git").exists():
         return None
     with suppress(OSError, subprocess.SubprocessError):

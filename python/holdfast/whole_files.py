@@ -16,19 +16,20 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text to a file in UTF-8, whole or not at all."""
+    """Write a text to a file in UTF-8; the file changes completely or, on an error, not at all."""
     write(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write bytes to a file, whole or not at all."""
+    """Write bytes to a file; the file changes completely or, on an error, not at all."""
     write(path, lambda unfinished: unfinished.write_bytes(content))
 
 
 def write(path: Path, fill: Callable[[Path], object]) -> None:
-    """Let ``fill`` write a new file beside ``path``, then put it in the place of ``path``.
+    """Call ``fill`` to write a new file beside ``path``, then replace ``path`` by this file.
 
-    An existing file that is not regular (a device, a pipe) is filled itself. Raises the errors of ``fill``, and OSError.
+    If ``path`` is a file that is not regular (a device, a pipe), ``fill`` writes to it directly. Raises the errors of ``fill``, and
+    OSError.
     """
     _check_links(path)
     path = Path(os.path.realpath(path))  # a link stays one
@@ -52,7 +53,7 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 def _check_links(path: Path) -> None:
-    """Raise PermissionError for a link that another user left in a directory for all, such as ``/tmp``.
+    """Raise PermissionError if ``path`` goes through a link that another user made in a directory for all, such as ``/tmp``.
 
     The kernel's rule (``fs.protected_symlinks``, proc(5)), which it applies when a link is followed, and not when it is read.
     """

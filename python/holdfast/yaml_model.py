@@ -41,7 +41,7 @@ class _RefusedError(yaml.MarkedYAMLError):
 
 @contextmanager
 def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
-    """Raise errors of the code within, which reads and parses a file, as one of this kind, with the line if it has one."""
+    """Raise ``kind`` for errors of the enclosed code, which reads and parses ``path``; the message has the line if it is known."""
     try:
         yield
     except OSError as error:
@@ -76,7 +76,10 @@ class _Bounded(Composer, SafeConstructor, Resolver):
         return self._left
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Build a node as the parent class does; raise an error if it is too deep, or one too many."""
+        """Build a node as the parent class does.
+
+        Raises an error if it is nested too deeply, or if the document has too many values.
+        """
         self._depth += 1
         self._left -= 1
         if self._depth > DEPTH + 1:
@@ -124,10 +127,10 @@ def _root(loader: Any) -> yaml.Node | None:
 
 
 def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.Node | None]:
-    """Return the nodes of a document with ``most_values`` at most, and the loader that constructs values from them.
+    """Return a loader for a document with at most ``most_values`` values, and the document's root node, None if it is empty.
 
-    It is refused if it is nested too deeply, or stands for much more than what is written. Every reader of YAML begins here; errors
-    are :mod:`yaml`'s, for :func:`reading`.
+    Raises an error of :mod:`yaml`, for :func:`reading`, if the document is nested too deeply, or if its aliases stand for much more
+    than is written. Every reader of YAML starts with this function.
     """
     loader: _Bounded = _Loader(text, most_values)
     try:
@@ -148,7 +151,7 @@ def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.N
 
 
 def _measure(node: yaml.Node, sizes: dict[int, tuple[int, int]], above: set[int]) -> tuple[int, int]:
-    """Return the number of a node's values with its aliases followed, and the depth of their nesting; look at each node once."""
+    """Return the number of values below a node, with aliases followed, and the depth of their nesting; visit each node once."""
     if id(node) in above:
         raise _refused(node, "an alias that contains itself")
     if id(node) not in sizes:
@@ -171,7 +174,7 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _refuse_doubled_keys(root: yaml.Node) -> None:
-    """Raise an error if a mapping has the same key twice: YAML's own loader would take the last one."""
+    """Raise an error if a mapping has the same key twice; YAML's own loader would take the last one."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()
@@ -202,7 +205,10 @@ class Located(Generic[M]):
     root: yaml.Node | None
 
     def line(self, place: str) -> int:
-        """Return the line of a value, such as ``rules.3.action``; for what is not there, the line of what it would be in."""
+        """Return the line of a value, such as ``rules.3.action``.
+
+        If it is not in the file, the line of the value that would contain it.
+        """
         return _line(self.root, place)
 
 
