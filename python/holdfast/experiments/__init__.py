@@ -67,12 +67,16 @@ class Criterion:
     by_definition: Mapping[str, Any] | None = None
 
     def defined(self, row: Mapping[str, Any]) -> bool:
-        """Return True if the number in a row follows from its definition."""
+        """Return True if the number in ``row`` follows from its definition, as a baseline's change of 0 % does."""
         keys = self.by_definition
         return keys is not None and all(row[name] == value for name, value in keys.items())
 
     def difference(self, paper: float, ours: float, low: float, high: float, seeds: int) -> tuple[float, float]:
-        """Return the 95 % interval of ours less the paper's; ``low`` to ``high`` is that of ours, over so many seeds."""
+        """Return the 95 % interval of our number minus the paper's number ``paper``, in the unit of both.
+
+        ``low`` and ``high`` are the ends of the interval of our number, which comes from ``seeds`` seeds. The result is unbounded
+        if ``low`` or ``high`` is not finite.
+        """
         if not math.isfinite(high - low):
             return -math.inf, math.inf
         if self.estimate is Estimate.MEAN:
@@ -84,7 +88,11 @@ class Criterion:
         return low - paper, high - paper
 
     def verdict(self, difference: tuple[float, float], rounding: float) -> str:
-        """Return the verdict on an interval of the difference; ``rounding`` is half a unit of the paper's last digit."""
+        """Return AGREES, DIFFERS or OPEN for ``difference``, an interval of our number minus the paper's.
+
+        AGREES: the whole interval is within the margin. DIFFERS: otherwise, and more than ``rounding``, half a unit of the paper's
+        last digit, from 0. OPEN: neither.
+        """
         low, high = difference
         if -self.margin <= low and high <= self.margin:
             return AGREES
@@ -114,19 +122,19 @@ class PublishedTable:
         return 0.5 * 10.0**-self.decimals
 
     def frame(self) -> pl.DataFrame:
-        """Return the numbers as printed, as a table."""
+        """Return the table as printed: one row per printed row, with its keys and columns."""
         names = (*self.keys, *self.columns)
         return pl.DataFrame([dict(zip(names, row, strict=True)) for row in self.rows], infer_schema_length=None)
 
     def entries(self) -> Iterator[tuple[dict[str, Any], str, float]]:
-        """Yield every printed number: the keys of its row, its column, and itself."""
+        """Yield every printed number as (keys of its row, name of its column, number); empty cells are left out."""
         for row in self.frame().iter_rows(named=True):
             for column in self.columns:
                 if row[column] is not None:
                     yield {key: row[key] for key in self.keys}, column, row[column]
 
     def value(self, column: str, **keys: Any) -> Any:
-        """Return the number printed in the row with these keys. Raises :class:`ExperimentError` if there is no such row."""
+        """Return the entry in ``column`` of the printed row with these keys. Raise :class:`ExperimentError` if no row has them."""
         for row in self.frame().iter_rows(named=True):
             if all(row[key] == wanted for key, wanted in keys.items()):
                 return row[column]
@@ -146,12 +154,15 @@ class Setting:
     """A few small points of each part, to see that all of it works: not for conclusions."""
 
     def sweep(self, name: str, function: str, points: Sequence[sweep.Point]) -> pl.DataFrame:
-        """Run all points with all seeds, in ``out/sweeps/<name>``; parts that need the same runs share them by the name."""
+        """Run ``function`` for every point with every seed, and return a row per run.
+
+        The runs are kept in ``out/sweeps/<name>``; parts that need the same runs share them by using the same name.
+        """
         where = self.out / "sweeps" / name
         return sweep.run(function, points, self.seeds, where, jobs=self.jobs, ray=self.ray, console=self.console)
 
     def one_run(self) -> Setting:
-        """Return the setting with its first seed alone, for results that are the same with every seed."""
+        """Return a copy of this setting with its first seed alone, for results that are the same with every seed."""
         return replace(self, seeds=self.seeds[:1])
 
 
@@ -197,7 +208,7 @@ class Experiment:
     """The number of seeds of its quick version; None if it has none."""
 
     def part(self, name: str) -> Part:
-        """Return the part of this name. Raises :class:`ExperimentError` if there is none."""
+        """Return the part with this name. Raise :class:`ExperimentError` if the experiment has none."""
         for part in self.parts:
             if part.name == name:
                 return part
@@ -206,13 +217,13 @@ class Experiment:
 
 
 def names() -> list[str]:
-    """Return the names of all experiments, sorted."""
+    """Return the names of all experiments, which are the names of their packages, sorted."""
     packages = (module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
     return sorted(name for name in packages if name != "tests")
 
 
 def find(name: str) -> Experiment:
-    """Import and return the experiment of this name. Raises :class:`ExperimentError` if there is none."""
+    """Import the package of the experiment ``name`` and return the experiment. Raise :class:`ExperimentError` if there is none."""
     if name not in names():
         raise ExperimentError(f"there is no experiment {name!r} (known: {', '.join(names())})")
     experiment: Experiment = importlib.import_module(f"{__name__}.{name}").EXPERIMENT

@@ -24,7 +24,10 @@ BUFFER_BYTES = 64 << 20
 
 
 def send(count: int, interval_ns: int, frame: bytes) -> None:
-    """Send frames at a constant rate; a late one is sent at once."""
+    """Send ``frame`` ``count`` times from eth0, one per ``interval_ns``; a frame that is late is sent at once.
+
+    The last 18 bytes of each are a mark, its number, and the time of sending in nanoseconds.
+    """
     front = frame[: -BODY.size]
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind(("eth0", 0))
@@ -37,7 +40,10 @@ def send(count: int, interval_ns: int, frame: bytes) -> None:
 
 
 def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int]]:
-    """Receive such frames; return number, time of sending and time of arrival of each."""
+    """Receive frames of :func:`send` with ``length`` bytes, until ``count`` have come or ``seconds`` are over.
+
+    Return the number, the time of sending and the time of arrival of each, both times in nanoseconds.
+    """
     found: list[tuple[int, int, int]] = []
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as receiver:
         receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)

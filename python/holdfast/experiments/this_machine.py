@@ -25,7 +25,7 @@ SCRIPT = Path(__file__).with_name("packet_host.py")
 
 
 def machine() -> pl.DataFrame:
-    """Return the state of the machine that a measurement in real time depends on: processor, system, load."""
+    """Return one row that describes this machine: ``processor``, ``processors``, ``system``, and the one-minute ``load_before``."""
     cpuinfo = Path("/proc/cpuinfo")
     models = (
         re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE)
@@ -47,9 +47,9 @@ DISTURBED_LOAD = 0.5
 
 
 def disturbance(machine: pl.DataFrame) -> str:
-    """Return the part of a headline that says on which machine and load real time was measured.
+    """Return words for a headline: whether the machine was idle or busy, its load, and the number of its processors.
 
-    ``machine``: of :func:`machine`, a row per sitting.
+    ``machine``: rows of :func:`machine`, one per sitting.
     """
     loads, processors = machine["load_before"].to_list(), machine["processors"][0]
     load = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(loads), max(loads))))
@@ -73,7 +73,7 @@ def in_time(run: Callable[[], Mapping[str, Any]], late_ms: float) -> dict[str, A
 
 
 def held_up(runs: pl.DataFrame, late_ms: float) -> str:
-    """Return the report's sentence about how many runs of :func:`in_time` were repeated, and how many stayed late."""
+    """Return a sentence for the report: how many runs of :func:`in_time` were repeated, and how many stayed too late (ms)."""
     late = runs.filter(pl.col("max_lateness_ms") > late_ms).height
     return (
         f"{runs['repeated'].sum()} runs were made again because an event was more than {late_ms:g} ms late; "
@@ -92,10 +92,11 @@ def find(
     sweep: str | None = None,
     numbers: pl.DataFrame | None = None,
 ) -> Finding:
-    """Measure a part in real time and return its finding; return only the reason where it cannot be measured.
+    """Measure a part in real time and return its finding; where that is impossible, return a finding with the reason only.
 
-    One run at a time whatever ``jobs`` says. ``tools``: commands that are needed. ``sweep``: the name of the runs, if it is not
-    the part's. ``numbers``: those of a part without runs.
+    Runs are made one at a time, whatever ``jobs`` says. ``found`` makes the finding of the runs and the state of the machine.
+    ``tools``: commands that are needed. ``sweep``: the name of the runs, if it is not the part's. ``numbers``: numbers of the
+    finding where nothing can be measured.
     """
     try:
         check_machine(tools)
@@ -110,9 +111,10 @@ def find(
 def send_frames(
     sender: Namespace, receiver: Namespace, frame: bytes, count: int, interval_ns: int, length: int
 ) -> list[tuple[int, int, int]]:
-    """Send a frame so often at a constant rate, by ``packet_host.py``, and return the arrivals. Its last 18 bytes change.
+    """Send ``frame`` ``count`` times at a constant rate with ``packet_host.py``, and return what arrived at ``receiver``.
 
-    Of the frames that arrive with this length: number, time of sending and of arrival (ns). LiveError if fewer than two do.
+    Returned per frame of ``length`` bytes: its number, and the times of sending and of arrival in nanoseconds. The last 18 bytes of
+    a frame are overwritten. Raise :class:`LiveError` if fewer than two frames arrive.
     """
     seconds = 3 * count * interval_ns / 1e9 + 5  # the sender may be late
     script = interpreter.script(SCRIPT)
@@ -134,6 +136,6 @@ def send_frames(
 
 
 def check_arrived(arrivals: int, count: int) -> None:
-    """Raise :class:`LiveError` if fewer than two packets arrived."""
+    """Raise :class:`LiveError` if fewer than two of ``count`` packets arrived."""
     if arrivals < 2:
         raise LiveError(f"of {count} packets {arrivals} arrived")

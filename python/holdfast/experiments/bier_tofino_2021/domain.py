@@ -28,12 +28,15 @@ Members = Mapping[tuple[str, str], Iterable[str]]
 
 @cache
 def bier_program(replication: Replication) -> Program:
-    """Compile BIER with a way to replicate, once per process."""
+    """Compile the BIER program with one way to replicate packets (``replication``), once per process."""
     return compile_bier(replication)
 
 
 def controller(topology: Topology, members: Members, **options: Any) -> BierController:
-    """Build the controller, without reroutes and backups if ``options`` do not say otherwise."""
+    """Build a BIER controller for these groups; without rerouting and without backups, unless ``options`` say otherwise.
+
+    ``members``: the hosts that receive each pair of a source and a group.
+    """
     channels = {
         channel(group, str(topology.hosts[source].address.ip)): list(hosts)
         for (source, group), hosts in members.items()
@@ -56,7 +59,7 @@ class Clusters(Controller):
         self._domain, self._sets = domain, [frozenset(names) for names in sets]
 
     def on_start(self) -> None:
-        """Write the clusters into the switch :data:`BFR`."""
+        """Write this controller's clusters of neighbours into the tables of the switch :data:`BFR`."""
         plan = self._domain.plan.switches[BFR]
         bift = Bift(0, 0)
         [bucket] = plan.bifts[bift]

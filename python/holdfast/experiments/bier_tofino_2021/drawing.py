@@ -16,14 +16,15 @@ GRID = {"color": "#DDDDDD", "linewidth": 0.5}
 
 
 def shade(number: int, of: int) -> Any:
-    """Return the colour of one of several curves that are in an order."""
+    """Return the colour of curve ``number`` (from 0) among ``of`` curves that are drawn in an order."""
     return plt.get_cmap("viridis")(0.9 * number / max(1, of - 1))
 
 
 def provisioning(curves: pl.DataFrame, tried: pl.DataFrame, x: str, by: str, words: tuple[str, str]) -> Figure:
-    """Draw the ports of the formula over ``x``, a curve for each of ``by``, beside what switches lost with them and with one less.
+    """Draw two panels: the ports by the formula over ``x``, a curve per value of ``by``; and the loss in the runs.
 
-    ``words``: the label of ``x``, and that of a curve with a place for its number.
+    The runs have as many ports as the formula says, or one less. ``words``: the label of ``x``, and the label of a curve with a
+    place for its number.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.2, 3.8), dpi=130, width_ratios=(3, 2))
     groups = list(curves.group_by([by], maintain_order=True))
@@ -47,7 +48,7 @@ def provisioning(curves: pl.DataFrame, tried: pl.DataFrame, x: str, by: str, wor
 
 
 def losses(axes: Any, tried: pl.DataFrame) -> None:
-    """Draw the loss of recirculation ports over their load, in multiples of their rate."""
+    """Draw the percentage of packets lost in recirculation ports over their load, in multiples of the ports' rate."""
     sizes = pl.col("sizes") if "sizes" in tried.columns else pl.lit("uniform")
     looks = (
         ("ports of the rule", "#0072B2", "o", (pl.col("missing_ports") == 0) & (sizes == "uniform")),
@@ -76,7 +77,7 @@ def losses(axes: Any, tried: pl.DataFrame) -> None:
 
 
 def passes(numbers: Sequence[int], frame: pl.DataFrame) -> Figure:
-    """Draw the loss after several passes over the loss of one: the formula, and runs."""
+    """Draw the loss after several passes over the loss of one pass: curves of the formula, points of the runs."""
     figure, axes = plt.subplots(figsize=(5.6, 4.0), dpi=130)
     losses = [10 ** (-4 + 4 * step / 100) for step in range(101)]
     for number, count in enumerate(numbers):
@@ -95,7 +96,10 @@ def passes(numbers: Sequence[int], frame: pl.DataFrame) -> Figure:
 
 
 def throughput(columns: Sequence[Mapping[str, Any]], *, title: str) -> Figure:
-    """Draw bars of the last next hop's throughput by ``label``: ``paper``, ``model``, and ``ours`` with its ``low`` to ``high``."""
+    """Draw the throughput of the last next hop in Gb/s as bars, three per row of ``columns``: paper, model, and ours.
+
+    A row has ``label``, ``paper``, ``model``, and ``ours`` with its interval ``low`` to ``high``.
+    """
     figure, axes = plt.subplots(figsize=(10.2, 3.8), dpi=130)
     places = list(range(len(columns)))
     width = 0.27
@@ -127,9 +131,9 @@ def throughput(columns: Sequence[Mapping[str, Any]], *, title: str) -> Figure:
 
 
 def phases(panels: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw a panel of throughput by phase for each of ``panels``.
+    """Draw throughput over the phase, one panel per item of ``panels``.
 
-    A panel has ``rows`` with and without jitter, the ``paper``'s number and the ``model``'s.
+    A panel has the ``rows`` of runs with and without jitter, the ``paper``'s number and the ``model``'s number.
     """
     figure, all_axes = plt.subplots(1, len(panels), figsize=(3.5 * len(panels), 3.6), dpi=130, sharey=True)
     for axes, panel in zip(all_axes, panels, strict=True):
@@ -165,7 +169,10 @@ WAYS = {
 
 
 def replication(*measures: pl.DataFrame) -> Figure:
-    """Draw throughput, passes and dropped copies over the number of next hops, a curve for each way to replicate."""
+    """Draw three panels over the number of next hops, with a curve for each way to replicate.
+
+    The panels show throughput in Gb/s, passes per packet, and copies made and dropped per packet.
+    """
     labels = ("throughput of the last next hop (Gb/s)", "passes of a packet", "copies made and dropped, per packet")
     figure, all_axes = plt.subplots(1, len(measures), figsize=(4.0 * len(measures), 3.7), dpi=130)
     for axes, frame, label in zip(all_axes, measures, labels, strict=True):
@@ -199,7 +206,10 @@ CASES = {
 
 
 def restoration(series: Mapping[str, pl.DataFrame], *, title: str) -> Figure:
-    """Draw bars by case on a logarithmic scale: the paper's, and ``series`` of means with their intervals."""
+    """Draw the restoration time of each case in ms as bars on a logarithmic scale: the paper's, and those of ``series``.
+
+    ``series``: by label, the means with their intervals.
+    """
     figure, axes = plt.subplots(figsize=(8.2, 3.8), dpi=130)
     width = 0.8 / (len(series) + 1)
     paper = [published.FIGURE_11.value("restoration_ms", bier_frr=b, ip_frr=i) for b, i in CASES]
@@ -231,7 +241,7 @@ def restoration(series: Mapping[str, pl.DataFrame], *, title: str) -> Figure:
 
 
 def finished(figure: Figure, *all_axes: Any) -> None:
-    """Finish a figure: small type, a grid, a legend."""
+    """Finish a figure: set small type, draw a grid and a legend in each of ``all_axes``, and fit the layout."""
     for axes in all_axes:
         axes.tick_params(labelsize=7)
         axes.grid(**GRID)

@@ -71,11 +71,14 @@ class Observed:
     max_lateness_ps: int
 
     def lost(self, host: str) -> list[int]:
-        """Return the numbers of the packets that did not arrive at a host."""
+        """Return the sequence numbers of the sent packets that did not arrive at ``host``, sorted."""
         return sorted(set(range(len(self.sent_ns))) - {number for number, _ in self.arrivals[host]})
 
     def longest_ns(self, within_ns: int) -> int:
-        """Return the longest time from sending to arrival in nanoseconds, of packets sent within ``within_ns`` of the failure."""
+        """Return the longest time from sending to arrival, in ns, of packets sent at most ``within_ns`` from the failure.
+
+        0 if no such packet arrived.
+        """
         arrivals = ((number, at_ns) for each in self.arrivals.values() for number, at_ns in each)
         sent_ns = self.sent_ns
         near = ((number, at_ns) for number, at_ns in arrivals if abs(sent_ns[number] - self.failure_ns) <= within_ns)
@@ -85,7 +88,10 @@ class Observed:
 def observe(
     topology: Topology, program: Program, controller: Controller, stream: Stream, fail: Fail, *, detection_ms: float
 ) -> Observed:
-    """Run a stream once, with a failure, and return what was observed. Raises :class:`LiveError` if a host does not do its part."""
+    """Send a multicast stream through ``topology`` in real time, let ``fail`` break something, and return what was observed.
+
+    Raise :class:`LiveError` if a host's program fails.
+    """
     with ExitStack() as stack:
         namespaces, interfaces = stack.enter_context(hosts(topology))
         with preferred():
@@ -118,7 +124,7 @@ def observe(
 
 
 def _clocks(network: LiveNetwork) -> tuple[int, int]:
-    """Return the network's time in picoseconds, and CLOCK_REALTIME in nanoseconds at the same moment, as well as can be told."""
+    """Return the network's time in ps and CLOCK_REALTIME in ns at the same moment, from the closest of several readings."""
     readings = []
     for _ in range(READINGS):
         before_ns = time.time_ns()
@@ -129,7 +135,7 @@ def _clocks(network: LiveNetwork) -> tuple[int, int]:
 
 
 def _prefer_network() -> None:
-    """Give the network's thread a real-time priority, before everything else that has none, if the system permits it."""
+    """Give the network's thread a real-time priority above the other threads and programs, if the system permits it."""
     for task in Path("/proc/self/task").iterdir():
         if (task / "comm").read_text(encoding="utf-8").strip() == "holdfast-net":
             with suppress(OSError):
@@ -160,7 +166,10 @@ class _Program:
         self._process.communicate()
 
     def said(self, line: str = "\n") -> Any:
-        """Write a line to the program, and return what it prints at its end. Raises :class:`LiveError` if that is no JSON."""
+        """Write a line to the program, wait for its end, and return the JSON that it printed.
+
+        Raise :class:`LiveError` if it printed anything else.
+        """
         text, _ = self._process.communicate(line, timeout=60)
         try:
             return json.loads(text)

@@ -37,7 +37,7 @@ SWITCH = "s1"
 
 
 def line_packets_per_s(frame_bytes: int = FRAME_BYTES, line_bps: int = LINE_BPS) -> float:
-    """Return how many frames of this size a line takes per second."""
+    """Return how many frames of ``frame_bytes`` a line of ``line_bps`` bits per second carries per second."""
     return line_bps / 8 / (frame_bytes + OVERHEAD_BYTES)
 
 
@@ -65,7 +65,7 @@ class Recirculated:
 
 
 def recirculated(network: SimulatedNetwork, switch: str = SWITCH) -> Recirculated:
-    """Return the counts of all recirculation ports of a switch together."""
+    """Return the offered, lost and queued packets and the mean utilisation of all recirculation ports of ``switch`` together."""
     ports = network.recirculation_statistics(switch)
     return Recirculated(
         offered=sum(port.offered for port in ports),
@@ -76,7 +76,7 @@ def recirculated(network: SimulatedNetwork, switch: str = SWITCH) -> Recirculate
 
 
 def star(hosts: int, recirculation_ports: int, queue_packets: int, line_bps: int = LINE_BPS) -> Topology:
-    """Build a topology of one switch with hosts ``h1``, ``h2`` ... at the ports of these numbers."""
+    """Build a topology of one switch with recirculation ports, and hosts ``h1``, ``h2``, ... at its ports 1, 2, ..."""
     topology = Topology("recirculation")
     recirculation = {"ports": recirculation_ports, "rate_bps": line_bps, "queue_packets": queue_packets}
     latency_ms = PASS_MS * LINE_BPS / line_bps
@@ -88,7 +88,7 @@ def star(hosts: int, recirculation_ports: int, queue_packets: int, line_bps: int
 
 
 def passes(mean: Fraction) -> Mapping[int, Fraction]:
-    """Return the share of packets by number of passes: of the two whole numbers next to ``mean``, which may be a fraction."""
+    """Return shares of packets by number of passes, so that the mean is ``mean``; only the whole numbers next to it occur."""
     whole = mean.numerator // mean.denominator
     shares = {whole: 1 - (mean - whole), whole + 1: mean - whole}
     return {number: share for number, share in shares.items() if share > 0}
@@ -97,9 +97,9 @@ def passes(mean: Fraction) -> Mapping[int, Fraction]:
 def add_ring(
     network: SimulatedNetwork, hosts: int, shares: Mapping[int, Fraction], load: float, stop_s: float
 ) -> Sequence[int]:
-    """Load each host's link to ``load`` with packets to the next host; return the flows.
+    """Add a load from each host to the next one, ``load`` times the link's rate; return the identifiers of the flows.
 
-    They are a Poisson process for each number of passes.
+    Each host sends a Poisson process for each number of passes in ``shares``, until ``stop_s``.
     """
     line_bps = network.topology.links[0].rate_bps
     return [

@@ -44,7 +44,7 @@ KEYS = ("multicast_percent", "next_hops", "sizes", "missing_ports")
 def point(
     multicast_percent: float, next_hops: int, missing: int, sizes: str = UNIFORM, run_ms: float = provisioning.RUN_MS
 ) -> Point:
-    """Return the point of a BFR with the ports of the rule, with ``missing`` recirculation ports less."""
+    """Return a point of the sweep: a BFR with the ports that the rule gives, and ``missing`` recirculation ports less."""
     recirculations = model.recirculations(Fraction(str(multicast_percent)) / 100, next_hops)
     ports, needed = model.provision(recirculations, Fraction(published.UTILISATION_RATIO))
     return {
@@ -73,7 +73,7 @@ POINTS = _all_points()
 
 
 def edges(ports: int, recirculation_ports: int) -> Topology:
-    """Build the BFR with edge switches around it, each with a host."""
+    """Build the BFR with ``ports`` edge switches around it, and one host at each edge switch."""
     topology = Topology("bfr")
     recirculation = {
         "ports": recirculation_ports,
@@ -91,7 +91,7 @@ def edges(ports: int, recirculation_ports: int) -> Topology:
 
 
 def groups(ports: int, next_hops: int, seed: int) -> dict[tuple[str, str], list[str]]:
-    """Draw a group for the host of each port, with ``next_hops`` other hosts."""
+    """Draw a multicast group for the host of each port: ``next_hops`` other hosts. Return them by source and group address."""
     draw = Random(f"groups {seed}")
     found = {}
     for number in range(1, ports + 1):
@@ -101,7 +101,10 @@ def groups(ports: int, next_hops: int, seed: int) -> dict[tuple[str, str], list[
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return losses and utilisation of the recirculation ports, and losses of the links behind the BFR, which should be zero."""
+    """Run one mix of traffic; return loss and utilisation of the recirculation ports, and losses of the links behind the BFR.
+
+    The links should lose nothing.
+    """
     ports, next_hops = point["ports"], point["next_hops"]
     topology = edges(ports, point["recirculation_ports"])
     members = groups(ports, next_hops, seed)
@@ -139,13 +142,13 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Return the curves of Figure 17, and for most of their points what a BFR with so many ports loses."""
+    """Return the finding of Figure 17: the ports by the formula, and the loss in runs of most of its points."""
     frame = setting.sweep("mixes", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame, "tried": provisioning.tried(frame, KEYS)})
 
 
 def formula() -> pl.DataFrame:
-    """Return the physical ports in loopback mode by multicast portion and next hops (equation 3)."""
+    """Return a row per multicast portion (percent) and number of next hops: the physical ports in loopback mode (equation 3)."""
     rows = []
     for percent in published.MULTICAST_PERCENTS:
         for next_hops in NEXT_HOPS:
@@ -158,7 +161,7 @@ def formula() -> pl.DataFrame:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the formula's ports, which are exact, and the loss of the runs."""
+    """Return a row per multicast portion, next hops and quantity: ports by the formula (exact), and the runs' loss in percent."""
     keys = ["multicast_percent", "next_hops"]
     exact = formula().select(
         *keys,
@@ -169,7 +172,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw Figure 17, and beside it the losses."""
+    """Draw Figure 17, and in a second panel the loss in the runs."""
     words = ("average number of next hops n", "{:g} % multicast")
     tried = provisioning.tried(frame, KEYS)
     return drawing.provisioning(formula(), tried, "next_hops", "multicast_percent", words)

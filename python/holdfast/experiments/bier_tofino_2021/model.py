@@ -15,9 +15,10 @@ TOLERANCE = 1e-15
 
 
 def carried(next_hops: int, ports: int) -> float:
-    """Return the share 1 - p of packets that get through a recirculation port, where multicast comes at the line rate.
+    """Return the share 1 - p of packets that get through a recirculation port, when multicast arrives at the line rate.
 
-    This is the root of (1-p) + (1-p)^2 + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice.
+    It is the root of (1-p) + (1-p)^2 + ... + (1-p)^(n-1) = k (equation 1) for n next hops and k ports, and 1 if the k ports
+    suffice.
     """
     passes = next_hops - 1
     if ports >= passes:
@@ -31,24 +32,27 @@ def carried(next_hops: int, ports: int) -> float:
 
 
 def throughput_gbps(next_hop: int, next_hops: int, ports: int, line_gbps: float = 100.0) -> float:
-    """Return T(i), the throughput of the i-th of ``next_hops`` next hops (equation 2)."""
+    """Return T(i) in Gb/s, the throughput of the i-th of ``next_hops`` next hops (equation 2)."""
     return line_gbps * carried(next_hops, ports) ** (next_hop - 1)
 
 
 def loss_after(passes: int, loss: float) -> float:
-    """Return p(n): the share of packets that do not survive ``passes``, each of which loses ``loss`` (section VII-A)."""
+    """Return p(n), the share of packets lost in ``passes`` passes that each lose the share ``loss`` (section VII-A)."""
     return 1 - (1 - loss) ** passes
 
 
 def recirculation_ports(ports: int, recirculations: Fraction, utilisation_ratio: Fraction) -> int:
-    """Return m', the recirculation ports for ``ports`` incoming ports, with so many recirculations per packet (equation 3)."""
+    """Return m', the number of recirculation ports that ``ports`` incoming ports need (equation 3).
+
+    ``recirculations`` is the mean number per packet.
+    """
     return math.ceil(ports * recirculations / utilisation_ratio)
 
 
 def provision(recirculations: Fraction, utilisation_ratio: Fraction) -> tuple[int, int]:
-    """Return the ports of a switch of 32 that are left for traffic, m, and those that recirculate, m' (with the internal one).
+    """Return two numbers of ports of a switch with 32: m for traffic, and m' for recirculation, the internal port included.
 
-    The most m that leave room for their m' (section VII-C): m + m' is 33 at most. The internal port carries no other traffic.
+    m is the largest that leaves room for its m' (section VII-C): m + m' is 33 at most. The internal port carries no other traffic.
     """
     for ports in range(PORTS, -1, -1):
         needed = recirculation_ports(ports, recirculations, utilisation_ratio)
@@ -58,10 +62,13 @@ def provision(recirculations: Fraction, utilisation_ratio: Fraction) -> tuple[in
 
 
 def physical(recirculation_ports: int) -> int:
-    """Return the recirculation ports in loopback mode: the internal one is used first."""
+    """Return how many physical ports must be in loopback mode: ``recirculation_ports`` less the internal one, 0 at least."""
     return max(0, recirculation_ports - 1)
 
 
 def recirculations(multicast: Fraction, next_hops: int) -> Fraction:
-    """Return R = a (n - 1) (section VII-D); with no next hop there is nothing to recirculate, where the formula has -a."""
+    """Return R = a (n - 1), the mean recirculations per packet with a share a of multicast to n next hops (section VII-D).
+
+    With no next hop it is 0, where the formula would give -a.
+    """
     return multicast * max(0, next_hops - 1)

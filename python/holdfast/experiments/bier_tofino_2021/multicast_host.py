@@ -37,7 +37,10 @@ PRIORITY = 10
 
 
 def send(group: str, port: int, address: str, count: int, interval_ns: int, payload_bytes: int) -> list[int]:
-    """Send packets at a constant rate, a late packet at once; return the times of sending."""
+    """Send numbered datagrams to a group, one per ``interval_ns``, late ones at once; return when each was sent, in ns.
+
+    The time to begin is read from standard input.
+    """
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     sent = []
@@ -57,7 +60,7 @@ def send(group: str, port: int, address: str, count: int, interval_ns: int, payl
 
 
 def member(group: str, port: int, namespace: str, address: str) -> socket.socket:
-    """Open a socket in a namespace that has joined the group."""
+    """Open a UDP socket in the network namespace ``namespace``, and let it join the group on the interface ``address``."""
     with Path("/var/run/netns", namespace).open("rb") as there:
         if ctypes.CDLL(None, use_errno=True).setns(there.fileno(), CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
@@ -72,7 +75,10 @@ def member(group: str, port: int, namespace: str, address: str) -> socket.socket
 
 
 def waiting(receiver: socket.socket) -> list[tuple[int, int]]:
-    """Read number and time of each datagram in the socket. Raises OverflowError if its buffer was too small for them."""
+    """Read all datagrams that wait in a socket; return the number and the arrival time in ns of each.
+
+    Raise OverflowError if the socket's buffer was full and datagrams were dropped.
+    """
     if DROPS.unpack(receiver.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, DROPS.size))[0]:
         raise OverflowError("the socket's buffer was full")
     arrivals = []
@@ -87,7 +93,10 @@ def waiting(receiver: socket.socket) -> list[tuple[int, int]]:
 
 
 def receive(group: str, port: int, places: list[str]) -> dict[str, list[tuple[int, int]]]:
-    """Receive in all namespaces until standard input has a line; return what arrived, by namespace."""
+    """Receive in all of ``places`` until standard input has a line; return the arrivals by namespace.
+
+    A place is ``namespace=address``; an arrival is a number and a time in ns.
+    """
     receivers = {
         namespace: member(group, port, namespace, at) for namespace, at in (place.split("=") for place in places)
     }
@@ -97,7 +106,7 @@ def receive(group: str, port: int, places: list[str]) -> dict[str, list[tuple[in
 
 
 def main() -> None:
-    """Run the command line: ``receive`` or ``send``."""
+    """Run the command in ``sys.argv``, ``receive`` or ``send``, and print its result as JSON."""
     what, group, port, *more = sys.argv[1:]
     if what == "receive":
         json.dump(receive(group, int(port), more), sys.stdout)

@@ -37,7 +37,10 @@ POINTS: list[Point] = [{"passes": passes, "target": target, "run_ms": RUN_MS} fo
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the loss over all passes and of a pass, of packets that came to their first pass in the run."""
+    """Run a switch whose packets recirculate ``passes`` times; return the loss of a single pass and of all passes together.
+
+    Counted are packets whose first pass was in the run.
+    """
     passes = point["passes"]
     survivors = sum((1 - point["target"]) ** m for m in range(1, passes + 1))
     topology = load.star(HOSTS, RECIRCULATION_PORTS, QUEUE_PACKETS)
@@ -54,13 +57,16 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Return the curves of Figure 15, and what the ports of a switch lose."""
+    """Return the finding of Figure 15: the loss after several passes by the formula, and in simulated runs."""
     frame = setting.sweep("passes", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the formula at a small loss, and the loss of runs in percent of the formula's, all loads together."""
+    """Return a row per number of passes and quantity: the formula's ratio at a small loss, and the runs' loss.
+
+    The loss of the runs is in percent of the formula's, over all loads.
+    """
     rows: list[dict[str, Any]] = []
     for passes in PASSES:
         times = model.loss_after(passes, SMALL) / SMALL
@@ -74,5 +80,5 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw Figure 15, both scales logarithmic."""
+    """Draw Figure 15: loss after several passes over the loss of one, both axes logarithmic."""
     return drawing.passes(PASSES, frame)

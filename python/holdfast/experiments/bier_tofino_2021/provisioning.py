@@ -45,7 +45,7 @@ KEYS = ("recirculations", "utilisation_ratio", "missing_ports")
 
 
 def point(recirculations: Fraction, ratio: int, missing: int, run_ms: float = RUN_MS) -> Point:
-    """Return the point of a switch with the ports of the rule, with ``missing`` recirculation ports less."""
+    """Return a point of the sweep: a switch with the ports that the rule gives, and ``missing`` recirculation ports less."""
     ports, needed = model.provision(recirculations, Fraction(ratio))
     load = ports * recirculations / ratio / (needed - missing)
     return {
@@ -63,7 +63,7 @@ POINTS = [point(r, u, missing) for r, u in TRIED for missing in (0, 1)]
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run one simulation of a ring, and return losses and utilisation of the recirculation ports."""
+    """Run a switch whose hosts send in a ring; return loss and utilisation of its recirculation ports after the warm-up."""
     recirculations = Fraction(point["recirculations"])
     topology = load.star(point["ports"], point["recirculation_ports"], QUEUE_PACKETS)
     network = SimulatedNetwork(topology, load.rounds_program(), seed=seed)
@@ -73,7 +73,10 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def steady(network: SimulatedNetwork, switch: str, stop_s: float) -> dict[str, Any]:
-    """Run a network; return the counts of a switch's recirculation ports after the warm-up."""
+    """Run ``network`` until ``stop_s``; return what the recirculation ports of ``switch`` counted after the warm-up.
+
+    The dictionary has packets ``offered`` and ``lost``, ``loss_percent``, ``utilisation`` and ``max_packets``.
+    """
     network.run(WARM_UP * stop_s)
     before = load.recirculated(network, switch)
     network.run(stop_s)
@@ -90,15 +93,15 @@ def steady(network: SimulatedNetwork, switch: str, stop_s: float) -> dict[str, A
 
 
 def find(setting: Setting) -> Finding:
-    """Return the curves of Figure 16, and for some of their points what a switch with so many ports loses."""
+    """Return the finding of Figure 16: the ports by the formula, and the loss in runs of some of its points."""
     frame = setting.sweep("provisioning", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame, "tried": tried(frame, KEYS)})
 
 
 def tried(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return by point in how many runs something was lost, and how much.
+    """Return a row per combination of ``keys``: the number of runs, of runs that lost packets, and the mean loss in percent.
 
-    ``load``: by the formula, in multiples of the ports' rate.
+    ``load``: by the formula, in multiples of the rate of the ports.
     """
     return frame.group_by(keys, maintain_order=True).agg(
         pl.col("ports", "recirculation_ports", "load").first(),
@@ -111,7 +114,7 @@ def tried(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def formula(recirculations: Sequence[Fraction], ratios: Sequence[int]) -> pl.DataFrame:
-    """Return the physical ports in loopback mode by R and U (equation 3)."""
+    """Return a row per R (recirculations per packet) and U (utilisation ratio): physical ports in loopback mode (equation 3)."""
     rows = [
         {
             "recirculations": float(r),
@@ -125,7 +128,7 @@ def formula(recirculations: Sequence[Fraction], ratios: Sequence[int]) -> pl.Dat
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the formula's ports, which are exact, and the loss of the runs."""
+    """Return a row per R, U and quantity: the ports by the formula (exact), and the loss in percent in the runs."""
     exact = formula(RECIRCULATIONS, RATIOS).select(
         "recirculations",
         "utilisation_ratio",
@@ -137,7 +140,10 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def losses(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
-    """Return mean losses with intervals: with the rule's ports, with one less, and with the rule's for other packet sizes."""
+    """Return a table of mean losses in percent with 95 % intervals, one for each kind of run, by ``keys``.
+
+    Kinds: with the rule's ports; with one port less; with the rule's ports and other packet sizes.
+    """
     found = []
     for (sizes, missing), group in frame.group_by(["sizes", "missing_ports"], maintain_order=True):
         suffix = "_one_port_less" if missing else "" if sizes == SIZES else f"_{str(sizes).replace(' ', '_')}"
@@ -154,6 +160,6 @@ def losses(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw Figure 16, and beside it the losses."""
+    """Draw Figure 16, and in a second panel the loss in the runs."""
     curves, words = formula(RECIRCULATIONS, RATIOS), ("recirculation factor R", "U = {:g}")
     return drawing.provisioning(curves, tried(frame, KEYS), "recirculations", "utilisation_ratio", words)

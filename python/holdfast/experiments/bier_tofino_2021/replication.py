@@ -36,7 +36,7 @@ RECIRCULATE, ONE_PASS, CLUSTERS = "recirculate", "one-pass", "clusters"
 
 
 def point(replication: str, next_hops: int, ports: int) -> Point:
-    """Return the parameters of one network as a point of the sweep; ``ports``: recirculation ports."""
+    """Return a point of the sweep: one network with a way to replicate; ``ports`` counts recirculation ports."""
     return {
         "replication": replication,
         "next_hops": next_hops,
@@ -53,7 +53,10 @@ POINTS = [
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the last next hop's throughput in Gb/s of BIER frames; and per packet, passes, and copies sent and dropped."""
+    """Run one network; return the last next hop's throughput in Gb/s of BIER frames, and costs per packet.
+
+    The costs are passes through ingress, copies sent, and copies dropped.
+    """
     next_hops, replication = point["next_hops"], point["replication"]
     ports = max(1, next_hops - 1) if point["ports"] == ALL else point["ports"]
     topology = throughput.figure_12(point["neighbours"], ports, 0.5, throughput.JITTER_FRAMES, throughput.FRAME_BYTES)
@@ -86,7 +89,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _counts(network: SimulatedNetwork) -> dict[str, int]:
-    """Return the BFR's counts so far. A pass is one through ingress."""
+    """Return what the BFR has counted until now: packets received, passes through ingress, copies sent and copies dropped."""
     counters = network.node_counters(domain.BFR)
     ports = network.recirculation_statistics(domain.BFR)
     return {
@@ -98,13 +101,13 @@ def _counts(network: SimulatedNetwork) -> dict[str, int]:
 
 
 def find(setting: Setting) -> Finding:
-    """Return the results of all ways to replicate, over the number of next hops."""
+    """Return the finding on ways to replicate: throughput, passes and copies by the number of next hops (not in the paper)."""
     frame = setting.sweep("replication", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return means with intervals by way, recirculation ports and next hops."""
+    """Return a row per way to replicate, recirculation ports, next hops and quantity: the mean with its 95 % interval."""
     keys = ["replication", "ports", "next_hops"]
     found = []
     for value in ("last_gbps", "passes", "copies_sent", "copies_dropped"):
@@ -114,7 +117,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw throughput of the last next hop, passes, and copies dropped."""
+    """Draw three panels over the number of next hops: throughput of the last one, passes, and copies dropped."""
     return drawing.replication(
         statistics.summary(frame, ["replication", "ports", "next_hops"], "last_gbps"),
         statistics.summary(frame, ["replication", "ports", "next_hops"], "passes"),

@@ -64,7 +64,7 @@ POINTS: list[Point] = [
 
 
 def figure_10(rate_bps: int = 100_000_000_000) -> Topology:
-    """Build the network of Figure 10."""
+    """Build the network of Figure 10: a source at the Tofino, two BMv2 switches in a triangle with it, and a subscriber."""
     topology = Topology("figure-10")
     for switch in (TOFINO, BMV2_1, BMV2_2):
         topology.add_switch(switch)
@@ -76,7 +76,10 @@ def figure_10(rate_bps: int = 100_000_000_000) -> Topology:
 
 
 def controller(topology: Topology, point: Mapping[str, Any], ip_ms: float, bier_ms: float) -> BierController:
-    """Build a controller that reroutes, with the case's protection."""
+    """Build a controller that reroutes after a failure, with or without BIER-FRR and IP-FRR as ``point`` says.
+
+    ``ip_ms`` and ``bier_ms``: the delays until the controller has new IP routes and new BIER entries.
+    """
     return domain.controller(
         topology,
         {(SOURCE, GROUP): [SUBSCRIBER]},
@@ -89,7 +92,10 @@ def controller(topology: Topology, point: Mapping[str, Any], ip_ms: float, bier_
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the time from the cut to the next arrival; the moment of the cut between two packets is drawn from the seed."""
+    """Run one failure; return the time from the cut to the next arrival at the subscriber in ms, and packets lost and duplicated.
+
+    The moment of the cut between two packets is drawn from the seed.
+    """
     topology = figure_10()
     there_and_back_ms = 2 * point["signalling_ms"]
     reacting = controller(topology, point, IP_MS + there_and_back_ms, BIER_MS + there_and_back_ms)
@@ -124,13 +130,16 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Run the failures of Figure 11, with the paper's signalling and with slower signalling, and return the finding."""
+    """Return the finding of Figure 11: the restoration of each case in ms, with the paper's signalling and with slower one."""
     frame = setting.sweep("restoration", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by case the restoration with the paper's signalling and with slower one, and what was lost."""
+    """Return a row per case and quantity: restoration in ms, packets lost and packets duplicated.
+
+    A case has BIER-FRR, IP-FRR, both or none. Rows with slower signalling say so in the name of the quantity.
+    """
     rows: list[dict[str, Any]] = []
     for value in ("restoration_ms", "lost", "duplicated"):
         found = statistics.summary(frame, ["bier_frr", "ip_frr", "signalling_ms"], value)
@@ -142,7 +151,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw Figure 11, with the paper's bars."""
+    """Draw Figure 11: restoration time in ms by case, the paper's bars and ours for each delay of signalling."""
     series = {}
     for signalling_ms in SIGNALLING_MS:
         chosen = frame.filter(pl.col("signalling_ms") == signalling_ms)

@@ -45,9 +45,10 @@ ATTEMPTS = 5
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the result of :func:`restored` for a run, and the largest lateness of the network's clock.
+    """Cut a link in real time; return the times that :func:`restored` finds, and the largest lateness of the network's clock.
 
-    When the cut comes between two packets is drawn from the seed.
+    The moment of the cut between two packets is drawn from the seed. A run in which no packet met the cut is repeated; after
+    ``ATTEMPTS`` such runs :class:`LiveError` is raised.
     """
     for attempt in range(ATTEMPTS):
         try:
@@ -76,10 +77,11 @@ def _run(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def restored(observed: live_stream.Observed) -> dict[str, Any]:
-    """Return the times of a cut in a run, in milliseconds: the first lost packet tells which arrivals were still before it.
+    """Return the times of a cut in ms: the restoration, and its part after the failure was detected.
 
-    ``after_detection_ms``: from the detection to the first arrival of a repaired packet, without ``waited_ms``, for which no packet
-    was sent between the last lost one and the repaired one.
+    The first lost packet tells which arrivals were before the cut. ``after_detection_ms``: from the detection to the first arrival
+    of a repaired packet, without ``waited_ms``, the time in which no packet was sent between the last lost one and the repaired
+    one.
     """
     host = restoration.SUBSCRIBER
     arrivals, sent_ns = observed.arrivals[host], observed.sent_ns
@@ -109,12 +111,15 @@ def restored(observed: live_stream.Observed) -> dict[str, Any]:
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Return the part's finding from its runs."""
+    """Return the finding of Figure 11 in real time: a row per case and quantity (ms, packets), the bars, the runs, the machine.
+
+    ``where``: rows of :func:`this_machine.machine`.
+    """
     return Finding(numbers(frame), {"": draw(frame, where)}, {"runs": frame, "machine": where})
 
 
 def find(setting: Setting) -> Finding:
-    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
+    """Measure Figure 11 in real time, one run at a time whatever ``jobs`` says; where impossible, return only the reason."""
     return this_machine.find(
         setting,
         "fig11_live",
@@ -128,7 +133,10 @@ def find(setting: Setting) -> Finding:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by case the restoration, the part of it after detection, and what was lost; an empty table without runs."""
+    """Return a row per case and quantity: restoration in ms, its part after detection in ms, and packets lost.
+
+    The table is empty if ``frame`` has no runs.
+    """
     keys = ["bier_frr", "ip_frr"]
     if len(frame):
         return summaries(frame, keys, ["restoration_ms", "after_detection_ms", "lost"])
@@ -137,7 +145,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, where: pl.DataFrame) -> Figure:
-    """Draw Figure 11, with the paper's bars."""
+    """Draw Figure 11: restoration time in ms by case, the paper's bars and those measured in real time."""
     found = statistics.summary(frame, ["bier_frr", "ip_frr"], "restoration_ms")
     title = f"Restoration of BIER after a cut, in real time with our controller\n{disturbance(where)}"
     return drawing.restoration({"ours, live": found}, title=title)

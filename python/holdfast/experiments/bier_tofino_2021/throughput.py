@@ -57,9 +57,9 @@ def point(
     jitter_frames: float = JITTER_FRAMES,
     measured_us: int = MEASURED_US,
 ) -> Point:
-    """Return the parameters of one network as a point of the sweep.
+    """Return a point of the sweep: the parameters of one network.
 
-    ``phase``: of a packet that comes back, in transmissions after the one that set it free.
+    ``phase``: when a recirculated packet comes back, in transmission times after the packet that set it free.
     """
     return {
         "ports": ports,
@@ -72,7 +72,7 @@ def point(
 
 
 def phases(next_hops: int, ports: int, jitter_frames: float) -> list[Point]:
-    """Return points for all phases where the capacity does not suffice, and for one where it does."""
+    """Return a point per phase where the recirculation ports do not suffice for ``next_hops``, and one point where they do."""
     number = 1 if ports >= next_hops - 1 else PHASES
     return [point(next_hops, ports, (i + 0.5) / number, jitter_frames=jitter_frames) for i in range(number)]
 
@@ -86,12 +86,15 @@ EVEN_POINTS = [each for n, k in CASES if k < n - 1 for each in phases(n, k, 0.0)
 
 
 def subscriber(next_hop: int) -> str:
-    """Return the host behind a next hop. Next hops count from 1, in the order in which the BFR serves them."""
+    """Return the name of the host behind a next hop. Next hops count from 1, in the order in which the BFR serves them."""
     return f"h{next_hop}"
 
 
 def figure_12(next_hops: int, ports: int, phase: float, jitter_frames: float, frame_bytes: int) -> Topology:
-    """Build the network of Figure 12. Links behind the BFR have queues for what jitter brings together."""
+    """Build the network of Figure 12: source, BFIR, the BFR with ``ports`` recirculation ports, and BFERs with subscribers.
+
+    Links behind the BFR have queues for frames that jitter brings together.
+    """
     topology = Topology("figure-12")
     frame_s = (frame_bytes + load.OVERHEAD_BYTES) * 8 / load.LINE_BPS
     recirculation = {"ports": ports, "rate_bps": load.LINE_BPS, "queue_packets": QUEUE_PACKETS}
@@ -116,7 +119,7 @@ def figure_12(next_hops: int, ports: int, phase: float, jitter_frames: float, fr
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the first and the last next hop's throughput in Gb/s of BIER frames, and what the recirculation ports did."""
+    """Run one network; return the throughput of the first and the last next hop in Gb/s of frames, and recirculation counts."""
     next_hops, ports = point["next_hops"], point["ports"]
     ipmc = point["replication"] == "ipmc"
     frame_bytes = load.FRAME_BYTES if ipmc else FRAME_BYTES
@@ -160,7 +163,7 @@ def _network(topology: Topology, replication: str, subscribers: Sequence[str], s
 
 
 def find(setting: Setting) -> Finding:
-    """Return Table 2 with the model solved exactly and ours simulated, the phases, and Figure 14."""
+    """Return the finding of Table 2 and Figure 14: the rate of the last next hop in Gb/s, by the model and simulated."""
     frame = setting.sweep("throughput", f"{__name__}:measure", POINTS)
     # Nothing in them is random.
     even = setting.one_run().sweep("throughput_even", f"{__name__}:measure", EVEN_POINTS)
@@ -169,14 +172,20 @@ def find(setting: Setting) -> Finding:
 
 
 def by_phase(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
-    """Return the last next hop's throughput where the capacity does not suffice, means over the runs of a phase."""
+    """Return a row per port count, next hops, jitter and phase: the last next hop's mean throughput in Gb/s with its interval.
+
+    Only networks whose recirculation ports do not suffice are included.
+    """
     short = pl.concat([frame.filter(pl.col("ports") > 0, pl.col("ports") < pl.col("next_hops") - 1), even])
     keys = ["ports", "next_hops", "jitter_frames", "phase"]
     return statistics.summary(short, keys, "last_gbps")
 
 
 def numbers(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean over all phases, and from the lowest to the highest of the phases' intervals."""
+    """Return a row per port count, next hops and quantity in Gb/s: the mean over all phases.
+
+    The interval reaches from the lowest to the highest end of the intervals of single phases.
+    """
     rows: list[dict[str, Any]] = []
     for quantity, chosen, ends in (("measured_gbps", frame, ("low", "high")), ("even_gbps", even, ("mean", "mean"))):
         found = statistics.summary(chosen, ["ports", "next_hops", "phase"], "last_gbps")
@@ -192,7 +201,7 @@ def numbers(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
-    """Draw Figure 14, with the model's numbers beside."""
+    """Draw Figure 14: the last next hop's throughput in Gb/s by next hops and ports, of the paper, the model and our runs."""
     rows = numbers(frame, even).iter_rows(named=True)
     ours = {(row["ports"], row["next_hops"], row["quantity"]): row for row in rows}
     columns = []
@@ -213,7 +222,7 @@ def draw(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
 
 
 def draw_phases(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
-    """Draw throughput over the phase where the capacity does not suffice, with the paper's measurement and the model."""
+    """Draw throughput in Gb/s over the phase where ports do not suffice, with the paper's measurement and the model."""
     panels = []
     for (ports, next_hops), group in by_phase(frame, even).group_by(["ports", "next_hops"], maintain_order=True):
         panels.append(

@@ -122,7 +122,10 @@ CONCLUSIONS: Mapping[str, str] = {
 
 
 def overall(conclusion: str, claims: Sequence[Claim]) -> str:
-    """Return the verdict of all claims of a conclusion together."""
+    """Return the verdict of ``conclusion`` from the verdicts of its claims: holds, refuted or open.
+
+    It is refuted if one claim is, and holds if all claims hold; the conclusion :data:`SOME` holds if one claim does.
+    """
     verdicts = [claim.verdict for claim in claims]
     if conclusion == SOME:
         return HOLDS if HOLDS in verdicts else REFUTED if set(verdicts) == {REFUTED} else UNDECIDED
@@ -138,7 +141,10 @@ def mean_claim(
     bound: float = 0.0,
     centre: float = 0.0,
 ) -> Claim:
-    """Return the claim of a mean over seeds."""
+    """Return a claim on the mean of ``values``, one per seed, with its 95 % interval.
+
+    The claim: the mean is above or below ``bound``, or within ``bound`` of ``centre``, as ``expected`` says.
+    """
     low, high = statistics.mean_interval(values)
     return Claim(conclusion, about, quantity, fmean(values), low, high, expected, bound, centre, len(values))
 
@@ -148,7 +154,7 @@ Goodputs = Mapping[tuple[Any, ...], Mapping[int, float]]
 
 
 def by_configuration(frame: pl.DataFrame, by: Sequence[str], value: str) -> Goodputs:
-    """Return a value by configuration and seed, of rows that each have the columns ``by`` and a seed."""
+    """Return the column ``value`` of the runs by configuration and then by seed; a configuration is the values of ``by``."""
     result: dict[tuple[Any, ...], dict[int, float]] = {}
     for row in frame.iter_rows(named=True):
         result.setdefault(tuple(row[name] for name in by), {})[row["seed"]] = row[value]
@@ -156,18 +162,21 @@ def by_configuration(frame: pl.DataFrame, by: Sequence[str], value: str) -> Good
 
 
 def changes(goodputs: Goodputs, one: tuple[Any, ...], base: tuple[Any, ...]) -> list[float]:
-    """Return the changes of a configuration against a base in percent, seed by seed."""
+    """Return by how many percent configuration ``one`` differs from ``base``, one number per seed."""
     return [100.0 * (value / goodputs[base][seed] - 1.0) for seed, value in goodputs[one].items()]
 
 
 def shared(frame: pl.DataFrame) -> list[Claim]:
-    """Return the claims of Table 3's runs: every delay against none, where the backup is shared."""
+    """Return a claim per switching delay of Table 3: its change of goodput in % against no delay is above 0.
+
+    The backup path is shared with other flows.
+    """
     goodputs = by_configuration(frame, ["delta_ms"], "after_failure")
     return [mean_claim(SOME, f"delta {d[0]}", "%", changes(goodputs, d, (0,)), "above") for d in goodputs if d != (0,)]
 
 
 def alone(frame: pl.DataFrame) -> list[Claim]:
-    """Return the claims of section 5.3's runs: every delay against none."""
+    """Return a claim per switching delay of section 5.3: its change of goodput in % against no delay is below 0."""
     goodputs = by_configuration(frame, ["delta_ms"], "after_failure")
     return [
         mean_claim(OPTICAL, f"delta {d[0]}", "%", changes(goodputs, d, (0,)), "below") for d in goodputs if d != (0,)
@@ -175,7 +184,10 @@ def alone(frame: pl.DataFrame) -> list[Claim]:
 
 
 def longer(frame: pl.DataFrame) -> list[Claim]:
-    """Return the claims of Table 5's runs: each step of d for each delta; each step of delta for each d from 10 ms on."""
+    """Return the claims on Table 5: how the loss of goodput changes with each step of d and of the delay delta.
+
+    Each step of d is taken for each delta, each step of delta for each d from 10 ms on.
+    """
     goodputs = by_configuration(frame, ["d_ms", "delta_ms"], "after_failure")
     ds, deltas = (sorted({key[i] for key in goodputs}) for i in (0, 1))
     penalties = {key: changes(goodputs, key, (1, key[1])) for key in goodputs}
@@ -198,7 +210,10 @@ def longer(frame: pl.DataFrame) -> list[Claim]:
 
 
 def back(frame: pl.DataFrame, overflows: Sequence[merge.Overflow]) -> list[Claim]:
-    """Return the claims of Table 6's runs: optical against electrical, by whether buffers overflow behind the merge point."""
+    """Return the claims on Table 6: the goodput of optical switch-back against electrical, in %, one per length d.
+
+    They depend on whether buffers overflow behind the merge point (``overflows``).
+    """
     goodputs = by_configuration(frame, ["d_ms", "strategy"], "after_repair")
     ahead = {d: changes(goodputs, (d, "optical"), (d, "electrical")) for d in sorted({key[0] for key in goodputs})}
     claims = []
@@ -220,7 +235,7 @@ def back(frame: pl.DataFrame, overflows: Sequence[merge.Overflow]) -> list[Claim
 
 
 def cases(frame: pl.DataFrame) -> list[Claim]:
-    """Return the claims of Fig. 19(a)'s runs, in points of the achievable goodput."""
+    """Return the claims on Fig. 19(a): differences between mechanisms in percentage points of the achievable goodput."""
     value, window_s = "after_failure", published.CASE_STUDY_WINDOW_S
     names = [scenario.name for scenario in published.SCENARIOS]
     others = [("local", mechanism) for mechanism in published.MECHANISMS if mechanism != "local"]
@@ -243,7 +258,10 @@ def ahead(
     scenarios: Sequence[str] | None = None,
     conclusion: str = "",
 ) -> list[Claim]:
-    """Return claims on the lead of each pair's first mechanism over the second, in points of achievable goodput, by scenario."""
+    """Return a claim per scenario and pair of mechanisms: the first one's goodput minus the second one's.
+
+    Goodput is in percent of the achievable, so the difference is in percentage points.
+    """
     goodputs = by_configuration(
         goodput.achievable(frame, value, window_s), ["mechanism", "scenario"], "achieved_percent"
     )
@@ -260,7 +278,7 @@ def ahead(
 
 
 def rows(claims: Sequence[Claim]) -> pl.DataFrame:
-    """Return a row per claim, each with its conclusion's verdict too."""
+    """Return a row per claim, with its own verdict, and in ``overall`` the verdict of its conclusion."""
     of = {name: [claim for claim in claims if claim.conclusion == name] for name in CONCLUSIONS}
     return pl.DataFrame(
         [
@@ -280,7 +298,7 @@ def rows(claims: Sequence[Claim]) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Judge all conclusions from the runs of sections 5 to 8; section 5.3 has fewer seeds."""
+    """Run the simulations of sections 5 to 8 and return a row per claim with its verdict. Section 5.3 has fewer seeds."""
     fewer = replace(setting, seeds=setting.seeds[: published.OPTICAL_TIMING_SEEDS])
     return Finding(
         rows(
@@ -305,6 +323,6 @@ FASTER_POINTS: list[Point] = [
 
 
 def find_faster(setting: Setting) -> Finding:
-    """Judge the conclusions of the case study at another rate, to see their dependence on it."""
+    """Run the case study at ``FASTER_MBPS`` and return a row per claim with its verdict, to see if it depends on the rate."""
     points = goodput.with_defaults(FASTER_POINTS, rate_mbps=FASTER_MBPS)
     return Finding(rows(cases(setting.sweep("case_study_faster", goodput.MEASURE, points))))

@@ -11,7 +11,7 @@ from holdfast import plots
 def goodput_over_time(
     rows: pl.DataFrame, over: str, panel: str | None = None, *, title: str, columns: int = 0
 ) -> Figure:
-    """Draw goodput over time: a curve per value of ``over``, a panel per value of ``panel``."""
+    """Draw goodput in % of the backbone's rate over time in s: a panel per value of ``panel``, a curve per value of ``over``."""
     return plots.curves(
         rows,
         "time_s",

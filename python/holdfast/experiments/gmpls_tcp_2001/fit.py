@@ -97,12 +97,12 @@ Changes = Mapping[tuple[Any, ...], Sequence[float]]
 
 
 def implied_spread(change_percent: float, worse_percent: float) -> float:
-    """Return the standard deviation over seeds with which a normal change of this mean is below zero in this share of them."""
+    """Return the standard deviation of a normal law with mean ``change_percent``, below 0 in ``worse_percent`` of its draws."""
     return -change_percent / NormalDist().inv_cdf(worse_percent / 100)
 
 
 def score(table: str, changes: Changes) -> float:
-    """Return the logarithm of the likelihood of the paper's numbers."""
+    """Return the natural logarithm of the likelihood of the paper's numbers in ``table``, given our changes by entry and seed."""
     seeds = len(next(iter(changes.values())))
     pooled = fmean(variance(values) for values in changes.values())
     total = 0.0
@@ -118,7 +118,7 @@ def score(table: str, changes: Changes) -> float:
 
 
 def _beta_binomial(successes: int, trials: int, a: float, b: float) -> float:
-    """Return the logarithm of the probability of ``successes`` by a beta-binomial distribution."""
+    """Return the natural logarithm of the probability of ``successes`` in ``trials`` by a beta-binomial law with ``a``, ``b``."""
 
     def beta(x: float, y: float) -> float:
         return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
@@ -128,7 +128,7 @@ def _beta_binomial(successes: int, trials: int, a: float, b: float) -> float:
 
 
 def changes_of(table: str, frame: pl.DataFrame) -> dict[tuple[Any, ...], list[float]]:
-    """Return the changes in percent of a candidate's runs, by entry of the table."""
+    """Return one candidate's changes of goodput in percent against the baseline, one per seed, by entry of ``table``."""
     by, baseline = _COMPARED[table]
     relative = goodput.relative(frame.sort("seed", maintain_order=True), by, "after_failure", baseline)
     result: dict[tuple[Any, ...], list[float]] = {}
@@ -138,9 +138,10 @@ def changes_of(table: str, frame: pl.DataFrame) -> dict[tuple[Any, ...], list[fl
 
 
 def as_run(table: str, candidate: Candidate) -> Candidate:
-    """Return the candidate as a run of a table knows it.
+    """Return the candidate with the values that are used in the runs of ``table``.
 
-    Only the timing study has links of that delay; elsewhere candidates that differ in nothing else are one.
+    Only Table 3's runs have links of ``timing_link_ms``; for other tables it is set to its default, so candidates that differ in
+    nothing else become equal.
     """
     if table == "table3":
         return candidate
@@ -150,7 +151,7 @@ def as_run(table: str, candidate: Candidate) -> Candidate:
 
 
 def points(table: str, candidates: Sequence[Candidate]) -> list[Point]:
-    """Return the points of a table's sweep for each candidate; candidates that :func:`as_run` makes equal count once."""
+    """Return the points of a table's sweep for all candidates; candidates that :func:`as_run` makes equal are run once."""
     different = dict.fromkeys(as_run(table, candidate) for candidate in candidates)
     return [
         point
@@ -178,13 +179,13 @@ def _measured(setting: Setting, name: str, candidates: Sequence[Candidate]) -> F
 def changes_by_candidate(
     table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]
 ) -> dict[Candidate, dict[Any, list[float]]]:
-    """Return the goodput changes of each candidate in a table."""
+    """Return each candidate's changes of goodput in percent, by entry of ``table`` and seed."""
     runs = dict(frame.group_by(list(FACTORS)).__iter__())
     return {candidate: changes_of(table, runs[as_run(table, candidate)]) for candidate in candidates}
 
 
 def scores(frames: Frames, candidates: Sequence[Candidate]) -> dict[Candidate, dict[str, float]]:
-    """Return the scores of each candidate, by table and for both."""
+    """Return each candidate's score for each table, and their sum under the key ``BOTH``."""
     of = {table: changes_by_candidate(table, frame, candidates) for table, frame in frames.items()}
     result = {}
     for candidate in candidates:
@@ -194,20 +195,20 @@ def scores(frames: Frames, candidates: Sequence[Candidate]) -> dict[Candidate, d
 
 
 def remaining(scored: Mapping[Candidate, Mapping[str, float]], stay: int) -> list[Candidate]:
-    """Return the best for both tables and the best for Table 3 alone, in turns."""
+    """Return the candidates that go on: the ``stay`` best for both tables and the ``stay`` best for Table 3, in turns."""
     orders = [sorted(scored, key=lambda one: scored[one][target], reverse=True) for target in (BOTH, "table3")]
     return list(dict.fromkeys(order[place] for place in range(min(stay, len(scored))) for order in orders))
 
 
 def selection_seeds() -> tuple[int, ...]:
-    """Return the seeds of all rounds."""
+    """Return the seeds of all rounds that choose candidates; none of them may judge the fit."""
     return tuple(range(SELECTION_FIRST_SEED, SELECTION_FIRST_SEED + sum(each.seeds for each in ROUNDS)))
 
 
 def find(setting: Setting) -> Finding:
-    """Run all rounds, then judge what is left with the setting's seeds.
+    """Fit the open parameters: run all rounds, then judge the remaining candidates with the setting's seeds.
 
-    Raises :class:`ExperimentError` for a seed that chose candidates, or a single one.
+    Raise :class:`ExperimentError` if one of these seeds has chosen candidates, or if there is only one.
     """
     if both := set(setting.seeds) & set(selection_seeds()):
         raise ExperimentError(f"seed {min(both)} chooses candidates; the fit has to be judged with other seeds")
@@ -240,7 +241,7 @@ def find(setting: Setting) -> Finding:
 
 
 def _only(table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]) -> pl.DataFrame:
-    """Return the runs of candidates that are still there."""
+    """Return the runs of ``frame`` that belong to one of ``candidates``."""
     wanted = pl.DataFrame(
         list(dict.fromkeys(as_run(table, one) for one in candidates)), schema=list(FACTORS), orient="row"
     )
@@ -266,7 +267,7 @@ HELD_OUT = "held out"
 
 
 def judged(frames: Frames, finalists: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """Return each finalist's scores, ranks, distance from the paper, and numbers, with seeds that chose nothing."""
+    """Return rows for each finalist: scores, ranks, distances from the paper, and changes, with seeds that chose nothing."""
     of = {table: changes_by_candidate(table, frame, finalists) for table, frame in frames.items()}
     scored = scores(frames, finalists)
     rows = _score_rows(HELD_OUT, scored)
@@ -286,7 +287,11 @@ def judged(frames: Frames, finalists: Sequence[Candidate]) -> list[dict[str, Any
 def _bootstrap(
     of: Mapping[str, Mapping[Candidate, Changes]], finalists: Sequence[Candidate]
 ) -> tuple[dict[str, dict[Candidate, float]], dict[str, dict[Candidate, tuple[float, float]]]]:
-    """Return how often each is first at each target in percent, and the intervals of their scores above the used one's."""
+    """Return two results over resampled seeds, each by target and finalist.
+
+    First, in how many percent of the resamples the finalist has the highest score. Second, the 95 % interval of its score minus
+    that of the parameters in use (``USED``).
+    """
     seeds = len(next(iter(of["table3"][USED].values())))
     drawn: list[dict[str, dict[Candidate, float]]] = []
 
@@ -317,9 +322,10 @@ def _bootstrap(
 
 
 def _entries(candidate: Candidate, table: str, changes: Changes) -> list[dict[str, Any]]:
-    """Return rows for a candidate's entries of a table.
+    """Return rows for one candidate, for every entry of ``table``.
 
-    Means with intervals, spreads, distances from the paper in points and in standard errors of the difference, proportions.
+    They are the mean change in percent with its interval, its spread over seeds, its distance from the paper in percentage points
+    and in standard errors of the difference, and the percentage of seeds that are worse.
     """
     rows = []
     names = _COMPARED[table][0]
@@ -351,13 +357,13 @@ def _entries(candidate: Candidate, table: str, changes: Changes) -> list[dict[st
 
 
 def label(candidate: Candidate) -> str:
-    """Describe a candidate in a few words."""
+    """Return a candidate's parameters in words: rate in Mb/s, buffer and window in packets, link delay in ms, timeout in s."""
     rate, buffer, window, link_ms, rto_ms = candidate
     return f"{rate:g} Mb/s, buffer {buffer}, window {window}, links {link_ms:g} ms, timeout {rto_ms / 1000:g} s"
 
 
 def picture(numbers: pl.DataFrame, seeds: int) -> Figure:
-    """Draw Table 3's means of every finalist beside the paper's, the best for both tables on top."""
+    """Draw the mean changes of Table 3 for every finalist beside the paper's, the best for both tables on top."""
     held = numbers.filter(pl.col("stage") == HELD_OUT)
     order = held.filter(pl.col("quantity") == f"score_{BOTH}").sort("ours", descending=True).select(*FACTORS).rows()
     drawn = {point["delta_ms"]: MEANS["table3"][point["delta_ms"],] for point in POINTS["table3"] if point["delta_ms"]}

@@ -15,7 +15,10 @@ MEASURE = "holdfast.experiments.gmpls_tcp_2001.runs:measure"
 
 
 def change_numbers(frame: pl.DataFrame, by: Sequence[str], value: str, baseline: Mapping[str, Any]) -> pl.DataFrame:
-    """Return ``goodput_change_percent`` and ``worse_percent`` against a baseline with the same seed."""
+    """Return rows with ``goodput_change_percent`` and ``worse_percent`` by ``by``, against ``baseline`` with the same seed.
+
+    ``worse_percent`` is the percentage of seeds with less goodput than the baseline.
+    """
     changes = statistics.paired(frame, by, value, baseline, ratio=True)
     return pl.concat(
         [
@@ -26,7 +29,7 @@ def change_numbers(frame: pl.DataFrame, by: Sequence[str], value: str, baseline:
 
 
 def best_numbers(frame: pl.DataFrame, over: str, value: str) -> pl.DataFrame:
-    """Return ``best_percent``: the percentage of seeds in which each value of a column gives the most goodput."""
+    """Return rows with ``best_percent`` by ``over``: the percentage of seeds in which this value gives the most goodput."""
     return _percent(statistics.best(frame, over, value), [over], "best_percent", "best", "best_low", "best_high")
 
 
@@ -41,7 +44,10 @@ def _percent(rows: pl.DataFrame, by: Sequence[str], quantity: str, ours: str, lo
 
 
 def rtt_change_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return ``rtt_change_percent``: of the mean propagation, with the access delays that the seeds drew."""
+    """Return rows with ``rtt_change_percent`` by ``d_ms``: the growth of the round trip's propagation by a longer backup.
+
+    It is relative to the mean propagation before the failure, with the access delays that the seeds drew.
+    """
     longer = frame.with_columns(change=200.0 * (pl.col("d_ms") - published.LINK_DELAY_MS) / pl.col("base_rtt_ms"))
     return statistics.summary(longer, ["d_ms"], "change").select(
         "d_ms", quantity=pl.lit("rtt_change_percent"), ours="mean", low="low", high="high"
@@ -49,7 +55,7 @@ def rtt_change_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def relative(frame: pl.DataFrame, by: Sequence[str], value: str, baseline: Mapping[str, Any]) -> pl.DataFrame:
-    """Return every run's goodput in percent of its baseline's, without the baseline itself, for the histograms."""
+    """Return a row per run: its goodput in percent of its baseline's with the same seed. The baseline has no rows itself."""
     keys = [column for column in by if column not in baseline]
     base = frame.filter(*(pl.col(name) == wanted for name, wanted in baseline.items()))
     joined = frame.join(base.select(*keys, "seed", base=value), on=[*keys, "seed"], how="left", maintain_order="left")
@@ -58,15 +64,15 @@ def relative(frame: pl.DataFrame, by: Sequence[str], value: str, baseline: Mappi
 
 
 def achievable(frame: pl.DataFrame, value: str, window_s: float) -> pl.DataFrame:
-    """Add ``achieved_percent``: goodput in percent of the packets that fill the access links during the window."""
+    """Add the column ``achieved_percent``: goodput in percent of the packets that the access links carry in ``window_s``."""
     most = pl.col("rate_mbps") * 1e6 * pl.col("access_percent") / 100 * window_s / (8 * runs.PACKET_BYTES)
     return frame.with_columns(achieved_percent=100.0 * pl.col(value) / most)
 
 
 def curves(frame: pl.DataFrame, by: Sequence[str], column: str) -> pl.DataFrame:
-    """Return goodput over time in percent of the backbone's rate, the mean over seeds.
+    """Return goodput over time in percent of the backbone's rate: the mean over seeds, by ``by`` and interval.
 
-    A row has the end of its interval, ``time_s``.
+    ``time_s`` is the end of the interval, in seconds.
     """
     width_s = pl.col("curve_ms") / 1000
     packets_per_s = pl.col("rate_mbps") * 1e6 / (8 * runs.PACKET_BYTES)
@@ -83,5 +89,5 @@ def curves(frame: pl.DataFrame, by: Sequence[str], column: str) -> pl.DataFrame:
 
 
 def with_defaults(points: Sequence[Point], **chosen: Any) -> list[Point]:
-    """Return the points with everything that they leave out, each with the same choice of what the paper leaves open."""
+    """Return each point with ``chosen``, and then the defaults, for the parameters that the point itself leaves out."""
     return [{**runs.DEFAULTS, **chosen, **point} for point in points]

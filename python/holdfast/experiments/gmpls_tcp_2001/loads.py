@@ -31,7 +31,10 @@ POINTS = [
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """Return ``before_percent``: the load of the most loaded backbone link; ``met_percent``: that of LSR5-LSR6 after the switch."""
+    """Run one point; return the loads of backbone links in percent of their rate, before the failure and after the switch.
+
+    ``before_percent``: of the most loaded link. ``met_percent``: of LSR5-LSR6, where switched and fixed flows meet.
+    """
     network = runs.prepare(point, seed).network
     network.run(published.FAILURE_S - BEFORE_S)
     early = _given(network)
@@ -49,9 +52,9 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
 
 
 def _given(network: SimulatedNetwork) -> dict[str, int]:
-    """Count the packets that each backbone link was given so far, towards the receivers.
+    """Return by backbone link the packets that were offered to it towards the receivers until now, dropped ones included.
 
-    Acknowledgments are not of a packet's size.
+    Acknowledgments, which are smaller, are not counted: they go the other way.
     """
     links = results.links(network).with_columns(name=pl.concat_str("sender", "receiver", separator="-"))
     backbone = [f"{a}-{b}" for a, b in TOWARDS_RECEIVERS]
@@ -71,5 +74,5 @@ TOWARDS_RECEIVERS = (
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Return the runs, with both rates of the access links."""
+    """Run the simulations of loads, with both rates of the access links, and return a row per run."""
     return setting.sweep("loads", f"{__name__}:measure", goodput.with_defaults(POINTS))

@@ -17,7 +17,7 @@ DELTA_MS = 5
 
 
 def points(ds_ms: Sequence[int], deltas_ms: Sequence[int], *, end_s: float, curve_ms: float) -> list[Point]:
-    """Return a point per length of the backup and switching delay."""
+    """Return a point of section 6 for each pair of a backup's length in ``ds_ms`` and a switching delay in ``deltas_ms``."""
     return [
         {
             "network": "rtt_change",
@@ -47,7 +47,7 @@ def _fast(setting: Setting) -> pl.DataFrame:
 
 
 def table4(setting: Setting) -> Finding:
-    """Return Table 4: the column of delta = 5 ms in full."""
+    """Return the finding of Table 4: by d, the changes of round trip and goodput in %, and how often d is best, delta = 5 ms."""
     frame = _fast(setting)
     changes = goodput.change_numbers(frame, ["d_ms"], "after_failure", {"d_ms": 1})
     best = goodput.best_numbers(frame, "d_ms", "after_failure")
@@ -55,13 +55,13 @@ def table4(setting: Setting) -> Finding:
 
 
 def table5(setting: Setting) -> Finding:
-    """Return Table 5: the goodput changes of all lengths and delays."""
+    """Return the finding of Table 5: the change of goodput in % by length d and switching delay delta, against d = 1 ms."""
     changes = goodput.change_numbers(measured(setting), ["d_ms", "delta_ms"], "after_failure", {"d_ms": 1})
     return Finding(changes.filter(pl.col("quantity") == "goodput_change_percent"))
 
 
 def fig10(setting: Setting) -> Finding:
-    """Return goodput over time for delta = 5 ms, in intervals of 100 ms."""
+    """Return the finding of Fig. 10: goodput in % of the backbone's rate over time, per 100 ms, by d; delta = 5 ms."""
     rows = goodput.curves(_fast(setting), ["d_ms"], "switched_curve")
     figure = drawing.goodput_over_time(
         rows,
@@ -72,7 +72,7 @@ def fig10(setting: Setting) -> Finding:
 
 
 def fig11(setting: Setting) -> Finding:
-    """Return the distribution of goodput relative to a backup of equal length, for d up to 50 ms as in the paper's picture."""
+    """Return the finding of Fig. 11: each run's goodput in % of that with d = 1 ms, by d up to 50 ms, as histograms."""
     frame = _fast(setting).filter(pl.col("d_ms") <= 50)
     rows = goodput.relative(frame, ["d_ms"], "after_failure", {"d_ms": 1})
     figure = plots.histograms(
@@ -91,7 +91,7 @@ DRAWN_D_MS = (1, 20, 50, 100)
 
 
 def fig12(setting: Setting) -> Finding:
-    """Return the finding for Fig. 12: goodput over time by delta and d, with the picture."""
+    """Return the finding of Fig. 12: goodput in % of the backbone's rate over time, by delta and d."""
     rows = goodput.curves(measured(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
         "delta_ms", "d_ms", "time_s", maintain_order=True
     )
@@ -99,7 +99,7 @@ def fig12(setting: Setting) -> Finding:
 
 
 def draw12(rows: pl.DataFrame, seeds: int) -> Figure:
-    """Draw Fig. 12 from its rows."""
+    """Draw Fig. 12 from rows of goodput over time: a panel per delta, a curve per drawn d."""
     return drawing.goodput_over_time(
         rows.filter(pl.col("d_ms").is_in(DRAWN_D_MS)),
         "d_ms",
@@ -110,7 +110,7 @@ def draw12(rows: pl.DataFrame, seeds: int) -> Figure:
 
 
 def fig13(setting: Setting) -> Finding:
-    """Return the finding for Fig. 13: how often each length of the backup has the highest goodput, by delta."""
+    """Return the finding of Fig. 13: the share of seeds in which each length d has the highest goodput, by delta."""
     frame = measured(setting).sort("delta_ms", "d_ms", "seed")
     rows = statistics.best(frame, "d_ms", "after_failure", ["delta_ms"])
     figure = plots.proportions(
@@ -124,7 +124,7 @@ def fig13(setting: Setting) -> Finding:
 
 
 def fig14(setting: Setting) -> Finding:
-    """Return the goodput of all combinations relative to what the access links can carry."""
+    """Return the finding of Fig. 14: goodput in the 1.5 s after the failure, in % of the achievable, by delta and d."""
     frame = goodput.achievable(measured(setting), "after_failure", published.GOODPUT_WINDOW_S)
     rows = statistics.summary(frame, ["delta_ms", "d_ms"], "achieved_percent")
     figure = plots.intervals(

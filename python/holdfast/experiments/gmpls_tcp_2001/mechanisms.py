@@ -35,14 +35,14 @@ def measured(setting: Setting) -> pl.DataFrame:
 
 
 def fig18(setting: Setting) -> Finding:
-    """Return goodput over time from the failure to the repair, a panel per mechanism."""
+    """Return the finding of Fig. 18: goodput in % of the backbone's rate over time until the repair, a panel per mechanism."""
     rows = goodput.curves(measured(setting), ["mechanism", "scenario"], "switched_curve")
     rows = rows.filter(pl.col("time_s") <= published.REPAIR_S)
     return Finding(figures={"": draw18(rows, len(setting.seeds))}, frames={"": rows})
 
 
 def draw18(rows: pl.DataFrame, seeds: int) -> Figure:
-    """Draw Fig. 18 from its rows."""
+    """Draw Fig. 18 from rows of goodput over time: a panel per mechanism, a curve per scenario."""
     return drawing.goodput_over_time(
         rows,
         "scenario",
@@ -53,7 +53,7 @@ def draw18(rows: pl.DataFrame, seeds: int) -> Figure:
 
 
 def fig19(setting: Setting) -> Finding:
-    """Return goodput after the failure and after the repair, relative to what the access links can carry."""
+    """Return the finding of Fig. 19: goodput after the failure (a) and after the repair (b), in % of the achievable."""
     frame = measured(setting)
     figures, frames = {}, {}
     for name, value, window_s, what in (

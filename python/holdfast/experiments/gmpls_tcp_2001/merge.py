@@ -31,7 +31,10 @@ POINTS = switch_back.points(published.D_MS, ("electrical",))
 
 
 def drops(point: Mapping[str, Any], seed: int) -> dict[str, int]:
-    """Count the packets that these links dropped towards B in the :data:`AFTER_S` after the switch-back, and as long before it."""
+    """Run one point; return the packets that links behind the merge point dropped towards B, around the switch-back.
+
+    They are counted by link in the :data:`AFTER_S` seconds after the switch-back and in as long a time before it.
+    """
     network = runs.prepare(point, seed).network
     counts = []
     for end_s in (published.REPAIR_S - AFTER_S, published.REPAIR_S, published.REPAIR_S + AFTER_S):
@@ -47,7 +50,7 @@ def drops(point: Mapping[str, Any], seed: int) -> dict[str, int]:
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Run the simulations and return a row per run, with the packets dropped."""
+    """Run the simulations of section 7.1 and return a row per run, with the packets dropped at each link."""
     return setting.sweep("merge", f"{__name__}:drops", goodput.with_defaults(POINTS))
 
 
@@ -70,7 +73,7 @@ class Overflow:
 
 
 def overflows(frame: pl.DataFrame, where: str) -> list[Overflow]:
-    """Return by d how often a buffer overflows, each seed compared with itself."""
+    """Return an :class:`Overflow` per d: the percentage of seeds with more drops at ``where`` after the switch-back than before."""
     found = []
     for (d_ms,), rows in frame.group_by(["d_ms"], maintain_order=True):
         more = int((rows[f"{where}_drops"] > rows[f"{where}_drops_before"]).sum())
@@ -80,7 +83,7 @@ def overflows(frame: pl.DataFrame, where: str) -> list[Overflow]:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by d and place the seeds in which the buffer overflows, and mean drops after the switch-back and before."""
+    """Return a row per d and quantity, for each link: seeds with an overflow in %, and mean drops after and before."""
     parts = []
     for where in LINKS:
         rows = [
@@ -98,5 +101,5 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Return the drops by d and place."""
+    """Return the finding of section 7.1: by d, overflows in % of the seeds, and packets dropped behind the merge point."""
     return Finding(numbers(measured(setting)))

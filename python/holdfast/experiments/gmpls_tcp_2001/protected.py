@@ -25,7 +25,7 @@ class ProtectedPath(ProtectController):
         self._ends = (ingress, egress)
 
     def on_start(self) -> None:
-        """Install routes, a connection in each direction, and the flows of each."""
+        """Install the routes, one protected connection in each direction, and the flows between sources and B."""
         super().on_start()
         there = self.add_connection(*self._ends)
         back = self.add_connection(*self._ends[::-1])

@@ -58,12 +58,12 @@ MECHANISMS = ("local", "path", "loopback", "loopbackvar")
 
 
 def _change(margin: float, reason: str, baseline: dict[str, float] | None = None) -> Criterion:
-    """Return the criterion of a goodput's change in percent, in the mean of the seeds; of the baseline itself it is 0."""
+    """Return the criterion for a change of goodput in percent, the mean over seeds. ``baseline``: the row that is 0 anyway."""
     return Criterion(margin, reason, Estimate.MEAN, SEEDS, baseline)
 
 
 def _proportion(seeds: int = SEEDS, baseline: dict[str, float] | None = None) -> Criterion:
-    """Return the criterion of the percentage of seeds in which something is the case."""
+    """Return the criterion for a percentage of ``seeds`` seeds. ``baseline``: keys of the row that follows by definition."""
     reason = "half of the 12.7 points by which 250 ms is worse than none in more seeds than 50 ms (Table 3)"
     return Criterion(6.0, reason, Estimate.PROPORTION, seeds, baseline)
 
@@ -194,15 +194,24 @@ class Scenario:
     c_ms: float
 
     def switching_delay_ms(self, mechanism: str, delta_ms: float) -> float:
-        """Return Table 8's second column from LSR0 to LSR3; the variant's is that of its first switch (section 8.1)."""
+        """Return the switching delay from LSR0 to LSR3 in ms, Table 8's second column.
+
+        For the variant of loopback it is the delay of its first switch (section 8.1).
+        """
         return delta_ms + {"local": 0.0, "path": self.a_ms, "loopback": 0.0, "loopbackvar": 0.0}[mechanism]
 
     def reverse_switching_delay_ms(self, mechanism: str, delta_ms: float) -> float:
-        """Return the switching delay from LSR3 to LSR0: LSR3 hears of the failure over the link of delay c (section 8.1)."""
+        """Return the switching delay from LSR3 to LSR0 in ms.
+
+        LSR3 learns of the failure over the link of delay c (section 8.1).
+        """
         return delta_ms + {"local": 0.0, "path": self.c_ms, "loopback": 0.0, "loopbackvar": 0.0}[mechanism]
 
     def rtt_change_ms(self, mechanism: str) -> float:
-        """Return Table 8's third column; the variant's, in the end, is that of path protection (section 8.1)."""
+        """Return the increase of the round-trip time in ms, Table 8's third column.
+
+        For the variant of loopback it is, in the end, that of path protection (section 8.1).
+        """
         around = 2 * self.dp_ms
         return {
             "local": 2 * self.dl_ms,

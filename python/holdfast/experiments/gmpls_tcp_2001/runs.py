@@ -78,7 +78,7 @@ BIN_MS = 10
 
 @cache
 def _program() -> Program:
-    """Compile MPLS, once per process."""
+    """Compile the MPLS program, once per process."""
     return compile_mpls()
 
 
@@ -98,9 +98,9 @@ class Prepared:
 
 
 def prepare(point: Mapping[str, Any], seed: int) -> Prepared:
-    """Build a network with its traffic and failures; it ends at ``end_s``.
+    """Build the network of ``point`` with its traffic and failures, and return what is to be run until ``end_s``.
 
-    ``network`` is ``timing``, ``timing_optical``, ``rtt_change`` or ``case_study``.
+    The network is named by the point's ``network``: ``timing``, ``timing_optical``, ``rtt_change`` or ``case_study``.
     """
     draws = _Draws(seed, point["source_nodes"], point["flows_per_source_node"])
     scenario = _scenario(point, draws)
@@ -129,10 +129,11 @@ def prepare(point: Mapping[str, Any], seed: int) -> Prepared:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run a point with a seed.
+    """Run a point with a seed; return goodput in packets, and the senders' timeouts and retransmitted segments.
 
-    Returned are packets that were new and in order at the receivers: ``after_failure`` and ``after_repair``, within ``window_s``,
-    the curves in bins of ``curve_ms`` from the failure on if that is not 0, and what the senders did.
+    Goodput counts packets that were new and in order at the receivers: ``before_failure`` and ``after_repair`` in 1.5 s,
+    ``after_failure`` in ``window_s``, and curves in bins of ``curve_ms`` from the failure on if that is not 0. ``after_repair`` is
+    None if the run ends earlier.
     """
     run = prepare(point, seed)
     run.network.run(run.end_s)
@@ -148,13 +149,13 @@ class _Draws:
     flows_per_source_node: int
 
     def access_delays_ms(self, prefix: str) -> list[float]:
-        """Draw an access delay for each source node, in milliseconds."""
+        """Draw an access delay for each source node, in milliseconds; ``prefix`` names the set of flows."""
         random = Random(f"access delay {prefix} {self.seed}")
         low_ms, high_ms = published.ACCESS_DELAY_MS
         return [low_ms + (high_ms - low_ms) * random.random() for _ in range(self.source_nodes)]
 
     def starts_s(self, prefix: str) -> list[float]:
-        """Draw a start for each flow, those of a source node together, in seconds."""
+        """Draw a start for each flow, in seconds, in the order of source nodes; ``prefix`` names the set of flows."""
         random = Random(f"start {prefix} {self.seed}")
         low_s, high_s = published.START_S
         flows = self.source_nodes * self.flows_per_source_node
@@ -188,7 +189,7 @@ def _scenario(point: Mapping[str, Any], draws: _Draws) -> Scenario:
 
 
 def _fixed_delay_ms(scenario: Scenario) -> float:
-    """Return the propagation from A to the sink on the working path, in milliseconds."""
+    """Return the one-way propagation delay from A to the sink on the working path, in milliseconds."""
     connections = scenario.connections
     path = (connections[0].path if connections else None) or ["LSR0", "LSR1", "LSR2", "LSR3"]
     nodes = ["A", *path, scenario.sink]
@@ -223,10 +224,10 @@ def _transfers(
 
 
 def _fail(network: SimulatedNetwork, point: Mapping[str, Any], end_s: float) -> None:
-    """Plan the failure of the link at 5 s; the switch is delta later.
+    """Schedule the failure of the link at 5 s, and its repair; switches follow after the point's ``delta_ms``.
 
-    The repair is noticed delta later too, and the paper's switch-back is at 10 s, so the link is back that much before; nothing
-    uses it then. The optical timing study has no switch: there the failure itself lasts delta.
+    The repair is also noticed after ``delta_ms``, and the paper's switch-back is at 10 s, so the link comes back ``delta_ms``
+    before 10 s; nothing uses it until then. The optical timing study has no switch: there the failure itself lasts ``delta_ms``.
     """
     network.set_link(FAILING_LINK, up=False, at_s=published.FAILURE_S)
     delta_s = point["delta_ms"] / 1000
@@ -258,7 +259,7 @@ def _result(
 
 
 def _packets(network: SimulatedNetwork, flows: list[int], end_s: float) -> pl.Series:
-    """Return the goodput of all flows together in packets, by bin."""
+    """Return the goodput of ``flows`` together, in packets per bin of ``BIN_MS``, until ``end_s``."""
     count = round(end_s * 1000 / BIN_MS)
     total = np.zeros(count, dtype=np.int64)
     for flow in flows:
@@ -272,7 +273,7 @@ def _total(bins: pl.Series, start_s: float, length_s: float) -> float:
 
 
 def _curve(bins: pl.Series, width_ms: int) -> list[float]:
-    """Return the packets from the failure on, in bins of ``width_ms``."""
+    """Return the packets from the failure on, summed per ``width_ms``."""
     after = bins.slice(round(published.FAILURE_S * 1000 / BIN_MS)).to_list()
     each = width_ms // BIN_MS
     return [sum(after[i : i + each]) for i in range(0, len(after), each)]

@@ -72,7 +72,7 @@ Frames = Mapping[str, pl.DataFrame]
 
 
 def curves_points() -> list[dict[str, Any]]:
-    """Return points of the switch-back, with curves, for the d where the paper sees a small drop."""
+    """Return points of the switch-back with curves, for d = 10 and 20 ms, where the paper sees a small drop."""
     return [{**point, "curve_ms": published.CURVE_MS} for point in switch_back.points((10, 20), published.SWITCH_BACK)]
 
 
@@ -82,7 +82,10 @@ POINT_COUNT = len(curves_points()) + len(HALF_LONGER) + len(loads.POINTS)
 
 
 def measured(setting: Setting) -> dict[str, pl.DataFrame]:
-    """Run the simulations that the statements are judged by, those of other parts included; return the runs by name."""
+    """Run the simulations by which the statements are judged; return the runs by name.
+
+    Runs that other parts also need are included.
+    """
     alone, dips, few = (
         replace(setting, seeds=setting.seeds[:count])
         for count in (published.OPTICAL_TIMING_SEEDS, DIP_SEEDS, CURVE_SEEDS)
@@ -106,12 +109,12 @@ def measured(setting: Setting) -> dict[str, pl.DataFrame]:
 
 
 def first(frame: pl.DataFrame, count: int) -> pl.DataFrame:
-    """Return the runs of the first ``count`` seeds."""
+    """Return the runs of the ``count`` lowest seeds."""
     return frame.filter(pl.col("seed").is_in(sorted(frame["seed"].unique())[:count]))
 
 
 def timing_curves(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the packets of each set of flows per 100 ms from the failure on, from bins of 10 ms."""
+    """Return a row per run and set of flows, with its packets per 100 ms from the failure on, summed from bins of 10 ms."""
     each = round(published.CURVE_MS / published.TIMING_CURVE_MS)
     parts = []
     for name in ("switched", "fixed"):
@@ -123,23 +126,26 @@ def timing_curves(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def recovery_curves(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the packets of section 6 per 100 ms from the failure on, with the longest backup."""
+    """Return a row per run of section 6 with d = 100 ms: its packets per 100 ms from the failure on."""
     return frame.filter(pl.col("d_ms") == 100).select("delta_ms", "seed", packets="switched_curve")
 
 
 def dip_curves(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the packets of section 7 per 100 ms from the switch-back on."""
+    """Return a row per run of section 7, with its packets per 100 ms from the switch-back on."""
     skipped = round((published.REPAIR_S - published.FAILURE_S) * 1000 / published.CURVE_MS)
     return frame.select("d_ms", "strategy", "seed", packets=pl.col("switched_curve").list.slice(skipped))
 
 
 def percent_of_link(packets: float) -> float:
-    """Return the goodput of an interval of a curve in percent of the backbone's rate."""
+    """Return ``packets`` in an interval of a curve as goodput in percent of the backbone's rate."""
     return 100.0 * packets * 8 * runs.PACKET_BYTES / (RATE_MBPS * 1e6 * published.CURVE_MS / 1000)
 
 
 def settled_s(curve: Sequence[float], reach: float = TINY_POINTS) -> float:
-    """Return from when on a curve in percent stays within a reach of the mean of its last second; 0 at the earliest."""
+    """Return from which time in s a curve stays within ``reach`` percentage points of the mean of its last second.
+
+    The curve is in percent. 0 if it always is.
+    """
     level = _level(curve)
     for i in range(len(curve), 0, -1):
         if abs(curve[i - 1] - level) > reach:
@@ -148,7 +154,7 @@ def settled_s(curve: Sequence[float], reach: float = TINY_POINTS) -> float:
 
 
 def arrived_s(curve: Sequence[float], reach: float = TINY_POINTS) -> float:
-    """Return when a curve in percent is first within a reach of the mean of its last second, or above."""
+    """Return the time in s at which a curve first reaches the mean of its last second less ``reach`` percentage points."""
     level = _level(curve)
     return next(i for i, value in enumerate(curve) if value >= level - reach) * published.CURVE_MS / 1000
 
@@ -180,7 +186,7 @@ def _bootstrapped(
     expected: str,
     **bounds: float,
 ) -> Claim:
-    """Return the claim of a statistic of some of the seeds' places, with a bootstrap's interval."""
+    """Return a claim on ``statistic``, a function of the places of some seeds, with a bootstrap interval over the seeds."""
 
     def again(chosen: Sequence[float]) -> float:
         return statistic([int(i) for i in chosen])
@@ -219,7 +225,10 @@ def _settling(frames: Frames) -> list[Claim]:
 def _until(
     reading: str, about: str, curves: Sequence[Sequence[float]], start_s: float, expected: str, **bounds: float
 ) -> Claim:
-    """Return the claim of a time of the seeds' mean curve, from ``start_s`` after the failure on."""
+    """Return a claim on the time in s that ``reading`` finds on the seeds' mean curve, minus ``start_s``.
+
+    The curve and ``start_s`` count from the failure.
+    """
 
     def time_s(chosen: Sequence[int]) -> float:
         return READINGS[reading](_mean_curve(curves, chosen)) - start_s
@@ -246,7 +255,7 @@ def _low_access(frames: Frames) -> list[Claim]:
 
 
 def _best_delta_ms(frame: pl.DataFrame) -> dict[int, float]:
-    """Return, by seed, the delta with the highest goodput after the failure, in milliseconds; the shortest of equally good ones."""
+    """Return, by seed, the delay delta with the highest goodput after the failure, in ms; of equal ones the shortest."""
     best = frame.sort(["seed", "after_failure", "delta_ms"], descending=[False, True, False]).group_by(
         "seed", maintain_order=True
     )
@@ -357,9 +366,9 @@ DIP_BINS = round(500 / published.CURVE_MS)
 
 
 def deepest(drops: Sequence[Sequence[float]]) -> list[float]:
-    """Return every seed's drop when it is deepest on average.
+    """Return every seed's drop in the interval in which the mean drop is deepest.
 
-    The deepest of several means is too deep, so each half of the seeds is measured where the other half is deepest.
+    The deepest of several means is biased towards too deep, so each half of the seeds is measured where the other half is deepest.
     """
     halves = [drops[::2], drops[1::2] or drops]
     found: dict[int, float] = {}
@@ -452,9 +461,9 @@ JUDGES: Mapping[str, Callable[[Frames], list[Claim]]] = {
 
 
 def overall(statement: str, claims: Sequence[Claim]) -> str:
-    """Return the verdict of a statement with these claims.
+    """Return the verdict of ``statement`` from its claims.
 
-    If the paper leaves its meaning open, all readings must agree.
+    If the paper leaves the statement's meaning open, it is open unless all readings agree.
     """
     readings = UNSAID.get(statement)
     if readings is None:
@@ -466,7 +475,7 @@ def overall(statement: str, claims: Sequence[Claim]) -> str:
 
 
 def judge(frames: Frames) -> pl.DataFrame:
-    """Return a row per claim, each with its statement's verdict too."""
+    """Return a row per claim, with its own verdict, and in ``overall`` the verdict of its statement."""
     rows: list[dict[str, Any]] = []
     for statement in published.STATEMENTS:
         claims = JUDGES[statement.name](frames)
@@ -489,5 +498,5 @@ def judge(frames: Frames) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Run the simulations that the statements are about, and judge all statements."""
+    """Run the simulations that the statements are about, and return a row per claim with its verdict."""
     return Finding(judge(measured(setting)))

@@ -14,7 +14,7 @@ from holdfast.sweep import Point
 
 
 def points(ds_ms: Sequence[int], strategies: Sequence[str]) -> list[Point]:
-    """Return a point per length of the backup and strategy."""
+    """Return a point of section 7 for each pair of a backup's length in ``ds_ms`` and a strategy of switch-back."""
     return [
         {
             "network": "rtt_change",
@@ -40,7 +40,10 @@ def measured(setting: Setting) -> pl.DataFrame:
 
 
 def change(frame: pl.DataFrame) -> pl.DataFrame:
-    """Compare optical with electrical: the change, and how often optical is better, with the published names."""
+    """Return by d the change of goodput in % of optical against electrical, and the % of seeds in which optical is better.
+
+    The quantities are named as in the published table.
+    """
     both = frame.filter(pl.col("strategy") != "none")
     # "Better" is the other one being worse: equal ones are neither.
     ahead = statistics.paired(both, ["d_ms", "strategy"], "after_repair", {"strategy": "optical"}, ratio=True)
@@ -57,14 +60,14 @@ def change(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def table6(setting: Setting) -> Finding:
-    """Return Table 6: the goodput of optical switch-back against that of electrical."""
+    """Return the finding of Table 6: by d, changes of round trip and goodput in %, optical against electrical switch-back."""
     frame = measured(setting)
     electrical = frame.filter(pl.col("strategy") == "electrical")
     return Finding(pl.concat([goodput.rtt_change_numbers(electrical), change(frame)]))
 
 
 def fig15(setting: Setting) -> Finding:
-    """Return the finding for Fig. 15: how often each strategy has the highest goodput after the repair, by d."""
+    """Return the finding of Fig. 15: the share of seeds in which each strategy has the highest goodput after the repair, by d."""
     rows = statistics.best(measured(setting), "strategy", "after_repair", ["d_ms"])
     figure = plots.proportions(
         rows,
@@ -77,7 +80,7 @@ def fig15(setting: Setting) -> Finding:
 
 
 def fig16(setting: Setting) -> Finding:
-    """Return the distribution of optical relative to electrical."""
+    """Return the finding of Fig. 16: each run's goodput with optical switch-back in % of that with electrical, as histograms."""
     both = measured(setting).filter(pl.col("strategy") != "none")
     rows = goodput.relative(both, ["d_ms", "strategy"], "after_repair", {"strategy": "electrical"})
     figure = plots.histograms(

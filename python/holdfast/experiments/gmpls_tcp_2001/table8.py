@@ -45,7 +45,10 @@ def _program() -> Program:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """Measure one mechanism in one scenario of Table 7; the seed draws the access delay and when packets are sent."""
+    """Measure switching delays and the change of the round-trip time in ms, for one mechanism in one scenario of Table 7.
+
+    The seed draws the access delay and the times of sending.
+    """
     random = Random(seed)
     low_ms, high_ms = published.ACCESS_DELAY_MS
     access_ms = low_ms + (high_ms - low_ms) * random.random()
@@ -88,14 +91,17 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, float]:
 
 
 def _to_the_switch(mechanism: Mechanism, case: Case, access_ms: float) -> tuple[float, float]:
-    """Return the delay from both ends to the node that switches: that before the failure, or for path protection the ingress."""
+    """Return the delay in ms from each end to the node that switches there, as (from the sources, from the sink).
+
+    That is the node before the failure, or for path protection the node at the path's end.
+    """
     at_the_ingress = mechanism == Mechanism.PATH
     forth_ms = access_ms + EDGE_MS + (0.0 if at_the_ingress else case.a)
     return forth_ms, EDGE_MS + (0.0 if at_the_ingress else case.c)
 
 
 def _arrived(network: SimulatedNetwork, flow: int) -> pl.DataFrame:
-    """Return the packets that arrived: when they were sent, relative to the failure, and how long they took, in ms."""
+    """Return a row per packet that arrived: ``sent_ms``, relative to the failure, and its one-way ``delay_ms``."""
     failure_ps = round(published.FAILURE_S * 1000) * PS_PER_MS
     return (
         packets(network, flow)
@@ -108,7 +114,10 @@ def _arrived(network: SimulatedNetwork, flow: int) -> pl.DataFrame:
 
 
 def _switched_ms(stream: pl.DataFrame) -> float:
-    """Return when the first packet was sent that took longer than the first packets of all, in ms after the failure."""
+    """Return when the first packet with a longer delay than the first packets was sent, in ms after the failure.
+
+    Raise :class:`ExperimentError` if no packet took the backup path.
+    """
     usual_ms = stream["delay_ms"][0]
     late = stream.filter(pl.col("delay_ms") > usual_ms + 0.5)
     if late.is_empty():
@@ -117,7 +126,7 @@ def _switched_ms(stream: pl.DataFrame) -> float:
 
 
 def _rtt_change_ms(pings: pl.DataFrame) -> float:
-    """Return the median round trip of the last second less that of pings that were back before the failure, in ms."""
+    """Return the median round-trip time of the last second minus that before the failure, in ms."""
     before = pings.filter(pl.col("sent_ms") + pl.col("delay_ms") < 0)["delay_ms"].to_list()
     after = pings.filter(pl.col("sent_ms") > (END_S - published.FAILURE_S - 2.0) * 1000)["delay_ms"].to_list()
     return float(sorted(after)[len(after) // 2] - sorted(before)[len(before) // 2])
@@ -131,7 +140,7 @@ POINTS: tuple[Point, ...] = tuple(
 
 
 def find(setting: Setting) -> Finding:
-    """Measure all scenarios and mechanisms."""
+    """Return the finding of Table 8: switching delays and round-trip changes in ms, by scenario and mechanism."""
     frame = setting.sweep("table8", f"{__name__}:measure", POINTS)
     by = list(published.TABLE_8.keys)
     numbers = [

@@ -49,37 +49,37 @@ def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Return the runs of section 5.2; the other parts of the section share them."""
+    """Run the simulations of section 5.2 and return a row per run. Several parts share these runs."""
     return setting.sweep("timing", goodput.MEASURE, goodput.with_defaults(SHARED))
 
 
 def table3(setting: Setting) -> Finding:
-    """Return Table 3: goodput relative to an immediate switch."""
+    """Return the finding of Table 3: the change of goodput in % by delta, against delta = 0, and how often it is worse."""
     return Finding(_numbers(measured(setting)))
 
 
 def low_access(setting: Setting) -> Finding:
-    """Return Table 3's numbers with access links of 60 % instead of 90 % of the backbone's rate."""
+    """Return Table 3's numbers with access links of 60 % of the backbone's rate, where the paper has 90 %."""
     return Finding(_numbers(measured_low_access(setting)))
 
 
 def measured_low_access(setting: Setting) -> pl.DataFrame:
-    """Return the runs of section 5.2 with slower access links."""
+    """Run the simulations of section 5.2 with access links of 60 % of the backbone's rate; return a row per run."""
     return setting.sweep("timing_low_access", goodput.MEASURE, goodput.with_defaults(LOW_ACCESS))
 
 
 def measured_alone(setting: Setting) -> pl.DataFrame:
-    """Return the runs of section 5.3; :func:`measured` has those of section 5.2."""
+    """Run the simulations of section 5.3, in which flows join no others; return a row per run."""
     return setting.sweep("timing_optical", goodput.MEASURE, goodput.with_defaults(OPTICAL))
 
 
 def optical(setting: Setting) -> Finding:
-    """Return the finding of section 5.3: goodput by delta, and the best delta, if the link is simply away for delta."""
+    """Return the finding of section 5.3: goodput by delta, and the best delta, if the link just fails for the time delta."""
     return Finding(_numbers(measured_alone(setting)))
 
 
 def fig7(setting: Setting) -> Finding:
-    """Return goodput of the two sets of flows over time, in intervals of 10 ms."""
+    """Return the finding of Fig. 7: goodput over time in % of the backbone's rate, per 10 ms, by set of flows and delta."""
     frame = measured(setting)
     sets = [
         goodput.curves(frame, ["delta_ms"], f"{name}_curve").select(pl.lit(name).alias("flows"), pl.all())
@@ -96,7 +96,7 @@ def fig7(setting: Setting) -> Finding:
 
 
 def fig8(setting: Setting) -> Finding:
-    """Return the distribution over the seeds of goodput relative to an immediate switch."""
+    """Return the finding of Fig. 8: each run's goodput in % of that with an immediate switch, by delta, as histograms."""
     rows = goodput.relative(measured(setting), ["delta_ms"], "after_failure", {"delta_ms": 0})
     figure = plots.histograms(
         rows,

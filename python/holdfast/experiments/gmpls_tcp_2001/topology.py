@@ -116,7 +116,10 @@ def _sources(
 
 
 def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[str]) -> tuple[Topology, list[str]]:
-    """Build sources behind A, a millisecond before the ingress, and the host B, a millisecond behind LSR3."""
+    """Build the ends common to all networks; return the topology and the names of the sources.
+
+    The sources are behind A, which is 1 ms before the ingress; the host B is 1 ms behind LSR3.
+    """
     topology = Topology(name)
     for node in nodes:
         topology.add_switch(node)
@@ -130,7 +133,7 @@ def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[st
 def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: bool = True) -> Scenario:
     """Build the network of section 5 (figure 6).
 
-    The backup of the switched flows shares LSR5-LSR6 with fixed flows; or, not ``shared``, with nobody's.
+    The backup path of the switched flows crosses LSR5-LSR6, with fixed flows if ``shared``, else alone.
     """
     spine = ["LSR4", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR5", "LSR6", "LSR2"]
@@ -161,7 +164,7 @@ def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: 
 def rtt_change(parameters: Parameters, d_ms: float, *, recovery: Recovery | None = None) -> Scenario:
     """Build the network of sections 6 and 7 (figure 9).
 
-    The working path crosses LSR1-LSR2 in 1 ms, the backup LSR4 and LSR5 in ``d_ms``.
+    The working path crosses LSR1-LSR2 in 1 ms; the backup path goes over LSR4 and LSR5 in ``d_ms``.
     """
     spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR4", "LSR5", "LSR2"]
@@ -176,10 +179,10 @@ def rtt_change(parameters: Parameters, d_ms: float, *, recovery: Recovery | None
 
 
 def case_study(parameters: Parameters, case: Case, recovery: Recovery | None) -> Scenario:
-    """Build the network of section 8 (figure 17): LSR0 to LSR3 in a, b and c.
+    """Build the network of section 8 (figure 17).
 
-    LSR4 is around the middle link, LSR5 to LSR7 around everything. Without ``recovery`` there are no LSPs, and no agents in the
-    switches.
+    The links from LSR0 to LSR3 have the delays a, b and c of ``case``. LSR4 is on the detour around the middle link, LSR5 to LSR7
+    on the path around all. Without ``recovery`` there are no LSPs, and no agents in the switches.
     """
     spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR4", "LSR2"]
@@ -203,7 +206,10 @@ def _connection(
     backup: Sequence[str] | None,
     recovery: Recovery,
 ) -> Connection:
-    """Return the aggregate's pair of LSPs. A label of its own for the last hop lets the egress tell its inputs."""
+    """Return the pair of LSPs of the aggregate of all flows.
+
+    The last hop has a label of its own, by which the egress tells its inputs.
+    """
     return Connection(
         a=sources,
         b=sink,

@@ -59,7 +59,10 @@ READINGS = {
 
 
 def points(bits: Sequence[int]) -> list[Point]:
-    """Return points with differences around half the space and around the whole one."""
+    """Return a point per number of bits and delay of the second copy, in packets.
+
+    The delays are around half of the number space and around the whole of it.
+    """
     return [
         {"sn_bits": each, "packets_behind": behind}
         for each in bits
@@ -78,9 +81,9 @@ POINTS = points(BITS)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run a stream whose copies on path 2 come when path 1 is ``packets_behind`` ahead; count duplicates and losses.
+    """Run a stream whose copies on path 2 come when path 1 is ``packets_behind`` packets ahead.
 
-    Nothing is random, so any seed gives the same.
+    Return the packets duplicated, lost and reordered. Nothing is random, so every seed gives the same.
     """
     space = 1 << point["sn_bits"]
     later_ms = (point["packets_behind"] + 0.5) / PACKETS_PER_S * 1000
@@ -106,18 +109,21 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def seconds(packets: float, packet_bytes: int = published.CLAIM_PACKET_BYTES) -> float:
-    """Return the seconds that so many packets take at the claim's rate."""
+    """Return how many seconds ``packets`` packets of ``packet_bytes`` take at the rate of the paper's claim."""
     return packets * packet_bytes * 8 / published.CLAIM_RATE_BPS
 
 
 def find(setting: Setting) -> Finding:
-    """Run copies that are late by more and more packets; return the largest harmless delay by size of the sequence numbers."""
+    """Return the finding of section 5.4.2: the largest delay of a copy that does no harm, by bits of the sequence numbers."""
     frame = setting.one_run().sweep("delay_difference", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return, by bits of sequence numbers, the largest harmless delay in packets, the one expected, and the paper's case (s)."""
+    """Return a row per number of bits and quantity: the largest harmless delay in packets, measured and expected.
+
+    For the paper's number of bits, the delay is in seconds too.
+    """
     rows: list[dict[str, Any]] = []
     harm = frame.group_by(["sn_bits", "packets_behind"], maintain_order=True).agg(
         pl.col("duplicated", "lost", "reordered").max()
@@ -142,9 +148,9 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def bytes_for(claim: PublishedTable = published.CLAIM) -> range:
-    """Return the sizes of a copy on the line for which the window lasts as long as the paper says.
+    """Return the range of packet sizes on the line, in bytes, for which the window lasts as long as ``claim`` says.
 
-    They are in whole bytes, and the time is to the paper's decimals.
+    The time is rounded to as many decimals as the paper prints.
     """
     bits = published.CLAIM_SN_BITS
     printed = claim.value("delay_difference_s", sn_bits=bits)
@@ -153,14 +159,14 @@ def bytes_for(claim: PublishedTable = published.CLAIM) -> range:
 
 
 def _row(bits: object, quantity: str, value: float) -> dict[str, Any]:
-    """Return a row of a number. Nothing is random here: the interval is the number."""
+    """Return the row of a number by ``sn_bits``. Nothing is random, so the ends of its interval are the number itself."""
     return row({"sn_bits": bits}, quantity, exact(float(value)))
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw packets forwarded twice over the difference, and the window of 32 bits in seconds.
+    """Draw two panels: packets forwarded twice over the delay of a copy, and the window of 32 bits in seconds.
 
-    Packets and difference are shares of the number space.
+    Packets and delays in the first panel are shares of the number space.
     """
     space = 2.0 ** pl.col("sn_bits")
     shares = frame.with_columns(behind=pl.col("packets_behind") / space, twice=pl.col("duplicated") / space)

@@ -15,9 +15,10 @@ GRID = {"color": "#DDDDDD", "linewidth": 0.5}
 
 
 def claim(frame: pl.DataFrame, readings: Mapping[str, float], paper_s: float) -> Figure:
-    """Draw copies forwarded twice over how far the second path is behind, and how long the window lasts by what is counted.
+    """Draw packets forwarded twice over the delay of the second path, and how many seconds the window lasts.
 
-    ``frame`` has both of the first in shares of the number space (``behind``, ``twice``); ``readings`` are seconds.
+    ``frame`` has both in shares of the number space, ``twice`` and ``behind``. ``readings``: the window in seconds, by what is
+    taken as a packet's size. ``paper_s``: the paper's window in seconds.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.2, 3.6), dpi=130, width_ratios=(3, 2))
     for key, rows in frame.group_by(["sn_bits"], maintain_order=True):
@@ -54,7 +55,7 @@ def claim(frame: pl.DataFrame, readings: Mapping[str, float], paper_s: float) ->
 def bars(
     groups: Mapping[str, Sequence[tuple[str, float, float, float]]], looks: Mapping[str, str], *, title: str
 ) -> Figure:
-    """Draw grouped bars in percent of plain forwarding: per group (label, value, low, high), NaN where there is none."""
+    """Draw grouped bars in percent of plain forwarding. A group is a list of (label, value, low, high); NaN leaves a bar out."""
     figure, axes = plt.subplots(figsize=(8.2, 3.8), dpi=130)
     names = list(groups)
     width = 0.8 / len(names)
@@ -89,10 +90,10 @@ def bars(
 
 
 def timeline(scenarios: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw one panel per scenario: numbered packets on lanes over time.
+    """Draw one panel per scenario, in which numbered packets lie on lanes over time.
 
-    A scenario has a ``title``, ``lanes``: name to a list of (number, time in ms, whether it goes on), and what is ``missing``:
-    (lane, number, when it would have come).
+    A scenario has a ``title``; ``lanes``, by name the list of (number, time in ms, True if the packet is forwarded); and
+    ``missing``, the list of (lane, number, time in ms at which a lost packet would have come).
     """
     figure, grid = plt.subplots(1, len(scenarios), figsize=(4.1 * len(scenarios), 3.1), dpi=130, squeeze=False)
     for axes, scenario in zip(grid[0], scenarios, strict=True):

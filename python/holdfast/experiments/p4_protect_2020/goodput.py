@@ -39,7 +39,7 @@ START_MS = 0.1
 
 
 def points(pairs: Sequence[int], hosts_gbps: Sequence[float], warm_up_ms: int, measured_ms: int) -> list[Point]:
-    """Return a point for each mode with each number of pairs and rate of hosts."""
+    """Return a point for each rate of hosts in Gb/s, number of client/server pairs, and forwarding mode."""
     return [
         {
             "host_gbps": host_gbps,
@@ -63,7 +63,7 @@ these to be repaired is counted when they are: until then goodput is above the l
 
 
 def _all_points() -> list[Point]:
-    """Return all points; one and four pairs suffice where one fills the line."""
+    """Return the points of the study; where one pair fills the line, only one and four pairs are run."""
     line, slow = [published.LINE_RATE_GBPS], [SLOW_HOST_GBPS]
     found: list[Point] = []
     for count in published.PAIRS:
@@ -77,7 +77,7 @@ POINTS = _all_points()
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the goodput of all flows together in Gb/s, after the warm-up, and what the senders sent again."""
+    """Run TCP downloads; return the goodput of all flows together in Gb/s after the warm-up, and the segments sent again."""
     pairs = range(1, point["pairs"] + 1)
     line = {"rate_bps": LINE_BPS, "delay_ms": LINK_DELAY_MS, "queue_packets": QUEUE_PACKETS}
     slow = line | {"rate_bps": round(point["host_gbps"] * 1e9)}
@@ -115,15 +115,16 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def find(setting: Setting) -> Finding:
-    """Return means with 95 % intervals, and relative to plain forwarding."""
+    """Return the finding of Figure 7: TCP goodput in Gb/s by pairs and forwarding mode, and in % of plain forwarding."""
     frame = setting.sweep("goodput", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return goodput by pairs and mode.
+    """Return a row per number of pairs, mode and quantity: goodput in Gb/s, and in % of plain forwarding.
 
-    The paper's number is compared with slow hosts, as its own were; for four pairs it is the same.
+    Rows without a suffix, with which the paper is compared, have hosts slower than the line, as the paper's were; four pairs have
+    the same goodput with fast hosts.
     """
     rows: list[dict[str, Any]] = []
     for host_gbps, suffix in ((SLOW_HOST_GBPS, ""), (published.LINE_RATE_GBPS, "_hosts_at_line_rate")):
@@ -134,7 +135,10 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_pairs_and_mode(frame: pl.DataFrame, suffix: str = "") -> list[dict[str, Any]]:
-    """Return means with intervals, and relative to plain forwarding with the same seed."""
+    """Return a row per number of pairs and mode with goodput in Gb/s, and with goodput in % of plain forwarding.
+
+    Each is a mean over seeds with its 95 % interval; percentages are of the run with the same seed.
+    """
     keys = ["pairs", "mode"]
     relative = statistics.paired(frame, keys, "goodput_gbps", {"mode": "plain"}, ratio=True)
     percent = relative.filter(pl.col("mode") != "plain").with_columns((pl.col("mean", "low", "high") + 1) * 100)
@@ -149,7 +153,7 @@ def by_pairs_and_mode(frame: pl.DataFrame, suffix: str = "") -> list[dict[str, A
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw Figure 7, for both kinds of hosts, with what the text says of four pairs, within its rounding."""
+    """Draw Figure 7: goodput in Gb/s by pairs and mode, a panel per rate of the hosts, with the range that the text gives."""
     chosen = pl.lit(f", chosen so that {len(published.PAIRS) - 1} do not fill it")
     named = frame.with_columns(
         pl.concat_str(

@@ -34,7 +34,7 @@ SECONDS = 1
 
 
 def points(pairs: Sequence[int], seconds: int) -> list[Point]:
-    """Return a point for each number of pairs; a run has all modes in turn."""
+    """Return a point for each number of client/server pairs; a run has all forwarding modes in turn."""
     return [{"pairs": count, "flows": published.FLOWS_PER_PAIR, "seconds": seconds} for count in pairs]
 
 
@@ -42,9 +42,9 @@ POINTS = points(published.PAIRS, SECONDS)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the goodput of all pairs together in Gb/s, in every mode, one after the other.
+    """Run iperf3 in every forwarding mode, one after the other; return the goodput of all pairs together in Gb/s by mode.
 
-    The order rotates with the number of the run.
+    Which mode is first depends on the seed, which is the number of the run.
     """
     turn = seed % len(published.MODES)
     order = published.MODES[turn:] + published.MODES[:turn]
@@ -53,7 +53,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _run(point: Mapping[str, Any], mode: str) -> float:
-    """Run a mode: all clients download at once; return the goodput in Gb/s."""
+    """Let all clients download at once with iperf3 through switches in one forwarding mode; return the goodput in Gb/s."""
     fast = {"rate_bps": 100_000_000_000, "queue_packets": 2000}
     topology = setup.two_ends(point["pairs"], clients=fast, servers=fast, path1=fast, path2=fast, direct=True)
     pairs = [(setup.server(pair), setup.client(pair)) for pair in range(1, point["pairs"] + 1)]
@@ -86,21 +86,24 @@ def _run(point: Mapping[str, Any], mode: str) -> float:
 
 
 def found(frame: pl.DataFrame, machine: pl.DataFrame) -> Finding:
-    """Return the part's finding from its runs."""
+    """Return the finding of Figure 7 in real time: goodput in Gb/s and in % of plain forwarding, by pairs and mode.
+
+    ``machine``: rows of :func:`this_machine.machine`.
+    """
     by_mode = long(frame)
     numbers = pl.DataFrame(by_pairs_and_mode(by_mode))
     return Finding(numbers, {"": draw(by_mode, machine)}, {"runs": frame, "machine": machine})
 
 
 def find(setting: Setting) -> Finding:
-    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
+    """Measure Figure 7 in real time, one run at a time whatever ``jobs`` says; where impossible, return only the reason."""
     return this_machine.find(
         setting, "fig7_live", f"{__name__}:measure", POINTS, found, tools=("ip", "ping", "iperf3"), sweep="goodput_live"
     )
 
 
 def long(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs with a row per mode."""
+    """Return a row per run and mode with its ``goodput_gbps``, from rows with a column per mode."""
     columns = {f"{mode}_gbps": mode for mode in published.MODES}
     return frame.unpivot(
         list(columns), index=["pairs", "seed"], variable_name="mode", value_name="goodput_gbps"
@@ -108,7 +111,7 @@ def long(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, machine: pl.DataFrame) -> Figure:
-    """Draw Figure 7 from the live runs."""
+    """Draw Figure 7 from runs in real time: goodput in Gb/s by pairs and mode."""
     figure = intervals(
         statistics.summary(frame, ["pairs", "mode"], "goodput_gbps"),
         "pairs",

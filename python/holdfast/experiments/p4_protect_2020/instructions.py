@@ -50,7 +50,10 @@ READY = "ready"
 
 
 def counted(setting: Setting) -> pl.DataFrame:
-    """Return a row per size with the instructions of every case; none without valgrind, or with few seeds."""
+    """Return a row per packet size with the instructions per packet of every program; no rows without valgrind or with few seeds.
+
+    Where there are none, the console says why.
+    """
     why = None
     if shutil.which("valgrind") is None:
         why = "valgrind is not installed"
@@ -65,7 +68,10 @@ def counted(setting: Setting) -> pl.DataFrame:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the instructions per packet of each kind at both ends. Nothing depends on the seed."""
+    """Run all programs of both ends under valgrind; return the instructions per packet of each.
+
+    They do not depend on the seed.
+    """
     del seed
     with tempfile.TemporaryDirectory() as directory:
         out, go, said = (Path(directory) / name for name in ("callgrind", "go", "said"))
@@ -97,7 +103,10 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
-    """Wait until the process has said that it is ready; return False if it has ended."""
+    """Wait until the process has printed that it is ready, and return True; return False if it has ended.
+
+    Raise :class:`ExperimentError` if it is not ready in time.
+    """
     deadline = time.monotonic() + TIMEOUT_S
     while READY not in said.read_text(encoding="utf-8"):
         if process.poll() is not None:
@@ -109,7 +118,10 @@ def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
 
 
 def _instrument(pid: int) -> None:
-    """Let callgrind count from now on. Instrumented code is slow, so everything is in place before."""
+    """Tell callgrind to count from now on; instrumented code is slow, so everything is prepared before.
+
+    Raise :class:`ExperimentError` if callgrind does not obey.
+    """
     command = ["callgrind_control", "-i", "on", str(pid)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -119,8 +131,8 @@ def _instrument(pid: int) -> None:
 def _total(dump: Path) -> int:
     """Return the instructions in :data:`COUNTED_OBJECTS` of one of callgrind's files (Callgrind Format Specification).
 
-    An object's name is given once, with a number that stands for it later. A line of costs is that of the object named last; the
-    one after ``calls=`` is the callee's.
+    A file has an object's full name once, with a number by which later lines refer to the object. A line of costs belongs to the
+    object named last, but the line after ``calls=`` has the callee's costs, which are not counted.
     """
     names: dict[str, str] = {}
     total, counts, is_call = 0, False, False
@@ -143,14 +155,14 @@ def _total(dump: Path) -> int:
 
 
 def _parent() -> str:
-    """Return the parent's process id; ``os.getppid`` is the mark."""
+    """Return the parent's process id as text, without calling ``os.getppid``: that call is the mark for callgrind."""
     return Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
 
 
 def main(arguments: Iterable[str]) -> None:
-    """Run every case once under callgrind, its packets between two marks; print the names of the cases.
+    """Run every program under callgrind, each with its packets between two marks; print the programs' names.
 
-    It says when all are in place, and goes on when there is a file of the given name.
+    Print that all is prepared, then wait until the file with the given name exists.
     """
     from holdfast.experiments.p4_protect_2020 import processing
 

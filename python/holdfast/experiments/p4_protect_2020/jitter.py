@@ -60,12 +60,12 @@ difference of one from the next; their mean."""
 
 
 def point(law: str, jitter_ms: float, mode: str, apart: float, pings: int) -> Point:
-    """Return the parameters of one run as a point of the sweep."""
+    """Return the parameters of one run as a point of the sweep. ``apart``: the interval of pings in multiples of the jitter."""
     return {"law": law, "jitter_ms": jitter_ms, "mode": mode, "apart": apart, "pings": pings}
 
 
 def points(jitters_ms: Sequence[float], pings: int) -> list[Point]:
-    """Return the points of both laws and both modes with each jitter."""
+    """Return a point for each law of delays, jitter in ms, and mode, with or without protection."""
     return [point(law, each, mode, APART, pings) for law in LAWS for each in jitters_ms for mode in MODES]
 
 
@@ -76,16 +76,16 @@ CLOSE_POINTS = [
 
 
 def _delays(law: str, jitter_ms: float, draw: Random) -> tuple[float, ...]:
-    """Draw the delays that netem makes of a uniform value."""
+    """Draw a list of delays in ms that netem adds by ``law``: uniform from 0 to 2J, or uniform from -J to J but at least 0."""
     if law == "around":
         return tuple(draw.uniform(0, 2 * jitter_ms) for _ in range(DRAWS))
     return tuple(max(0.0, draw.uniform(-jitter_ms, jitter_ms)) for _ in range(DRAWS))
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Ping between two hosts; both paths have jitter in both directions, each its own.
+    """Ping between two hosts over paths with jitter; return :func:`deviations` in ms, and the pings sent and returned.
 
-    Returns the measures, and how many pings came back.
+    Both paths have jitter in both directions, each with its own draws.
     """
     draw = Random(f"jitter {seed}")
 
@@ -111,7 +111,10 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def deviations(trips: Sequence[float]) -> dict[str, float]:
-    """Return the deviations of the round trips by three definitions, and their mean, all in milliseconds."""
+    """Return three deviations of the round-trip times ``trips``, and their mean; all are in milliseconds.
+
+    They are the average deviation from the mean, ping's mdev (the standard deviation), and the mean difference of successive trips.
+    """
     mean = fmean(trips)
     return {
         "average_deviation": fmean(abs(each - mean) for each in trips),
@@ -122,12 +125,15 @@ def deviations(trips: Sequence[float]) -> dict[str, float]:
 
 
 def closed_form_percent(law: str) -> float:
-    """Return the standard deviation with protection in percent of that without."""
+    """Return the standard deviation of the delay with protection in percent of that without, by the formula for ``law``."""
     return 100 * math.sqrt({"around": 2 / 3, "clipped": 1 / 3}[law])
 
 
 def find(setting: Setting) -> Finding:
-    """Return Figure 8 with both laws, and what pings close together do to it."""
+    """Return the finding of Figure 8: deviation of round trips with protection in % of that without, for both laws of jitter.
+
+    A second figure has pings that follow each other closely.
+    """
     frame = setting.sweep("jitter", f"{__name__}:measure", POINTS)
     close = setting.sweep("jitter_close", f"{__name__}:measure", CLOSE_POINTS)
     figures = {"": draw(frame), "close": draw_close(close)}
@@ -135,14 +141,17 @@ def find(setting: Setting) -> Finding:
 
 
 def _ratios(frame: pl.DataFrame, by: Sequence[str], measure: str) -> pl.DataFrame:
-    """Return a measure with protection, by mode, in percent of that without, seed by seed."""
+    """Return a row per mode and ``by``: ``measure`` with protection in percent of that without, compared with the same seed."""
     found = statistics.paired(frame, [*by, "mode"], measure, {"mode": "unprotected"}, ratio=True)
     protected = found.filter(pl.col("mode") != "unprotected")
     return protected.with_columns((100 * (1 + pl.col(name))).alias(name) for name in ("mean", "low", "high"))
 
 
 def numbers(frame: pl.DataFrame, close: pl.DataFrame) -> pl.DataFrame:
-    """Return ratios by law, over all jitters at once, for deviations are proportional to J; then with pings close together."""
+    """Return a row per law and quantity: deviation with protection in % of that without, and pings lost in %.
+
+    Sums over all jitters are compared, for deviations are proportional to J. Then come rows for pings that are close together.
+    """
     rows: list[dict[str, Any]] = []
     for measure_ in MEASURES:
         # One ratio per seed: of the sums over the jitters.
@@ -165,13 +174,13 @@ def _names(row: Mapping[str, Any]) -> str:
 
 
 def _lost(close: pl.DataFrame) -> pl.DataFrame:
-    """Return the pings without an answer, in percent, by mode."""
+    """Return a row per distance of pings and mode of protection: the mean percentage of pings without an answer."""
     lost = close.with_columns(lost_percent=100 * (1 - pl.col("returned") / pl.col("sent")))
     return statistics.summary(lost.filter(pl.col("mode") != "unprotected"), ["apart", "mode"], "lost_percent")
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw Figure 8, a panel per law; dashed, half of what is without protection."""
+    """Draw Figure 8: average deviation in ms over jitter in ms, a panel per law; dashed is half of that without protection."""
     named = frame.with_columns(
         netem=pl.when(pl.col("law") == "around").then(pl.lit("from 0 to 2J")).otherwise(pl.lit("max(0, -J to J)"))
     )
@@ -201,7 +210,7 @@ def draw(frame: pl.DataFrame) -> Figure:
 
 
 def draw_close(close: pl.DataFrame) -> Figure:
-    """Draw deviation relative to without protection, and pings lost, with either algorithm, over how far pings are apart."""
+    """Draw deviation in % of that without protection, and pings lost in %, by algorithm, over the distance of pings."""
     columns = ("apart", "mode", "mean", "low", "high")
     ratio = _ratios(close, ["apart"], "average_deviation").select(columns)
     both = pl.concat(

@@ -92,7 +92,7 @@ INGRESS_PORT = {"PTI": ("s1", 1), "PTE": ("s2", 2)}
 
 @cache
 def carry(kind: str, port: int) -> Program:
-    """Compile ``carry.p4`` to drop everything, to send it out of a port, or to multicast group :data:`GROUP`."""
+    """Compile ``carry.p4`` to drop all packets, to send all to ``port``, or to send all to multicast group :data:`GROUP`."""
     defines = {DROP: {}, SEND: {"OUTPUT_PORT": str(port)}, COPY: {"OUTPUT_GROUP": str(GROUP)}}[kind]
     return Program.compile(str(Path(__file__).parent / "carry.p4"), defines=defines)
 
@@ -101,13 +101,13 @@ class BothPaths(Controller):
     """Makes the group by which s1 sends on both paths."""
 
     def on_start(self) -> None:
-        """Make the multicast group by which s1 sends on both paths."""
+        """Install the multicast group by which s1 sends a copy on each path."""
         replicas = [(self.topology.port_towards("s1", middle), 0) for middle in ("m1", "m2")]
         self.clients["s1"].multicast_group(GROUP, replicas)
 
 
 def udp_frame(size_bytes: int, source: str, destination: str) -> bytes:
-    """Return a UDP datagram of zeros, ``size_bytes`` from the Ethernet header to the last of the payload."""
+    """Return an Ethernet frame with a UDP datagram of zeros, ``size_bytes`` long from Ethernet header to end of payload."""
     addresses = b"".join(bytes(map(int, address.split("."))) for address in (source, destination))
     header = struct.pack("!BBHHHBBH8s", 0x45, 0, size_bytes - 14, 0, 0, 64, 17, 0, addresses)
     total = sum(struct.unpack("!10H", header))
@@ -119,7 +119,7 @@ def udp_frame(size_bytes: int, source: str, destination: str) -> bytes:
 
 
 def _network(end: str, kind: str) -> SimulatedNetwork:
-    """Build a network of one pair of hosts, in which all switches run what is timed."""
+    """Build a network of one pair of hosts, whose switches run the program ``kind`` that is measured at ``end``."""
     rate = {"rate_bps": 100_000_000_000_000}
     topology = setup.two_ends(1, clients=rate, servers=rate, path1=rate, path2=rate)
     if kind in (DROP, SEND, COPY):
@@ -133,9 +133,9 @@ def _network(end: str, kind: str) -> SimulatedNetwork:
 
 
 def _packets(end: str, kind: str, size_bytes: int) -> list[bytes]:
-    """Return the :data:`ROUND` packets that arrive, over and over: all the same, or copies with their own sequence numbers.
+    """Return the :data:`ROUND` packets that arrive again and again: all equal, or copies with their own sequence numbers.
 
-    They are as many for every kind, because each has a generator of its own and the event loop's work grows with their number.
+    Every kind has as many, because each packet has a generator of its own and the event loop's work grows with the generators.
     """
     topology = _network(end, DROP).topology
     client, server = (str(topology.hosts[name].address.ip) for name in (setup.client(1), setup.server(1)))
@@ -148,7 +148,7 @@ def _packets(end: str, kind: str, size_bytes: int) -> list[bytes]:
 
 
 def _copy(packet: bytes) -> bytes:
-    """Return the copy that the PTI sends on path 1 for a packet. Its sequence number is not under a checksum."""
+    """Return the copy of ``packet`` that the PTI sends on path 1. No checksum covers its sequence number."""
     network = _network("PTI", "protected")
     switch, port = INGRESS_PORT["PTI"]
     generator = PacketGenerator(switch=switch, port=port, packet=packet, period_ms=PERIOD_PS / PS_PER_MS, count=1)
@@ -171,7 +171,7 @@ class Case:
 
     @classmethod
     def of(cls, end: str, kind: str, size_bytes: int) -> Case:
-        """Build a case: everything is in place, and every link is down."""
+        """Build the network of a program at one end, with its packet generators installed and every link down."""
         network = _network(end, kind)
         switch, port = INGRESS_PORT[end]
         for link in network.topology.links:
@@ -186,7 +186,7 @@ class Case:
         return cls(network, switch)
 
     def run(self, packets: int) -> None:
-        """Run the network for the time of ``packets`` more packets."""
+        """Run the network until ``packets`` more packets have arrived at the measured switch."""
         self.packets += packets
         self.network.run((self.packets + 0.5) / PACKETS)
 
@@ -196,7 +196,7 @@ class Case:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return nanoseconds per packet of each kind at both ends; every kind has as many turns as the others, in turn.
+    """Measure the processor time in ns per packet of each program at both ends; programs take equally many turns, in rotation.
 
     The seed is only the number of the run.
     """
@@ -223,7 +223,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def baseline(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | None:
-    """Return the number subtracted from the hop of a mode, or None where it was not run."""
+    """Return the cost that is subtracted from a mode's cost: that of the baseline ``name``; None where it was not measured."""
     if name == "nothing":
         return 0.0
     copies = {AS_MANY: OUTPUTS.get((end, mode), 1), "one_copy": 1, "drop": 0}[name]
@@ -232,7 +232,7 @@ def baseline(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | 
 
 
 def relative(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | None:
-    """Return a mode's cost in percent of plain forwarding, with the same kind of baseline taken off both; None without one."""
+    """Return a mode's cost in % of plain forwarding, both less the baseline ``name``; None where it was not measured."""
     own, plain = baseline(row, end, mode, name), baseline(row, end, "plain", name)
     if own is None or plain is None:
         return None
@@ -240,10 +240,10 @@ def relative(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | 
 
 
 def find(setting: Setting) -> Finding:
-    """Return the cost of all modes at both ends, relative to plain forwarding.
+    """Return the finding of Figure 6: the cost per packet of each mode in % of plain forwarding, by end (PTI and PTE).
 
-    Instructions where valgrind can count them, and one sitting's times. The times are measured by one process at a time, whatever
-    ``jobs`` says.
+    It has instructions where valgrind can count them, and the times of one sitting. Times are measured by one process at a time,
+    whatever ``jobs`` says.
     """
     machine = this_machine.machine()
     alone = replace(setting, jobs=1, ray=None)
@@ -256,10 +256,10 @@ def find(setting: Setting) -> Finding:
 
 
 def numbers(times: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
-    """Return by end and mode the ratios of instructions with each baseline, and of times over the sittings.
+    """Return a row per end, mode and quantity: cost in % of plain forwarding, in instructions and in time.
 
-    The column ``sitting`` is theirs, if there is any. ``relative_percent`` is the ratio of instructions with the main baseline, and
-    its interval the range over the baselines.
+    Times may have a column ``sitting``; without it they are of one sitting. ``relative_percent`` is the ratio of instructions with
+    the main baseline, and its interval is the range over the baselines.
     """
     if "sitting" not in times.columns:
         times = times.with_columns(sitting=pl.lit(1))
@@ -281,7 +281,7 @@ def numbers(times: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counted_rows(run: Mapping[str, Any], end: str, mode: str) -> list[dict[str, Any]]:
-    """Return the rows for a mode from one row of counted instructions."""
+    """Return the rows of one end and mode from one row of counted instructions: ratios in %, and counts per packet."""
     ratios = {name: relative(run, end, mode, name) for name in BASELINES}
     known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
     hop, off = float(run[f"{end} {mode}"]), baseline(run, end, mode, AS_MANY) or 0.0
@@ -299,7 +299,10 @@ def _counted_rows(run: Mapping[str, Any], end: str, mode: str) -> list[dict[str,
 
 
 def sittings(times: pl.DataFrame, end: str, mode: str, name: str) -> list[float]:
-    """Return for each sitting with the baseline the median over its runs of the ratio to plain forwarding."""
+    """Return per sitting the median ratio in % of a mode's time to plain forwarding, both less the baseline ``name``.
+
+    Sittings that did not measure the baseline are left out.
+    """
     medians = []
     for _, runs in times.group_by(["sitting"], maintain_order=True):
         ratios = [relative(run, end, mode, name) for run in runs.iter_rows(named=True)]
@@ -310,9 +313,9 @@ def sittings(times: pl.DataFrame, end: str, mode: str, name: str) -> list[float]
 
 
 def next_sitting(medians: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Return an interval of another sitting's median, if sittings are independent draws of one normal law.
+    """Return the prediction interval for the median of another sitting, as (low, high).
 
-    It is unbounded after one sitting.
+    Sittings are taken as independent draws of one normal law. After one sitting alone the interval is unbounded.
     """
     if len(medians) < 2:
         return -math.inf, math.inf
@@ -322,14 +325,17 @@ def next_sitting(medians: Sequence[float], confidence: float = 0.95) -> tuple[fl
 
 
 def in_order(rows: pl.DataFrame, end: str, name: str) -> bool:
-    """Return True if the modes of the paper cost more and more with a baseline: plain, unprotected, protected."""
+    """Return True if plain, unprotected and protected forwarding cost more and more in this order, less the baseline ``name``."""
     of_end = rows.filter(pl.col("end") == end, pl.col("quantity") == f"relative_percent_{name}")
     cost = dict(zip(of_end["mode"], of_end["ours"], strict=True))
     return bool(cost["plain"] < cost["unprotected"] < cost["protected"])
 
 
 def draw(rows: pl.DataFrame) -> Figure | None:
-    """Draw the paper's bars and ours, instructions with the range over the baselines. Returns None if none were counted."""
+    """Draw Figure 6: instructions in % of plain forwarding, the paper's bars and ours with the range over the baselines.
+
+    Return None if no instructions were counted.
+    """
     counted = rows.filter(pl.col("quantity") == "relative_percent")
     if counted.is_empty():
         return None

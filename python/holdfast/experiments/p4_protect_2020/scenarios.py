@@ -47,7 +47,7 @@ class Script:
     lost: int | None = None
 
     def path1(self) -> dict[str, Any]:
-        """Return path 1's delays and losses as options of a link."""
+        """Return the delays in ms and the lost packets of path 1 as options of a link."""
         lost = () if self.lost is None else (self.lost - 1,)
         return (
             {**_delays(self.path1_ms), "loss": {"model": "trace", "lost_packets": lost}}
@@ -56,7 +56,7 @@ class Script:
         )
 
     def path2(self) -> dict[str, Any]:
-        """Return path 2's delays as options of a link."""
+        """Return the delays of path 2 in ms as options of a link."""
         return _delays(self.path2_ms)
 
 
@@ -74,9 +74,9 @@ POINTS: list[Point] = [{"figure": figure, "algorithm": algorithm} for figure in 
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return arrivals at the egress on each path, and at the host: packet numbers, and times in ms since packet 1 was sent.
+    """Run one scenario; return numbers and times of the packets that arrive at the egress on each path, and at the host.
 
-    Nothing is random, so any seed gives the same.
+    Times are in ms since packet 1 was sent. Nothing is random, so every seed gives the same.
     """
     script = SCRIPTS[point["figure"]]
     line = {"rate_bps": 100_000_000_000}
@@ -114,12 +114,12 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _since(time_ps: int) -> float:
-    """Return a time in ms since packet 1 was sent; microseconds are what serialisation makes of the script's times."""
+    """Return ``time_ps`` in ms since packet 1 was sent, rounded to 0.01 ms so that serialisation does not show."""
     return round(time_ps / PS_PER_MS - START_MS, 2)
 
 
 def find(setting: Setting) -> Finding:
-    """Run all three scenarios with both algorithms."""
+    """Return the finding of Figures 2 to 4: packets forwarded, reordered and duplicated, with both acceptance algorithms."""
     frame = setting.one_run().sweep("scenarios", f"{__name__}:measure", POINTS)
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     flat = frame.with_columns(pl.col(lists).cast(pl.List(pl.String)).list.join(" "))
@@ -127,7 +127,7 @@ def find(setting: Setting) -> Finding:
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a row by figure, algorithm and quantity: packets forwarded, reordered and duplicated, and the worst delay in ms."""
+    """Return a row per figure, algorithm and quantity: packets forwarded, reordered and duplicated, and the worst delay in ms."""
     rows = []
     for run in frame.iter_rows(named=True):
         key = {"figure": run["figure"], "algorithm": run["algorithm"]}
@@ -138,7 +138,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame) -> Figure:
-    """Draw time from left to right: packets sent, arrivals on each path, and the output of either algorithm."""
+    """Draw each scenario over time: packets sent, arrivals on each path, and what each algorithm forwards."""
     scenarios = []
     for figure, script in SCRIPTS.items():
         runs = {row["algorithm"]: row for row in frame.filter(pl.col("figure") == figure).iter_rows(named=True)}
@@ -164,11 +164,11 @@ def draw(frame: pl.DataFrame) -> Figure:
 
 
 def _is_taken(forwarded: Mapping[int, float], number: int, at_ms: float) -> bool:
-    """Return True if it was this copy that was forwarded: it is at the host within microseconds."""
+    """Return True if the copy of packet ``number`` that arrived at ``at_ms`` is the one forwarded (within 0.05 ms)."""
     return number in forwarded and abs(forwarded[number] - at_ms) < 0.05
 
 
 def lost(row: Mapping[str, Any]) -> set[int]:
-    """Return the packets that did not come out of a run though a copy of them came in."""
+    """Return the numbers of packets of which a copy arrived at the egress, but none was forwarded."""
     arrived = set(chain(row["path1_numbers"], row["path2_numbers"]))
     return arrived - set(row["forwarded_numbers"])

@@ -42,10 +42,10 @@ def server(pair: int) -> str:
 def two_ends(
     pairs: int, *, clients: Options, servers: Options, path1: Options, path2: Options, direct: bool = False
 ) -> Topology:
-    """Build clients at s1, servers at s2, and two disjoint paths: s1-m1-s2, the cheaper one, and s1-m2-s2.
+    """Build clients at s1, servers at s2, and two disjoint paths: s1-m1-s2, which costs less, and s1-m2-s2.
 
-    ``direct``: two links between s1 and s2 instead, as in the paper but for its jitter, which nodes in between made. Options are
-    those of :meth:`Topology.add_link`; a path's losses and jitter are its first link's, from s1.
+    With ``direct``, the paths are two links between s1 and s2, as in the paper except for its jitter, which was made by nodes in
+    between. Options are those of :meth:`Topology.add_link`; a path's losses and jitter are on its first link, seen from s1.
     """
     result = Topology("p4-protect")
     for pair in range(1, pairs + 1):
@@ -67,22 +67,23 @@ def two_ends(
 
 @cache
 def router_program() -> Program:
-    """Compile the router, once per process."""
+    """Compile the router program, once per process."""
     return compile_router()
 
 
 @cache
 def protect_program(sn_bits: int = published.CLAIM_SN_BITS) -> Program:
-    """Compile protection, once per process and width of the number space."""
+    """Compile the protection program with sequence numbers of ``sn_bits``, once per process and width."""
     return compile_protect({"SN_BITS": str(sn_bits)})
 
 
 def forwarding(
     mode: str, protect: Sequence[tuple[str, str]], sn_bits: int = published.CLAIM_SN_BITS
 ) -> tuple[Program, Controller]:
-    """Return the program that all switches run, and the controller.
+    """Return the program of all switches, and its controller, for one forwarding mode.
 
-    ``protect``: pairs of hosts, protected both ways if the mode protects.
+    ``protect``: pairs of hosts, protected in both directions if the mode protects. Raise :class:`ExperimentError` for an unknown
+    mode.
     """
     if mode not in MODES:
         raise ExperimentError(f"there is no forwarding mode {mode!r} (known: {', '.join(MODES)})")

@@ -58,7 +58,7 @@ def _finite(*values: float) -> bool:
 
 
 def _lengths(axes: Any, marks: Sequence[int] = (74, 300, 850, 1514, 9000)) -> None:
-    """Set up an axis of packet lengths, and shade what Ethernet pads."""
+    """Set up a logarithmic axis of packet lengths in bytes, and shade the lengths that Ethernet pads to its minimum."""
     axes.set_xscale("log")
     axes.axvspan(40, MINIMUM_BYTES, color="#EEEEEE", label=f"below {MINIMUM_BYTES} bytes Ethernet pads")
     axes.set_xticks(marks, [str(mark) for mark in marks])
@@ -68,7 +68,7 @@ def _lengths(axes: Any, marks: Sequence[int] = (74, 300, 850, 1514, 9000)) -> No
 
 
 def over_lengths(frame: pl.DataFrame, value: str, label: str) -> Figure:
-    """Draw a quantity over packet lengths, as Figures 4.1, 4.3, 4.4 and 4.5."""
+    """Draw a quantity over packet length in bytes, with a curve per stack, as in Figures 4.1, 4.3, 4.4 and 4.5."""
     figure, axes = plt.subplots(figsize=(5.6, 3.6), dpi=130)
     for stack, look in STACK_LOOKS.items():
         rows = statistics.summary(frame.filter(stack=stack), ["packet_bytes"], value)
@@ -82,7 +82,7 @@ def over_lengths(frame: pl.DataFrame, value: str, label: str) -> Figure:
 
 
 def _from_zero(axes: Any, value: str) -> None:
-    """Set the scale of a quantity over packet lengths: logarithmic for bandwidth, else from 0."""
+    """Make the axis of a quantity logarithmic if it is bandwidth, else let it begin at 0."""
     if value == "bandwidth_bytes_per_s":
         axes.set_yscale("log")
     else:
@@ -90,7 +90,7 @@ def _from_zero(axes: Any, value: str) -> None:
 
 
 def gain(gains: pl.DataFrame, theory: Callable[[float], float]) -> Figure:
-    """Draw Figure 4.2: the gain as measured, and by equation 4.2."""
+    """Draw Figure 4.2: the gain in bandwidth in % over packet length in bytes, measured and by equation 4.2."""
     figure, axes = plt.subplots(figsize=(5.6, 3.6), dpi=130)
     lengths = [MINIMUM_BYTES * 10 ** (i / 100) for i in range(219)]
     axes.plot(lengths, [theory(length) for length in lengths], color=ORANGE, linewidth=1.2, label="equation 4.2")
@@ -104,7 +104,7 @@ def gain(gains: pl.DataFrame, theory: Callable[[float], float]) -> Figure:
 
 
 def minimum(numbers: pl.DataFrame) -> Figure:
-    """Draw the saving on the wire with the same payload, and the one without a minimum."""
+    """Draw the bytes saved on the wire in % over the payload, measured, and computed with and without Ethernet's minimum length."""
     figure, axes = plt.subplots(figsize=(5.6, 3.6), dpi=130)
     rows = numbers.filter(quantity="saved_percent").rename({"ours": "mean"})
     _errorbars(axes, rows, "payload_bytes", "measured, with Ethernet's minimum", BLUE, "o", "none")
@@ -125,7 +125,7 @@ def minimum(numbers: pl.DataFrame) -> Figure:
 
 
 def by_switches(frame: pl.DataFrame, value: str, label: str, title: str) -> Figure:
-    """Draw a panel per number of switches, as Figures 4.6 to 4.9, or as Figure 4.11 where there is one alone."""
+    """Draw a quantity over the rate, with INT and without: a panel per number of switches (Figures 4.6 to 4.9 and 4.11)."""
     counts = frame["switches"].unique(maintain_order=True).to_list()
     figure, grid = plt.subplots(
         1, len(counts), sharey=True, figsize=(3.1 * len(counts) + 0.8, 3.4), dpi=130, squeeze=False
@@ -143,7 +143,10 @@ def by_switches(frame: pl.DataFrame, value: str, label: str, title: str) -> Figu
 
 
 def two_flows(frame: pl.DataFrame, quantities: Mapping[str, str], title: str) -> Figure:
-    """Draw Figure 4.10, and Figure 4.11 for losses: two flows to the left, one to the right, four switches."""
+    """Draw quantities over the rate through four switches, with two flows to the left and one to the right (Figure 4.10).
+
+    Figure 4.11 is drawn so too, with losses.
+    """
     figure, grid = plt.subplots(
         len(quantities),
         2,
@@ -178,7 +181,7 @@ def _with_and_without(axes: Any, frame: pl.DataFrame, value: str) -> None:
 
 
 def beyond(frame: pl.DataFrame, quantities: Mapping[str, str]) -> Figure:
-    """Draw each of the four quantities over the transmitted bandwidth, with a line for every format of INT."""
+    """Draw four quantities over the transmitted bandwidth in Mb/s, with a curve for every format of INT."""
     figure, grid = plt.subplots(2, 2, figsize=(9.2, 6.2), dpi=130)
     for axes, (value, label) in zip(grid.flat, quantities.items(), strict=True):
         for (mode, sampling), (name, colour, marker, line) in FORMAT_LOOKS.items():
@@ -197,7 +200,7 @@ def beyond(frame: pl.DataFrame, quantities: Mapping[str, str]) -> Figure:
 
 
 def live_lengths(frame: pl.DataFrame, quantities: Mapping[str, str], title: str) -> Figure:
-    """Draw all four quantities over packet lengths, both stacks."""
+    """Draw four quantities of runs in real time over packet length in bytes, with a curve per stack."""
     figure, grid = plt.subplots(2, 2, figsize=(9.2, 6.2), dpi=130)
     for axes, (value, label) in zip(grid.flat, quantities.items(), strict=True):
         for stack, look in STACK_LOOKS.items():
@@ -214,7 +217,7 @@ def live_lengths(frame: pl.DataFrame, quantities: Mapping[str, str], title: str)
 
 
 def live_rates(frame: pl.DataFrame, quantities: Mapping[str, str], title: str) -> Figure:
-    """Draw all four quantities over the transmitted bandwidth, with INT and without."""
+    """Draw four quantities of runs in real time over the transmitted bandwidth in Mb/s, with INT and without."""
     figure, grid = plt.subplots(2, 2, figsize=(9.2, 6.2), dpi=130)
     for axes, (value, label) in zip(grid.flat, quantities.items(), strict=True):
         _with_and_without(axes, frame, value)

@@ -10,10 +10,10 @@ from holdfast.experiments.rows import exact, row
 
 
 def numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each run of the first seed (all seeds give the same): the percentage of packets that are delivered.
+    """Return a row per kind of packets, firewall and IP version: the percentage of packets delivered.
 
-    The quantity is ``delivered_percent`` for the thesis's firewall with IPv4, and else has the variant and family in its name, as
-    in ``delivered_percent_routed_ipv6``.
+    All seeds give the same, so only the first one's runs are used. The quantity is ``delivered_percent`` for the thesis's firewall
+    with IPv4; for others its name has the variant and the IP version, as in ``delivered_percent_routed_ipv6``.
     """
     rows = []
     for run in frame.filter(seed=frame["seed"][0]).iter_rows(named=True):
@@ -24,7 +24,10 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Send every kind of packet through every firewall, and return the percentages delivered; they do not depend on the seed."""
+    """Return the finding of the firewall's test: the percentage of packets delivered, for every kind of packet and firewall.
+
+    It does not depend on the seed.
+    """
     frame = setting.one_run().sweep("firewall", f"{firewall_runs.__name__}:measure", firewall_runs.POINTS)
     return Finding(numbers(frame), frames={"runs": frame})
 

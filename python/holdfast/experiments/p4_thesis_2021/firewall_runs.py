@@ -44,7 +44,7 @@ POINTS: list[Point] = [
 
 
 def figure_3_2() -> Topology:
-    """Build two hosts at each of two switches, and a switch between."""
+    """Build the network of Figure 3.2: hosts h1 and h2 at s1, h3 and h4 at s2, and s3 between s1 and s2."""
     topology = Topology("figure-3-2")
     for host in ("h1", "h2", "h3", "h4"):
         topology.add_host(host, ipv6=f"2001:db8:{host[1]}::1/64")
@@ -56,7 +56,7 @@ def figure_3_2() -> Topology:
 
 
 def rules(*hosts: str) -> RuleSet:
-    """Return rules by which these hosts are bound to their ports, and everything is allowed between them."""
+    """Return rules that bind each of ``hosts`` to its port, and allow everything between them."""
     return RuleSet.model_validate(
         {
             "zones": {"hosts": {"hosts": list(hosts)}, "core": {"switches": True}},
@@ -66,7 +66,7 @@ def rules(*hosts: str) -> RuleSet:
 
 
 def udp_frame(topology: Topology, at: str, of: str, to: str, family: str, port: int) -> bytes:
-    """Return a datagram with the addresses of one host, as another sends it."""
+    """Return a frame of UDP with the source address of host ``of`` and the destination ``to``, as the host ``at`` would send it."""
     place, owner, receiver = topology.attachment(at), topology.hosts[of], topology.hosts[to]
     gateway = topology.port_mac(place.switch, place.port)
     data = bytes(32)
@@ -85,7 +85,7 @@ def udp_frame(topology: Topology, at: str, of: str, to: str, family: str, port: 
 
 
 def ip_packet(source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6Address, data: bytes) -> bytes:
-    """Return a UDP packet behind its EtherType."""
+    """Return a UDP packet in IPv4 or IPv6, as the addresses are, with its EtherType in front."""
     if source.version == 6:
         return (
             b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, len(data), 17, 64) + source.packed + destination.packed + data
@@ -95,7 +95,7 @@ def ip_packet(source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6
 
 
 def _checksum(data: bytes) -> int:
-    """Return the Internet checksum (RFC 1071)."""
+    """Return the Internet checksum of ``data``, whose length is even (RFC 1071)."""
     total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -104,12 +104,12 @@ def _checksum(data: bytes) -> int:
 
 @cache
 def _program(variant: Variant) -> Program:
-    """Compile the firewall, once per process and variant."""
+    """Compile the firewall program in this variant, once per process and variant."""
     return compile_firewall(variant, {"WAY_BITS": "8"})
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return how many injected packets arrive, and the reasons for dropping the others."""
+    """Inject packets; return the percentage that arrived, and counts of the reasons for which others were dropped."""
     at, of, to, granted = CASES[point["packets"]]
     controller = FirewallController(rules(*INSIDE), reaction_delay_ms=1)
     topology = figure_3_2()

@@ -34,12 +34,12 @@ SPARE_S = 5.0
 
 
 def points(lengths_bytes: Sequence[int], packets: int) -> list[Point]:
-    """Return points of both stacks with each length of packets."""
+    """Return a point for each packet length in bytes and stack (standard or short headers)."""
     return [{"stack": s, "packet_bytes": length, "packets": packets} for length in lengths_bytes for s in STACKS]
 
 
 def payload_points(payloads_bytes: Sequence[int], packets: int) -> list[Point]:
-    """Return a point for each stack and payload; ``packet_bytes`` is the payload with the stack's header."""
+    """Return a point for each payload in bytes and stack; ``packet_bytes`` is the payload plus the stack's header."""
     header = published.HEADER_BYTES
     return [
         {"stack": s, "packet_bytes": payload + header[s], "packets": packets}
@@ -53,9 +53,10 @@ PAYLOAD_POINTS = payload_points(PAYLOADS_BYTES, 1000)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run one flow. Effective bandwidth is payload over the time from the first to the last arrival, as in equation 3.4.
+    """Send one flow through three switches; return bandwidth in bytes/s, latency and jitter in ms, and loss in percent.
 
-    ``wire_bytes``: of a packet on the link s1-s3, with Ethernet's minimum and everything around a frame.
+    Bandwidth is payload over the time from the first to the last arrival, as in equation 3.4. ``wire_bytes``: the length of a
+    packet on the link s1-s3, with Ethernet's minimum and everything around a frame.
     """
     stack, packets = point["stack"], point["packets"]
     topology = setup.header_path(stack, setup.SERVICE_PACKETS_PER_S[stack])

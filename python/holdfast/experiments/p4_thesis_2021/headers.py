@@ -27,13 +27,13 @@ def _runs(setting: Setting) -> pl.DataFrame:
 
 
 def theory_percent(packet_bytes: float) -> float:
-    """Return the gain of the short header in percent for a packet length, by equation 4.2."""
+    """Return the gain in payload of the short header over the standard one, in %, at a packet length in bytes (equation 4.2)."""
     long, short = (packet_bytes - published.HEADER_BYTES[stack] for stack in ("standard", "shorternet"))
     return 100 * (short / long - 1)
 
 
 def gains(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by length the short header's bandwidth beyond the standard one's in percent, run by run."""
+    """Return a row per packet length: the gain of the short header in effective bandwidth in %, compared with the same seed."""
     found = statistics.paired(
         frame, ["packet_bytes", "stack"], "bandwidth_bytes_per_s", {"stack": "standard"}, ratio=True
     )
@@ -41,7 +41,7 @@ def gains(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return Table 4.1's gains, measured and by the formula."""
+    """Return a row per packet length and quantity: the gain in %, measured (``gain_percent``) and by equation 4.2."""
     rows = []
     for each in gains(frame).iter_rows(named=True):
         rows.append(row({"packet_bytes": each["packet_bytes"]}, "gain_percent", each))
@@ -51,12 +51,15 @@ def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_stack(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    """Return the mean of a quantity over the seeds, with its interval, by stack and packet length in bytes."""
+    """Return a row per stack and packet length in bytes: the mean of the quantity ``value`` over seeds, and its interval."""
     return summaries(frame, ["stack", "packet_bytes"], [value])
 
 
 def comparison(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    """Return over all lengths each stack's mean, how much less the short header has, and that in percent, seed by seed."""
+    """Return rows over all packet lengths: each stack's mean, and how much less the short header has, in ms and in %.
+
+    Stacks are compared with the same seed.
+    """
     means = frame.group_by(["stack", "seed"], maintain_order=True).agg(pl.col(value).mean())
     rows: list[dict[str, Any]] = []
     for quantity, ratio, factor in (("difference_ms", False, -1), ("reduction_percent", True, -100)):
@@ -72,7 +75,7 @@ def comparison(frame: pl.DataFrame, value: str) -> pl.DataFrame:
 
 
 def minimum_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by payload the bytes on the wire with each stack, and what the short header saves of them in percent."""
+    """Return rows by payload in bytes: the bytes on the wire with each stack, and how many percent the short header saves."""
     header = pl.col("stack").replace_strict(published.HEADER_BYTES)
     with_payload = frame.with_columns(payload_bytes=pl.col("packet_bytes") - header)
     rows = []
@@ -86,7 +89,7 @@ def minimum_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def found(name: str, frame: pl.DataFrame) -> Finding:
-    """Return a part's finding from its runs."""
+    """Return the finding of the part ``name`` (table41, fig41 to fig45, minimum) from the runs in ``frame``."""
     figures: dict[str, Figure]
     match name:
         case "table41":
@@ -111,7 +114,7 @@ def found(name: str, frame: pl.DataFrame) -> Finding:
 
 
 def find_minimum(setting: Setting) -> Finding:
-    """Return the finding on bytes on the wire by payload: the gain that is left with Ethernet's minimum length."""
+    """Return the finding on bytes on the wire by payload: what the short header saves despite Ethernet's minimum length."""
     sweep = setting.sweep("payloads", f"{header_runs.__name__}:measure", header_runs.PAYLOAD_POINTS)
     return found("minimum", sweep)
 

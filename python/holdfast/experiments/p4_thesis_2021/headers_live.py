@@ -44,7 +44,7 @@ LATE_MS = 1.0
 
 
 def header(topology: Topology, stack: str, length: int) -> bytes:
-    """Return everything in front of the payload of a frame of this length from h1 to h4."""
+    """Return all bytes before the payload of a frame from h1 to h4 that is ``length`` bytes long with the headers of ``stack``."""
     udp_bytes = length - (34 if stack == "standard" else 4)
     udp = PORT.to_bytes(2, "big") * 2 + udp_bytes.to_bytes(2, "big") + bytes(2)
     if stack == "shorternet":
@@ -56,7 +56,10 @@ def header(topology: Topology, stack: str, length: int) -> bytes:
 
 
 def network_of(stack: str) -> tuple[Topology, Program, Controller]:
-    """Build three switches without anything that slows them down, their program and controller; Shorternet's hosts are stations."""
+    """Build three switches without an artificial delay; return topology, program and controller for ``stack``.
+
+    Shorternet's hosts are stations.
+    """
     topology = Topology("figure-3-2")
     for name in (setup.SENDER, setup.RECEIVER):
         topology.add_host(name)
@@ -75,15 +78,15 @@ def network_of(stack: str) -> tuple[Topology, Program, Controller]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Send one flow in real time, and return its :func:`measures`, with the names of :func:`header_runs.measure`.
+    """Send one flow in real time; return its :func:`measures`, named as by :func:`header_runs.measure`.
 
-    A run in which an event is more than ``LATE_MS`` late is repeated, as :func:`this_machine.in_time` says.
+    A run with an event that is more than ``LATE_MS`` late is repeated (:func:`this_machine.in_time`).
     """
     return this_machine.in_time(lambda: measured_once(point), LATE_MS)
 
 
 def measured_once(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Send one flow, and return its :func:`measures` and the ``max_lateness_ms`` of its events, however late they are."""
+    """Send one flow in real time; return its :func:`measures`, and ``max_lateness_ms``, the largest lateness of an event."""
     stack, length, count = point["stack"], point["packet_bytes"], point["packets"]
     topology, program, controller = network_of(stack)
     front = header(topology, stack, length)
@@ -100,7 +103,11 @@ def measured_once(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def measures(arrivals: list[tuple[int, int, int]], count: int, payload: int) -> dict[str, Any]:
-    """Return the measures of arrived packets: number, time of sending and of arrival in nanoseconds, each packet once."""
+    """Return loss in percent, bandwidth in bytes/s, and mean latency and jitter in ms of ``arrivals``.
+
+    An arrival is (number, time of sending in ns, time of arrival in ns), each packet once. ``count``: packets sent. ``payload``:
+    bytes in a packet.
+    """
     latencies_ms = [(at_ns - sent_ns) / 1e6 for _, sent_ns, at_ns in arrivals]
     lost = count - len({number for number, _, _ in arrivals})
     duration_s = (arrivals[-1][2] - arrivals[0][2]) / 1e9
@@ -121,7 +128,10 @@ QUANTITIES = {
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Return the part's finding from its runs."""
+    """Return the finding of Figures 4.1 to 4.5 in real time: a row per stack, packet length and quantity.
+
+    ``where``: rows of :func:`this_machine.machine`.
+    """
     title = f"Through three switches in real time, {disturbance(where)}"
     figure = drawing.live_lengths(frame, QUANTITIES, title)
     return Finding(
@@ -130,7 +140,7 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find(setting: Setting) -> Finding:
-    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
+    """Measure Figures 4.1 to 4.5 in real time, one run at a time whatever ``jobs`` says; if impossible, return only the reason."""
     return this_machine.find(setting, "headers_live", f"{__name__}:measure", POINTS, found, tools=("ip",))
 
 

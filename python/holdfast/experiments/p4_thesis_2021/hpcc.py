@@ -42,23 +42,23 @@ RUNS = "holdfast.experiments.p4_thesis_2021.hpcc_runs"
 
 
 def find_incast(setting: Setting) -> Finding:
-    """Return queues and slowdowns of every algorithm and buffer in the incast."""
+    """Return the finding of the incast: queues and slowdowns of flows by buffer and algorithm (HPCC, DCTCP, CUBIC)."""
     return found_incast(setting.sweep("hpcc_incast", f"{RUNS}:measure_incast", POINTS))
 
 
 def found_incast(frame: pl.DataFrame) -> Finding:
-    """Return the incast's finding from its runs."""
+    """Return the incast's finding from its runs: a row per buffer, algorithm and quantity, and the figure."""
     found = summaries(frame, ("buffer", "algorithm"), QUANTITIES)
     return Finding(found, {"": draw(found, "buffer", GROUPS, "{} at each port")}, {"runs": frame})
 
 
 def find_tree(setting: Setting) -> Finding:
-    """Return queues and slowdowns of every algorithm and load in the fat tree."""
+    """Return the finding of the fat tree: queues and slowdowns of flows by load and algorithm (HPCC, DCTCP, CUBIC)."""
     return found_tree(setting.sweep("hpcc_fat_tree", f"{RUNS}:measure_tree", TREE_POINTS))
 
 
 def found_tree(frame: pl.DataFrame) -> Finding:
-    """Return the fat tree's finding from its runs."""
+    """Return the fat tree's finding from its runs: a row per load, algorithm and quantity, and the figure."""
     found = summaries(frame, ("load", "algorithm"), TREE_QUANTITIES)
     return Finding(found, {"": draw(found, "load", TREE_GROUPS, "load {:.0%}")}, {"runs": frame})
 
@@ -97,7 +97,10 @@ QUEUES = PublishedTable(
 
 
 def testbed_numbers(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the paper's statements, tested on the intervals, and every quantity by load."""
+    """Return a row per statement of HPCC's authors (``holds`` is 1 or 0), and a row per load and quantity.
+
+    A statement on a queue holds if the upper end of our interval is below the printed number by :data:`MARGIN`.
+    """
     found = summaries(runs, ("load",), TESTBED_QUANTITIES)
     most = {(each["load"], each["quantity"]): each["high"] for each in found.iter_rows(named=True)}
     rows = [
@@ -110,12 +113,12 @@ def testbed_numbers(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_testbed(setting: Setting) -> Finding:
-    """Return the queues of HPCC in the network for which its authors print them."""
+    """Return the finding of HPCC's testbed: queues in kB by load, in the network for which its authors print numbers."""
     return found_testbed(setting.sweep("hpcc_testbed", f"{RUNS}:measure_testbed", TESTBED_POINTS))
 
 
 def found_testbed(frame: pl.DataFrame) -> Finding:
-    """Return the testbed's finding from its runs."""
+    """Return the testbed's finding from its runs: the authors' statements and every quantity, without a figure."""
     return Finding(testbed_numbers(frame), frames={"runs": frame})
 
 
@@ -134,7 +137,7 @@ LEAST = 0.1
 
 
 def draw(found: pl.DataFrame, by: str, groups: Groups, title: str) -> Figure:
-    """Draw queues and slowdowns with their intervals, a row of panels for each value of ``by``."""
+    """Draw queues and slowdowns of the algorithms with their intervals, a row of panels for each value of ``by``."""
     values = list(dict.fromkeys(found[by]))
     figure, axes = plt.subplots(len(values), len(groups), figsize=(9.0, 2.7 * len(values)), dpi=130, squeeze=False)
     for places, value in zip(axes, values, strict=True):

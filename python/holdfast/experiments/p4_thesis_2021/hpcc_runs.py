@@ -70,14 +70,14 @@ POINTS: list[Point] = [{"buffer": buffer, "algorithm": algorithm} for buffer in 
 
 @cache
 def program() -> Program:
-    """Compile ``telemetry.p4`` for transit with the load instruction, once per process."""
+    """Compile ``telemetry.p4`` for transit switches, with the instruction for load, once per process."""
     return compile_telemetry(transit_only=True, load=True)
 
 
 def options(algorithm: str, rate_bps: int = HOST_BPS, base_rtt_ms: float = BASE_RTT_MS) -> TcpOptions:
-    """Return the options common to the algorithms, and those of one.
+    """Return a host's TCP options: those common to all algorithms, and those of ``algorithm``.
 
-    Unscaled, the first timeout is 1 ms, and the least one 0.1 ms.
+    All times are a hundred times as long: unscaled, the first timeout is 1 ms and the least timeout 0.1 ms.
     """
     common = TcpOptions(
         mss=SEGMENT_BYTES,
@@ -103,7 +103,10 @@ def options(algorithm: str, rate_bps: int = HOST_BPS, base_rtt_ms: float = BASE_
 
 
 def incast_topology(algorithm: str, buffer: int) -> Topology:
-    """Build four racks of eight senders and one more host for short flows, a spine, and the receiver's rack."""
+    """Build the incast: four racks of eight senders and one host for short flows each, a spine, and the receiver's rack.
+
+    ``buffer``: bytes of the queue at each port.
+    """
     topology = Topology("incast")
     mark = {"mark_above": {"bytes": MARK_BYTES[algorithm]}} if algorithm in MARK_BYTES else {}
     line = {"delay_ms": LINK_MS, "queue_bytes": buffer, **mark}
@@ -121,9 +124,9 @@ def incast_topology(algorithm: str, buffer: int) -> Topology:
 
 
 def ideal_s(size: int, rate_bps: int = HOST_BPS, base_rtt_ms: float = 8 * LINK_MS) -> float:
-    """Return the least time of a transfer in seconds: a handshake, the segments at the host's rate, the way of the last one.
+    """Return the least time of a transfer of ``size`` bytes, in seconds, without INT.
 
-    It is without INT.
+    It is the handshake, the segments at the host's rate, and the propagation of the last segment.
     """
     segments = math.ceil(size / SEGMENT_BYTES)
     wire = size + segments * (HEADERS_BYTES + WIRE_BYTES)
@@ -131,7 +134,7 @@ def ideal_s(size: int, rate_bps: int = HOST_BPS, base_rtt_ms: float = 8 * LINK_M
 
 
 def measure_incast(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """Run the incast once: return the queue at the receiver's port, and the slowdowns."""
+    """Run the incast once; return the queue at the receiver's port in kB, and slowdowns of the flows."""
     algorithm = point["algorithm"]
     topology = incast_topology(algorithm, BUFFERS[point["buffer"]])
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
@@ -216,12 +219,12 @@ TREE_POINTS: list[Point] = [{"load": load, "algorithm": algorithm} for load in L
 
 
 def mean_size() -> float:
-    """Return the mean size of the web search load's flows, in bytes."""
+    """Return the mean size of the flows of the web search load, in bytes."""
     return sum((low + high) / 2 * (above - below) / 100 for (low, below), (high, above) in pairwise(WEB_SEARCH))
 
 
 def draw_size(draws: Random) -> int:
-    """Draw a flow's bytes from the web search load."""
+    """Draw the size of a flow from the web search load, in bytes."""
     percent = draws.uniform(0, 100)
     for (low, below), (high, above) in pairwise(WEB_SEARCH):
         if percent <= above:
@@ -230,7 +233,7 @@ def draw_size(draws: Random) -> int:
 
 
 def tree_topology(algorithm: str) -> Topology:
-    """Build the fat tree. Hosts' links are the bottlenecks: all others have room for whatever hosts may send through them."""
+    """Build the fat tree, in which the links of hosts are the bottlenecks: others carry whatever hosts may send."""
     plain = topologies.fat_tree(TREE_K)
     mark = {"mark_above": {"bytes": MARK_BYTES[algorithm]}} if algorithm in MARK_BYTES else {}
     topology = Topology(plain.name)
@@ -252,7 +255,7 @@ def tree_topology(algorithm: str) -> Topology:
 
 
 def measure_tree(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """Run the fat tree once, with Poisson arrivals of flows between random hosts."""
+    """Run the fat tree once, with Poisson arrivals of flows between random hosts; return queues in kB and slowdowns."""
     found = web_search(tree_topology(point["algorithm"]), point, seed, HOST_BPS, BASE_RTT_MS, ARRIVALS_S)
     del found["queue_p50_kb"]
     return found
@@ -277,7 +280,7 @@ TESTBED_POINTS: list[Point] = [{"load": load, "algorithm": "hpcc"} for load in L
 
 
 def testbed_topology() -> Topology:
-    """Build two racks of 16 hosts with one of their two links, and the switch between the racks, with room for all of them."""
+    """Build two racks of 16 hosts, each host with one of its two links, and a switch with enough capacity between the racks."""
     topology = Topology("testbed")
     topology.add_switch("agg", queueing={"mode": "traffic_manager"})
     for rack in range(1, TESTBED_RACKS + 1):
@@ -293,9 +296,9 @@ def testbed_topology() -> Topology:
 
 
 def measure_testbed(point: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """Run HPCC once in the testbed, as in the fat tree.
+    """Run HPCC once in the testbed, with the load of :func:`measure_tree`; return the queues in kB.
 
-    It returns queues alone, since the last flows do not end in the time that it gives them.
+    Slowdowns are left out, since the last flows do not end within the run.
     """
     found = web_search(testbed_topology(), point, seed, TESTBED_BPS, TESTBED_RTT_MS, TESTBED_ARRIVALS_S)
     return {name: found[name] for name in TESTBED_QUANTITIES}
@@ -307,7 +310,7 @@ def measure_testbed(point: Mapping[str, Any], seed: int) -> dict[str, float]:
 def web_search(
     topology: Topology, point: Mapping[str, Any], seed: int, host_bps: int, base_rtt_ms: float, arrivals_s: float
 ) -> dict[str, float]:
-    """Run the web search load between the hosts of a network: return queues at their ports, and slowdowns."""
+    """Run the web search load between all hosts of ``topology``; return queues at the hosts' ports in kB, and slowdowns."""
     algorithm, load = point["algorithm"], point["load"]
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)
     network = SimulatedNetwork(topology, program(), [controller], seed=seed)
@@ -372,7 +375,7 @@ def web_search(
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the smallest value that so many percent of the values do not exceed."""
+    """Return the smallest of ``values`` that at least ``percent`` percent of the values do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
@@ -394,7 +397,7 @@ def _slowdowns(
 
 
 def _lost(network: SimulatedNetwork) -> int:
-    """Count the packets that full queues dropped, of switches and of hosts."""
+    """Return the number of packets that full queues dropped in switches and in hosts."""
     topology = network.topology
     switches = sum(network.node_counters(name).queue_drops for name in topology.switches)
     counters = [(link, network.link_counters(link.name)) for link in topology.links]
@@ -406,7 +409,10 @@ def _lost(network: SimulatedNetwork) -> int:
 
 
 def _int_percent(network: SimulatedNetwork, algorithm: str, flows: Iterable[int]) -> float:
-    """Return the share of INT headers in the bytes that went to the receiver, in percent; a segment less for each SYN."""
+    """Return INT headers in percent of the bytes sent to the receiver; SYN segments, one per flow, carry no INT.
+
+    0 if the algorithm is not ``hpcc``.
+    """
     if algorithm != "hpcc":
         return 0.0
     segments = sum(network.tcp_statistics(flow).segments_sent - 1 for flow in flows)

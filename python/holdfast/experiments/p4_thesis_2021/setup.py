@@ -51,12 +51,15 @@ FAST: dict[str, Any] = {"rate_bps": 10_000_000_000, "queue_packets": LINK_QUEUE_
 
 
 def bmv2(packets_per_s: float) -> Processor:
-    """Return the processor of a switch of the thesis."""
+    """Return the processor of one of the thesis's bmv2 switches, with a mean rate of ``packets_per_s``."""
     return Processor(packets_per_s=packets_per_s, service="exponential", queue_packets=BMV2_QUEUE_PACKETS)
 
 
 def header_path(stack: str, packets_per_s: float) -> Topology:
-    """Build the network of Figure 3.2, without what is not on the path of the test."""
+    """Build the part of the network of Figure 3.2 that the test's packets cross, for one stack of headers.
+
+    Raise :class:`ExperimentError` for an unknown stack.
+    """
     if stack not in published.HEADER_BYTES:
         raise ExperimentError(f"there are no headers {stack!r} (known: {', '.join(published.HEADER_BYTES)})")
     topology = Topology("figure-3-2")
@@ -81,18 +84,18 @@ def header_path(stack: str, packets_per_s: float) -> Topology:
 
 @cache
 def router() -> Program:
-    """Compile the router, once per process."""
+    """Compile the router program, once per process."""
     return compile_router()
 
 
 @cache
 def shorternet() -> Program:
-    """Compile Shorternet, once per process."""
+    """Compile the Shorternet program, once per process."""
     return compile_shorternet()
 
 
 def script(topology: Topology, name: str, host: str, other: str) -> Program:
-    """Compile the program of the script before a host; it sends to the station of the other one."""
+    """Compile the program that stands for the script next to ``host``; it sends to the station of host ``other``."""
     port = {
         peer: own
         for link in topology.links
@@ -123,7 +126,7 @@ class Stations(Controller):
         super().__init__(reaction_delay_ms=0.0)
 
     def on_start(self) -> None:
-        """Write the entries: a packet has one table lookup and one action, as in the thesis."""
+        """Write the forwarding entries of the stations; a packet needs one table lookup and one action, as in the thesis."""
         way = [SENDER_SCRIPT, *PATH, RECEIVER_SCRIPT]
         ports = {(link.a, link.b): link.a_port for link in self.topology.links} | {
             (link.b, link.a): link.b_port for link in self.topology.links
@@ -139,10 +142,10 @@ class Stations(Controller):
 
 
 def line(switches: int, packets_per_s: float, *, flows: int = 1, collector: bool = False) -> Topology:
-    """Build the network of Figure 3.7 with so many switches, which have the rate together; links have the thesis's bandwidth.
+    """Build the network of Figure 3.7 with ``switches`` switches, which share ``packets_per_s``; links have the thesis's bandwidth.
 
-    Hosts of flow i are a<i> at the first switch and b<i> at the last. ``collector``: a host of reports at the first switch, where
-    those of the thesis go too.
+    Flow i is from host a<i> at the first switch to host b<i> at the last. ``collector``: add a host for reports at the first
+    switch, where the thesis has it too.
     """
     topology = Topology(f"line-{switches}")
     names = [f"s{number}" for number in range(1, switches + 1)]

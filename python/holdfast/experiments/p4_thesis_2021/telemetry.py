@@ -35,15 +35,15 @@ def _runs(setting: Setting) -> pl.DataFrame:
 
 
 def numbers(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    """Return one quantity, by switches, flows, format and rate."""
+    """Return a row per number of switches, number of flows, format of INT and rate in Mb/s: the mean of the quantity ``value``."""
     return summaries(frame, BY, [value])
 
 
 def onsets(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the lowest rate at which more than :data:`CONGESTED_PERCENT` are lost with INT.
+    """Return a row per number of switches and flows: the lowest rate in Mb/s at which the network with INT is congested.
 
-    With two flows, the lowest rate at which latency has grown. The interval is that of the rates that single runs give; a run that
-    never congests counts as a step beyond the last rate.
+    It is congested if more than :data:`CONGESTED_PERCENT` of the packets are lost, or with two flows if latency has grown. The
+    interval is the range of single runs; a run that is never congested counts as a step beyond the last rate.
     """
     rows = []
     for key, group in frame.filter(mode="thesis").group_by(["switches", "flows"], maintain_order=True):
@@ -72,11 +72,11 @@ class Means:
         self.rates = sorted({key[3] for key in self._rows})
 
     def of(self, value: str, switches: int, mode: str, rate: float, flows: int = 1) -> float:
-        """Return the mean of a quantity over the runs."""
+        """Return the mean over the runs of the quantity ``value`` at one rate in Mb/s."""
         return float(self._rows[switches, flows, mode, rate][value])
 
     def close(self, switches: int, flows: int, rates: list[float], within: float) -> bool:
-        """Return True if bandwidth with INT is within a share of that without, at each of these rates."""
+        """Return True if at each of ``rates`` bandwidth with INT is at most the share ``within`` below that without INT."""
         return all(
             self.of("bandwidth_mbps", switches, "thesis", rate, flows)
             >= (1 - within) * self.of("bandwidth_mbps", switches, "off", rate, flows)
@@ -85,9 +85,9 @@ class Means:
 
 
 def _statements() -> dict[str, Callable[[Means, dict[tuple[int, int], float]], bool]]:
-    """Return the test of each statement of :data:`published.STATEMENTS`, in its order.
+    """Return by statement of :data:`published.STATEMENTS` the function that tests it, in the published order.
 
-    ``onsets`` are by switches and flows.
+    A test is given the means and the onsets in Mb/s by (switches, flows).
     """
     switches = published.SWITCHES
 
@@ -161,7 +161,7 @@ FIGURES = {
 
 
 def found(name: str, frame: pl.DataFrame) -> Finding:
-    """Return a part's finding from its runs."""
+    """Return the finding of the part ``name`` (a figure, congestion, statements or beyond) from the runs in ``frame``."""
     match name:
         case "congestion":
             return Finding(onsets(frame), frames={"runs": frame})
@@ -181,12 +181,12 @@ def found(name: str, frame: pl.DataFrame) -> Finding:
 
 
 def beyond_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return every quantity by format, share of packets watched, and rate."""
+    """Return a row per format of INT, share of packets with INT, rate in Mb/s and quantity: the mean over seeds."""
     return summaries(frame, ["mode", "sampling", "rate_mbps"], [*QUANTITIES, "bytes_between_switches"])
 
 
 def find_beyond(setting: Setting) -> Finding:
-    """Run no INT, the thesis's, and INT v2.1 in its three modes, which watch all packets or a tenth; return the finding."""
+    """Return the finding on formats of INT: none, the thesis's, and INT v2.1 in three modes for all packets or a tenth."""
     frame = setting.sweep("beyond", f"{telemetry_runs.__name__}:measure", telemetry_runs.BEYOND_POINTS)
     return found("beyond", frame)
 

@@ -43,15 +43,15 @@ QUANTITIES = {
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run one flow in real time, and return its measures, with the names of :func:`telemetry_runs.measure`.
+    """Run one flow in real time; return its measures, named as by :func:`telemetry_runs.measure`.
 
-    A run in which an event is more than ``LATE_MS`` late is repeated, as :func:`this_machine.in_time` says.
+    A run with an event that is more than ``LATE_MS`` late is repeated (:func:`this_machine.in_time`).
     """
     return this_machine.in_time(lambda: measured_once(point, seed), LATE_MS)
 
 
 def measured_once(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run one flow, and return its measures and the ``max_lateness_ms`` of its events, however late they are."""
+    """Run one flow in real time; return its measures, and ``max_lateness_ms``, the largest lateness of an event."""
     topology = setup.line(point["switches"], setup.MACHINE_PACKETS_PER_S)
     program, controller = telemetry_runs.forwarding(point["mode"], 1.0)
     seconds = int(point["run_s"])
@@ -98,7 +98,10 @@ def measured_once(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Return the part's finding from its runs."""
+    """Return the finding of Figures 4.6 to 4.8 in real time: a row per rate, INT or none, and quantity; and the figure.
+
+    ``where``: rows of :func:`this_machine.machine`.
+    """
     title = f"Five switches in real time, kernel hosts with iperf3 and ping\n{disturbance(where)}"
     return Finding(
         summaries(frame, KEYS, [*QUANTITIES]),
@@ -108,7 +111,7 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find(setting: Setting) -> Finding:
-    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
+    """Measure Figures 4.6 to 4.8 in real time, one run at a time whatever ``jobs`` says; if impossible, return only the reason."""
     return this_machine.find(
         setting, "telemetry_live", f"{__name__}:measure", POINTS, found, tools=("ip", "ping", "iperf3")
     )

@@ -41,7 +41,7 @@ SPARE_S = 10.0
 def point(
     switches: int, flows: int, mode: str, rate_mbps: float, *, sampling: float = 1.0, run_s: float = published.RUN_S
 ) -> Point:
-    """Return the parameters of one run as a point of the sweep."""
+    """Return the parameters of one run as a point of the sweep. ``sampling``: the share of packets that get INT."""
     return {
         "switches": switches,
         "flows": flows,
@@ -53,7 +53,7 @@ def point(
 
 
 def points(rates_mbps: Sequence[float], run_s: float) -> list[Point]:
-    """Return the points of the thesis's two tests, with INT and without."""
+    """Return the points of the thesis's two tests at each rate in Mb/s, with INT and without."""
     shapes = [(switches, 1) for switches in published.SWITCHES] + [(4, 2)]
     return [
         point(switches, flows, mode, rate, run_s=run_s)
@@ -64,7 +64,7 @@ def points(rates_mbps: Sequence[float], run_s: float) -> list[Point]:
 
 
 def beyond_points(rates_mbps: Sequence[float], run_s: float) -> list[Point]:
-    """Return the points of five switches with other formats of INT."""
+    """Return the points of five switches at each rate in Mb/s, for every format of INT in ``BEYOND``."""
     return [point(5, 1, mode, rate, sampling=sampling, run_s=run_s) for mode, sampling in BEYOND for rate in rates_mbps]
 
 
@@ -89,7 +89,10 @@ def _telemetry() -> Program:
 
 
 def forwarding(mode: str, sampling: float) -> tuple[Program, Controller]:
-    """Return the program of all switches, and the controller. INT v2.1 reports to the host ``collector``."""
+    """Return the program of all switches and its controller, for a mode of INT.
+
+    INT v2.1 reports to the host ``collector``. Raise :class:`ExperimentError` for an unknown mode.
+    """
     if mode not in MODES:
         raise ExperimentError(f"there is no mode {mode!r} of INT (known: {', '.join(MODES)})")
     controller: Controller
@@ -106,10 +109,10 @@ def forwarding(mode: str, sampling: float) -> tuple[Program, Controller]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the results of iperf and ping for the first flow; the second has the thesis's 2 Mb/s.
+    """Run one or two flows; return what iperf and ping say of the first one. The second flow has 2 Mb/s, as in the thesis.
 
     Bandwidth is payload that arrived over the time from the first to the last arrival. Latency is the mean round-trip time of pings
-    that came back, as ping says it. ``queue_drops``: at processors of all switches.
+    that came back, as ping says it. ``queue_drops``: packets dropped at the processors of all switches.
     """
     v21 = point["mode"] in ("md", "mx", "xd")
     topology = setup.line(point["switches"], setup.MACHINE_PACKETS_PER_S, flows=point["flows"], collector=v21)

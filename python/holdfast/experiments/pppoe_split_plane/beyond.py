@@ -63,7 +63,10 @@ SCALE_MORE = (
 
 
 def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Return the storms' finding from their runs."""
+    """Return the finding on new sessions beside traffic: a row per storm, kind of gateway and quantity, from the runs.
+
+    ``where``: rows of :func:`this_machine.machine`.
+    """
     names = [*STORM_QUANTITIES, *STORM_MORE]
     rows = _summaries(frame, ["storm", "plane"], names)
     beside = frame.filter(pl.col("storm").str.ends_with("setups") | (pl.col("storm") == "none"))
@@ -76,7 +79,10 @@ def found_storm(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Return the finding on numbers of sessions from its runs."""
+    """Return the finding on many sessions at one gateway: a row per number of sessions, kind of gateway and quantity.
+
+    ``where``: rows of :func:`this_machine.machine`.
+    """
     numbers = summaries(frame, ["sessions", "plane"], [*SCALE_QUANTITIES, *SCALE_MORE])
     title = f"Sessions of one gateway, {disturbance(where)}"
     figure = drawing.over(frame, "sessions", "sessions", SCALE_QUANTITIES, title, logs=True)
@@ -84,7 +90,10 @@ def found_scale(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Return the finding on subscribers that dial from its runs."""
+    """Return the finding on many subscribers that dial: a row per number of sessions, kind of gateway and quantity.
+
+    ``where``: rows of :func:`this_machine.machine`.
+    """
     names = [*DIAL_QUANTITIES, *DIAL_MORE]
     rows = _summaries(frame, ["sessions", "plane"], names)
     title = f"Subscribers that dial, {disturbance(where)}"
@@ -93,36 +102,36 @@ def found_dial(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find_storm(setting: Setting) -> Finding:
-    """Measure storms, one run at a time."""
+    """Measure the costs of new sessions beside traffic, one run at a time, and return the finding."""
     where = machine()
     points = [each for each in storm_runs.POINTS if not setting.quick or each["storm"] in ("none", "10 setups")]
     return found_storm(_alone(setting).sweep("storm", f"{storm_runs.__name__}:measure", points), where)
 
 
 def find_scale(setting: Setting) -> Finding:
-    """Measure numbers of sessions, one run at a time."""
+    """Measure the costs of one gateway with many sessions, one run at a time, and return the finding."""
     where = machine()
     points = [each for each in scale_runs.POINTS if not setting.quick or each["sessions"] == QUICK_SESSIONS]
     return found_scale(_alone(setting).sweep("scale", f"{scale_runs.__name__}:measure", points), where)
 
 
 def find_dial(setting: Setting) -> Finding:
-    """Measure subscribers that dial, one run at a time."""
+    """Measure the costs of many subscribers that dial at one gateway, one run at a time, and return the finding."""
     where = machine()
     points = dial_runs.points(QUICK_DIALS) if setting.quick else dial_runs.POINTS
     return found_dial(_alone(setting).sweep("dial", f"{dial_runs.__name__}:measure", points), where)
 
 
 def _summaries(frame: pl.DataFrame, by: list[str], names: list[str]) -> pl.DataFrame:
-    """Return the mean of each quantity, over the runs that have it."""
+    """Return a row per combination of ``by`` and quantity: the mean over the runs in which the quantity is known."""
     known = {name: own for name in names if len(own := frame.drop_nulls(name))}
     return pl.concat([summaries(own, by, [name]) for name, own in known.items()])
 
 
 def _alone(setting: Setting) -> Setting:
-    """Return a setting with one run at a time: processor times are measured.
+    """Return the setting with one run at a time, because processor times are measured.
 
-    The quick version has one seed, and no intervals.
+    The quick version of the experiment has one seed, so its numbers have no intervals.
     """
     return replace(setting.one_run() if setting.quick else setting, jobs=1, ray=None)
 

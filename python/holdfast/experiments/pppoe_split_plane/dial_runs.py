@@ -31,7 +31,7 @@ SESSIONS = (1000, 8000, 64_000)
 
 
 def points(*sessions: int) -> list[Point]:
-    """Return a point for each number of sessions and each kind of gateway."""
+    """Return a point for each number of sessions and each kind of gateway (single plane or split)."""
     return [{"sessions": count, "plane": plane} for count in sessions for plane in published.PLANES]
 
 
@@ -48,16 +48,16 @@ PACKETS = 10_000
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run :func:`dial` with a point's parameters, in a process of its own."""
+    """Run :func:`dial` with the parameters of ``point`` in a process of its own, and return its row."""
     return measured_alone(__name__, point, seed)
 
 
 def dial(plane: str, sessions: int, *, seed: int, packets: int, folder: Path) -> dict[str, Any]:
-    """Let subscribers dial at a gateway, then restart its control plane and lose a forwarding plane. Times are of the processor.
+    """Connect ``sessions`` subscribers to a gateway, restart its control plane, and fail a forwarding plane; return the costs.
 
-    ``setup_s``: of control plane and planes, for all sessions together. ``memory_mb``: of switches and control plane.
-    ``restart_s``: a new control plane takes all sessions up. ``takeover_s``: the sessions of a lost forwarding plane,
-    ``taken_over`` of them, are made on the other one.
+    Times are of the processor, in seconds. ``setup_s``: of control plane and planes, for all sessions together. ``memory_mb``: of
+    switches and control plane. ``restart_s``: until a new control plane has taken up all sessions. ``takeover_s``: to move the
+    sessions of the failed forwarding plane, ``taken_over`` of them, to the other one.
     """
     store = SqliteStore(folder / "sessions.db")
     world = Subscribers(plane, seed=seed, store=store, forwarding=2)
@@ -118,7 +118,7 @@ def dial(plane: str, sessions: int, *, seed: int, packets: int, folder: Path) ->
 
 
 def _forwarding(world: Subscribers, sessions: list[Session], packets: int, seed: int) -> dict[str, float]:
-    """Return the processor time of each switch for packets both ways. Raises :class:`ExperimentError` if one is lost."""
+    """Return by switch the processor time for ``packets`` packets each way. Raise :class:`ExperimentError` if one is lost."""
     planes = world.planes
     given = dict(enumerate(sorted(sessions, key=lambda each: each.session_id), 1))
     up, down = traffic(len(given), packets, seed, lambda number: replace(given[number]))
@@ -135,7 +135,7 @@ def _forwarding(world: Subscribers, sessions: list[Session], packets: int, seed:
 
 
 def main() -> None:
-    """Run a point from the command line, given as JSON; print the row."""
+    """Run the point that the first argument gives as JSON, and print its row as JSON."""
     point = json.loads(sys.argv[1])
     gc.collect()
     with tempfile.TemporaryDirectory() as folder:

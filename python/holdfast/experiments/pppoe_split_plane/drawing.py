@@ -24,9 +24,9 @@ def _errorbars(axes: Any, frame: pl.DataFrame, over: str, value: str, **look: An
 
 
 def table1(frame: pl.DataFrame) -> Figure:
-    """Draw the paper's rows of the first table and ours.
+    """Draw Table 1 in ms per packet over the number of packets: the paper's rows and ours, for both kinds of gateway.
 
-    Both tables are in milliseconds per packet, so that the row that is left out is there.
+    The row that the paper's first table leaves out is known in ms per packet, so it is drawn too.
     """
     figure, axes = _beside(frame, published.PACKETS, published.ms_per_packet, "latency_ms", "ours")
     axes.set_xscale("log")
@@ -35,7 +35,10 @@ def table1(frame: pl.DataFrame) -> Figure:
 
 
 def table2(frame: pl.DataFrame) -> Figure:
-    """Draw the second table; the paper's average latency is proportional to the packets."""
+    """Draw Table 2 over the number of packets: the sum of latencies in ms, the paper's and ours, for both kinds of gateway.
+
+    The paper calls it the average latency, but it grows in proportion to the packets.
+    """
     printed = {each[0]: each[1:] for each in published.LATENCIES}
     figure, axes = _beside(
         frame, published.PACKETS, lambda count, plane: printed[count][published.PLANES.index(plane)], "total_ms", "ours"
@@ -46,7 +49,7 @@ def table2(frame: pl.DataFrame) -> Figure:
 
 
 def burst(frame: pl.DataFrame) -> Figure:
-    """Draw the paper's first ten rows and a burst."""
+    """Draw the mean latency in ms over the number of packets: the paper's first ten rows, and packets sent all at once."""
     counts = frame["packets"].unique(maintain_order=True).to_list()
     figure, axes = _beside(frame, counts, published.ms_per_packet, "latency_ms", "burst")
     axes.set_ylim(bottom=0)
@@ -56,7 +59,10 @@ def burst(frame: pl.DataFrame) -> Figure:
 def _beside(
     frame: pl.DataFrame, counts: Sequence[int], printed: Callable[[int, str], float], value: str, name: str
 ) -> tuple[Figure, Any]:
-    """Draw the paper's numbers and ours by packets, both kinds of gateway."""
+    """Draw the paper's numbers (``printed``) and ours (``value`` of ``frame``) over packets, for both kinds of gateway.
+
+    Return the figure and its axes.
+    """
     figure, axes = plt.subplots(figsize=(7.2, 4.2), dpi=130)
     for plane, (label, colour, marker) in LOOKS.items():
         paper = [printed(count, plane) for count in counts]
@@ -76,7 +82,7 @@ def _labelled(figure: Figure, axes: Any, quantity: str) -> Figure:
 
 
 def over(frame: pl.DataFrame, key: str, label: str, quantities: Mapping[str, str], title: str, *, logs: bool) -> Figure:
-    """Draw all quantities over a key, both kinds of gateway."""
+    """Draw each of ``quantities`` over the column ``key``, a curve per kind of gateway."""
     lines = (len(quantities) + 1) // 2
     figure, grid = plt.subplots(lines, 2, figsize=(9.2, 2.9 * lines + 0.6), dpi=130, squeeze=False)
     for axes, (value, name) in zip(grid.flat, quantities.items(), strict=False):

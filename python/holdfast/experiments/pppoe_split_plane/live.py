@@ -18,7 +18,10 @@ QUANTITIES = {
 
 
 def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
-    """Return the part's finding from its runs."""
+    """Return the finding of Table 1 in real time: a row per number of packets, kind of gateway and quantity.
+
+    ``where``: rows of :func:`this_machine.machine`.
+    """
     title = f"As processes of this machine, {disturbance(where)}"
     figure = drawing.over(frame, "packets", "packets", QUANTITIES, title, logs=True)
     numbers = summaries(frame, ["packets", "plane"], [*QUANTITIES, "total_ms", "lost"])
@@ -26,7 +29,7 @@ def found(frame: pl.DataFrame, where: pl.DataFrame) -> Finding:
 
 
 def find(setting: Setting) -> Finding:
-    """Run the part, one run at a time whatever ``jobs`` says; return only the reason where it cannot run."""
+    """Measure Table 1 in real time, one run at a time whatever ``jobs`` says; where impossible, return only the reason."""
     points = [each for each in live_runs.POINTS if not setting.quick or each["packets"] == published.PACKETS[0]]
     once = setting.one_run() if setting.quick else setting
     return this_machine.find(

@@ -41,9 +41,9 @@ FEW = 3_000
 
 
 def interval_ns(count: int) -> int:
-    """Return the time between packets whose latency is measured, in ns.
+    """Return the interval between packets whose latency is measured, in ns, for a row of ``count`` packets.
 
-    It is a millisecond, so that planes are mostly idle; in long rows a tenth of it.
+    It is 1 ms, so that planes are mostly idle, and 0.1 ms in long rows.
     """
     return 1_000_000 if count <= FEW else 100_000
 
@@ -57,9 +57,9 @@ CORE_MAC, SERVER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
 
 
 def cable_names() -> list[tuple[str, str]]:
-    """Return the cables' interfaces between balancer and planes: one to authentication, two to forwarding.
+    """Return the pairs of interfaces that are cables from the balancer: one to authentication, two to forwarding.
 
-    Other processes have others.
+    Names contain the process id, so that several processes do not share them.
     """
     return [(f"hfs{os.getpid()}{cable}0", f"hfs{os.getpid()}{cable}1") for cable in "afc"]
 
@@ -72,7 +72,10 @@ def _free_port() -> int:
 
 @contextmanager
 def switch(source: str, interfaces: Mapping[int, str], defines: Mapping[str, str]) -> Iterator[GrpcClient]:
-    """Run a switch as a process, with its client. Raises :class:`LiveError` if it does not start."""
+    """Start ``holdfast switch`` as a process, and yield a client of it; stop it at the end.
+
+    Raise :class:`LiveError` if it does not start.
+    """
     number = _free_port()
     address = f"127.0.0.1:{number}"
     # On one machine, no two switches have the same device id.
@@ -111,7 +114,7 @@ def _connected(process: subprocess.Popen[str], address: str, device_id: int) -> 
 
 @contextmanager
 def cables() -> Iterator[None]:
-    """Make the pairs of interfaces between switches, and remove them at the end."""
+    """Create the pairs of interfaces between switches, and remove them at the end of the context."""
     made: list[str] = []
     try:
         for a, b in cable_names():
@@ -169,7 +172,10 @@ def _gateway(stack: ExitStack, plane: str, home: str, core: str) -> UserPlane:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Measure latencies of so many packets, and how many packets/s come out when as many are sent as the kernel takes."""
+    """Measure a row of Table 1: the latency of each packet in ms, and packets per second at the highest rate.
+
+    The highest rate is that at which the kernel takes packets from the sender.
+    """
     count = point["packets"]
     session = setup.session()
     frame = upstream(session, setup.GATEWAY_MAC, setup.PAYLOAD_BYTES)

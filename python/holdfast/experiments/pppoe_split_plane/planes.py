@@ -71,19 +71,19 @@ class VirtualClock:
         return self._now
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Call the action after a delay of virtual time; return a function that cancels the call."""
+        """Call ``action`` after ``delay_s`` seconds of virtual time; return a function that cancels the call."""
         number = next(self._numbers)
         heapq.heappush(self._waiting, (self._now + delay_s, number, action))
         return partial(self._cancelled.add, number)
 
     def forget_cancelled(self) -> None:
-        """Free what cancelled timers would have called."""
+        """Remove cancelled timers from the queue, so that the objects that they refer to are freed."""
         self._waiting = [each for each in self._waiting if each[1] not in self._cancelled]
         self._cancelled.clear()
         heapq.heapify(self._waiting)
 
     def run(self, until_s: float) -> None:
-        """Run all timers up to ``until_s``."""
+        """Call the actions of all timers up to the virtual time ``until_s``, in order, and set the clock to ``until_s``."""
         while self._waiting and self._waiting[0][0] <= until_s:
             at_s, number, action = heapq.heappop(self._waiting)
             if number in self._cancelled:
@@ -101,7 +101,7 @@ class _TimedDevice(Device):
     name: str
 
     def write_serialized(self, data: bytes) -> None:
-        """Send a serialized write to the device, and count its time as the plane's."""
+        """Send a serialized P4Runtime write to the switch, and count its processor time as work on entries."""
         with self.planes.timed(self.name, "entries"):
             super().write_serialized(data)
 
@@ -117,7 +117,10 @@ class ControlClock:
         return self._planes.clock.now()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Call the action after a delay, as part of the control plane; return a function that cancels the call."""
+        """Call ``action`` after ``delay_s``, and count its processor time as the control plane's.
+
+        Return a function that cancels the call.
+        """
         return self._planes.clock.call_later(delay_s, partial(self._planes.in_control, action))
 
 
@@ -169,7 +172,7 @@ class Planes:
         self.user_plane = self.attach()
 
     def attach(self) -> SinglePlane | SplitPlane:
-        """Attach a new controller's user plane, which reads what is in the switches."""
+        """Return a user plane for a new controller, which reads the sessions that are in the switches."""
         clients = {name: node.client for name, node in self.nodes.items()}
         if self.plane == "single":
             self.user_plane = SinglePlane(clients["single"], self._edges)
@@ -185,16 +188,16 @@ class Planes:
         return self.user_plane
 
     def from_lines(self, frames: Sequence[bytes], kind: Kind) -> None:
-        """Send frames of subscribers into the gateway, one after the other."""
+        """Send subscribers' frames into the gateway, one after the other; ``kind`` says as what their processor time is counted."""
         self.run(self._first, [(ACCESS, frame) for frame in frames], kind)
 
     def from_core(self, frames: Sequence[bytes]) -> None:
-        """Send packets to subscribers into the gateway."""
+        """Send packets from the core to subscribers into the gateway, one after the other."""
         self.run(self._first, [(self._core_port, frame) for frame in frames], "data")
 
     @contextmanager
     def timed(self, name: str, kind: Kind) -> Iterator[None]:
-        """Count the processor time of the context as a switch's work of a kind."""
+        """Count the processor time spent in this context as work of ``kind`` in the switch ``name``."""
         began = time.thread_time_ns()
         try:
             yield
@@ -204,7 +207,7 @@ class Planes:
             self._switches_ns += took
 
     def run(self, name: str, frames: Sequence[tuple[int, bytes]], kind: Kind) -> None:
-        """Send frames into ports of a switch, and on to where they go."""
+        """Send ``frames`` into ports of the switch ``name``, and what comes out into the next switches or the control plane."""
         now_ps = round(self.clock.now() * 1e12) + 1_000_000
         process = self.nodes[name].switch.process
         with self.timed(name, kind):
@@ -227,16 +230,16 @@ class Planes:
             self.run(other, packets, kind)
 
     def in_control(self, action: Callable[[], None]) -> None:
-        """Run what the control plane does, and count its time.
+        """Run ``action`` of the control plane, and count its processor time without that of the switches.
 
-        It is not entered while it is at work: frames reach it between two of its actions.
+        Actions do not nest: a frame for the control plane waits until the present action has ended.
         """
         began, switches = time.thread_time_ns(), self._switches_ns
         action()
         self.control_ns += time.thread_time_ns() - began - (self._switches_ns - switches)
 
     def busy_s(self, kind: Kind | None = None) -> dict[str, float]:
-        """Return the processor time of each switch in seconds, of one kind of work or of all."""
+        """Return by switch its processor time in seconds: of work of ``kind``, or of all work if ``kind`` is None."""
         return {
             name: sum(ns for (node, each), ns in self.busy_ns.items() if node == name and kind in (None, each)) / 1e9
             for name in self.nodes

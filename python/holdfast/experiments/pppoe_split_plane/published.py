@@ -58,12 +58,12 @@ PLANES = ("single", "split")
 
 
 def mean_gain_percent(rows: int = len(SPEEDS)) -> float:
-    """Return the mean of the printed gains over the first rows."""
+    """Return the mean of the printed gains in percent over the first ``rows`` rows of Table 1."""
     return sum(row[3] for row in SPEEDS[:rows]) / rows
 
 
 def ms_per_packet(packets: int, plane: str) -> float:
-    """Return the milliseconds per packet of the second table."""
+    """Return the milliseconds per packet in the row of Table 2 with ``packets`` packets, for one kind of gateway."""
     [row] = [row for row in LATENCIES if row[0] == packets]
     return row[1 + PLANES.index(plane)] / packets
 

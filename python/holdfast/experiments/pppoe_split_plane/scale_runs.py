@@ -44,7 +44,7 @@ SETUPS = 30
 
 
 def stored(number: int) -> tuple[Stored, Session]:
-    """Return a session on disk, and as the user plane has it."""
+    """Return session ``number`` twice: as it is stored on disk, and as the user plane has it."""
     mac = b"\x02\x01" + number.to_bytes(4, "big")
     whole = Session(
         number,
@@ -61,12 +61,15 @@ def stored(number: int) -> tuple[Stored, Session]:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run :func:`scale` with a point's parameters, in a process of its own."""
+    """Run :func:`scale` with the parameters of ``point`` in a process of its own, and return its row."""
     return measured_alone(__name__, point, seed)
 
 
 def measured_alone(module: str, point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run a module's measurement in a process of its own, and return its output. Raises :class:`ExperimentError` if it fails."""
+    """Run the measurement of ``module`` in a process of its own, and return the row that it prints.
+
+    Raise :class:`ExperimentError` if the process fails.
+    """
     words = interpreter.module(module, json.dumps({**point, "seed": seed}))
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -76,17 +79,17 @@ def measured_alone(module: str, point: Mapping[str, Any], seed: int) -> dict[str
 
 
 def memory_bytes() -> int:
-    """Return the bytes of this process in memory."""
+    """Return how many bytes of this process are in memory, after a garbage collection."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, folder: Path) -> dict[str, Any]:
-    """Measure a gateway with so many sessions. Times are of the processor.
+    """Measure a gateway that has ``sessions`` sessions; return the costs of packets, setups and a restart.
 
-    ``memory_mb``: of switches and control plane, beyond what they need without sessions. ``upkeep_percent``: of a core, to look
-    after established sessions; setups are measured without it.
+    Times are of the processor. ``memory_mb``: of switches and control plane, beyond what they need without sessions.
+    ``upkeep_percent``: percent of a core, to look after established sessions; setups are measured without it.
     """
     store = SqliteStore(folder / "sessions.db")
     world = Subscribers(plane, seed=seed, store=store)
@@ -161,7 +164,7 @@ def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, fo
 
 
 def main() -> None:
-    """Run a point from the command line, given as JSON; print the row."""
+    """Run the point that the first argument gives as JSON, and print its row as JSON."""
     point = json.loads(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         row = scale(

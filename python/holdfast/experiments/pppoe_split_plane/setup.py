@@ -52,17 +52,17 @@ FAST: dict[str, Any] = {"rate_bps": 10_000_000_000}
 
 
 def mean_fitted_ms(plane: str) -> float:
-    """Return the mean of the rows of the first table from which service times come, in milliseconds."""
+    """Return the mean latency in ms of the rows of Table 1 to which the service time is fitted, for one kind of gateway."""
     column = 1 + published.PLANES.index(plane)
     return sum(float(row[column]) for row in published.SPEEDS if row[0] in published.FITTED) / len(published.FITTED)
 
 
 def service_ms(plane: str, load: str) -> float:
-    """Return the time of a packet in the plane, in milliseconds, with which the mean latency of the fitted rows comes out.
+    """Return the service time of a packet in ms with which the mean latency is that of :func:`mean_fitted_ms`.
 
-    ``one by one``: at a Poisson load of ``r`` packets/s a packet is there for s + r s²/(2 (1 - r s)), the formula of Pollaczek and
-    Khinchine for fixed times s. ``burst``: the packets of a row come at once, and those that find room in the queue wait for those
-    before them.
+    ``one by one``: at a Poisson load of ``r`` packets/s the latency is s + r s²/(2 (1 - r s)), the formula of Pollaczek and
+    Khinchine for a fixed service time s. ``burst``: all packets of a row come at once, and those that find room in the queue wait
+    for those before them.
     """
     wanted_s = mean_fitted_ms(plane) / 1000
     if load == "burst":
@@ -86,7 +86,7 @@ SERVICE_MS = {load: {plane: service_ms(plane, load) for plane in published.PLANE
 
 @cache
 def programs() -> dict[str, Program]:
-    """Compile all programs, once per process."""
+    """Compile the programs of all switches, once per process, and return them by name."""
     return {
         "homes": Program.compile(str(HOMES)),
         "balancer": compile_balancer(),
@@ -95,12 +95,12 @@ def programs() -> dict[str, Program]:
 
 
 def slow(service_ms: float) -> dict[str, Any]:
-    """Return the options of a link that is as slow as a plane."""
+    """Return options of a link that takes ``service_ms`` milliseconds per packet, as a plane of the gateway does."""
     return {"rate_bps": round(WIRE_BYTES * 8 / (service_ms / 1000)), "queue_packets": QUEUE_PACKETS}
 
 
 def session() -> Session:
-    """Return the session of the one subscriber."""
+    """Return the session of the one subscriber, with the address of the host ``home``."""
     return Session(1, LINE, b"\x02\x09\0\0\0\x01", magic=7, ipv4=HOME_ADDRESS)
 
 
@@ -110,7 +110,7 @@ def _start(plane: UserPlane, clock: Clock) -> None:
 
 
 def network(plane: str, service_ms: float, seed: int) -> SimulatedNetwork:
-    """Build a gateway of one kind between ``home`` and ``server``."""
+    """Build a simulated network with one gateway (``plane``: single or split) between ``home`` and ``server``."""
     topology = Topology(plane)
     topology.add_host("home", f"{HOME_ADDRESS}/24")
     topology.add_host("server", SERVER_ADDRESS)

@@ -65,7 +65,7 @@ FIRST_NEW_MAC = 1 << 20
 
 
 def configuration() -> Configuration:
-    """Return the gateway's configuration; nothing in it limits how many may dial."""
+    """Return the gateway's configuration, with limits so high that every subscriber may dial at once."""
     return Configuration.model_validate(
         {
             "mac": GATEWAY_MAC,
@@ -79,14 +79,14 @@ def configuration() -> Configuration:
 
 
 def line_of(number: int) -> Line:
-    """Return the line of a subscriber: each has its own."""
+    """Return the line of subscriber ``number``; no two subscribers share one."""
     return Line(1, 1 + number // 4000, 1 + number % 4000)
 
 
 def established(number: int) -> Session:
-    """Return a session that is not the control plane's.
+    """Return session ``number`` of the traffic, which the control plane does not know.
 
-    It has an address of another pool, and one of the last identifiers.
+    Its address is outside the control plane's pool, and its identifier is one of the last.
     """
     mac = b"\x02\x01" + number.to_bytes(4, "big")
     return Session(65_535 - number, line_of(number), mac, number, ipv4=IPv4Address("10.0.0.0") + number)
@@ -105,7 +105,7 @@ class Subscribers:
         self.gateway = self.control()
 
     def control(self) -> Gateway:
-        """Make a new control plane, which has not looked at anything yet."""
+        """Build a new control plane for the user plane and return it; it has not yet read any sessions."""
         values = configuration()
         self.gateway = Gateway(
             values,
@@ -119,7 +119,7 @@ class Subscribers:
         return self.gateway
 
     def forget(self) -> None:
-        """Disconnect all subscribers: none hears any more, nor has timers, and their memory is free."""
+        """Disconnect all subscribers: frames no longer reach them, their timers are cancelled, and their memory is freed."""
         for host in self._hosts.values():
             host.vanish()
         self._hosts = {}
@@ -131,7 +131,7 @@ class Subscribers:
             self.clock.call_later(ACCESS_S, lambda: host.receive(frame))
 
     def dial(self, number: int) -> Subscriber:
-        """Make a new subscriber, which dials at once."""
+        """Make a new subscriber on line ``number``, let it dial at once, and return it."""
         line, mac = line_of(number), b"\x02\x01" + (FIRST_NEW_MAC + number).to_bytes(4, "big")
 
         def send(frame: bytes) -> None:
@@ -146,7 +146,10 @@ class Subscribers:
 
 
 def traffic(sessions: int, packets: int, seed: int, make: Callable[[int], Session]) -> tuple[list[bytes], list[bytes]]:
-    """Return packets of sessions drawn at random, up and down; of many sessions, a part of them sends."""
+    """Return frames of randomly drawn sessions, upstream and downstream, ``packets`` of each.
+
+    At most ``packets`` different sessions send; ``make`` makes a session of its number.
+    """
     drawn = random.Random(seed)
     own = [make(number) for number in sorted(drawn.sample(range(1, sessions + 1), min(sessions, packets)))]
     chosen = [drawn.choice(own) for _ in range(packets)]
@@ -156,22 +159,22 @@ def traffic(sessions: int, packets: int, seed: int, make: Callable[[int], Sessio
 
 
 def padi(number: int) -> bytes:
-    """Return a PADI of a station that nobody has seen."""
+    """Return a PADI frame (a request for gateways, RFC 2516) from a station that has not been seen before."""
     frame = b"\xff" * 6 + b"\x06" + number.to_bytes(5, "big") + bytes.fromhex("8863 1109 0000 0004 0101 0000")
     return tagged(Line(1, 4000, 7), frame + bytes(36), 0x8100, port_tag=False)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Measure one storm. Times per packet and per setup are of all switches together.
+    """Measure one storm; times per packet and per setup are of all switches together.
 
-    ``setups_per_s``: as many as the control plane manages on a core of its own. ``left_percent``: of the packets without a storm,
-    when it sets up so many, with a core for each switch.
+    ``setups_per_s``: as many as the control plane can do with a core of its own. ``left_percent``: of the packet rate without a
+    storm, when the control plane does ``setups_per_s``, with a core for each switch.
     """
     return storm(point["plane"], *STORMS[point["storm"]], seed=seed, packets=PACKETS)
 
 
 def storm(plane: str, setups: int, padis: int, *, seed: int, packets: int) -> dict[str, Any]:
-    """Run ``setups`` dialling subscribers and ``padis`` PADIs beside ``packets`` of established sessions; return the costs."""
+    """Run ``setups`` dialling subscribers and ``padis`` PADIs beside ``packets`` established packets; return the costs."""
     edges = EDGES.model_copy(update={"control": ControlRates()}) if padis else EDGES
     world = Subscribers(plane, seed=seed, edges=edges)
     planes, clock = world.planes, world.clock
@@ -221,5 +224,8 @@ def storm(plane: str, setups: int, padis: int, *, seed: int, packets: int) -> di
 
 
 def left(data_s: Mapping[str, float], shares: Mapping[str, float]) -> float:
-    """Return the share of the packet rate that remains if the storm takes these shares of each switch's core."""
+    """Return the share of the packet rate that remains while a storm takes the share ``shares`` of each switch's core.
+
+    ``data_s``: the processor time of each switch for packets, in seconds.
+    """
     return max(data_s.values()) / max(data_s[name] / max(1e-9, 1 - shares[name]) for name in data_s)

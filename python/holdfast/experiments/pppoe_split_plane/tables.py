@@ -21,7 +21,7 @@ def _runs(setting: Setting) -> pl.DataFrame:
 
 
 def gains(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by packets how much less time the split plane needs, in percent, seed by seed."""
+    """Return a row per number of packets: how many percent less time the split plane needs, compared with the same seed."""
     found = statistics.paired(frame, ["packets", "plane"], "latency_ms", {"plane": "single"}, ratio=True)
     return found.filter(plane="split").select(
         "packets", mean=-100 * pl.col("mean"), low=-100 * pl.col("high"), high=-100 * pl.col("low")
@@ -29,7 +29,10 @@ def gains(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def table1_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the first table's milliseconds and gains; packets per second are ours alone."""
+    """Return a row per number of packets and quantity of Table 1: ms by kind of gateway, and the gain in percent.
+
+    Packets per second are ours alone.
+    """
     rows: list[dict[str, Any]] = []
     printed = frame.filter(pl.col("packets") != published.LEFT_OUT)
     for value, quantity in (("latency_ms", "ms"), ("packets_per_s", "packets_per_s")):
@@ -44,7 +47,10 @@ def _key1(packets: int) -> dict[str, Any]:
 
 
 def table2_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the sum of all packets' latencies: the paper prints it as the average latency."""
+    """Return a row per number of packets and kind of gateway of Table 2: the sum of all packets' latencies in ms.
+
+    The paper prints it as the average latency.
+    """
     rows = []
     for each in statistics.summary(frame, ["packets", "plane"], "total_ms").iter_rows(named=True):
         key = {"packets": each["packets"], "in_table_1": each["packets"] != published.LEFT_OUT}
@@ -53,7 +59,7 @@ def table2_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def gain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean gain over rows, seed by seed, and the gain in the row that is left out."""
+    """Return the mean gain over the rows of Table 1 in percent, and the gain in the row that the paper leaves out."""
     pairs = frame.pivot(on="plane", index=["packets", "seed"], values="latency_ms")
     pairs = pairs.with_columns(gain=100 * (1 - pl.col("split") / pl.col("single")))
     printed = pairs.filter(~pl.col("packets").is_in([*published.FITTED, published.LEFT_OUT]))
@@ -73,31 +79,31 @@ def _fitted_gain() -> float:
 
 
 def find_table1(setting: Setting) -> Finding:
-    """Reproduce the paper's first table."""
+    """Return the finding of Table 1: latency in ms and gain in percent by number of packets, simulated."""
     frame = _runs(setting)
     return Finding(table1_numbers(frame), {"": drawing.table1(frame)}, {"runs": frame})
 
 
 def find_table2(setting: Setting) -> Finding:
-    """Reproduce the paper's second table."""
+    """Return the finding of Table 2: the sum of latencies in ms by number of packets, simulated."""
     frame = _runs(setting)
     return Finding(table2_numbers(frame), {"": drawing.table2(frame)})
 
 
 def find_gain(setting: Setting) -> Finding:
-    """Reproduce what the paper says that the split gains."""
+    """Return the finding on the paper's statement of the mean gain of the split plane, in percent, simulated."""
     return Finding(gain_numbers(_runs(setting)))
 
 
 def find_burst(setting: Setting) -> Finding:
-    """Return the finding of another reading of the table: all packets at once."""
+    """Return the finding of another reading of Table 1, in which all packets of a row are sent at once."""
     # Nothing in it is random.
     points = [each for each in tables_runs.BURST_POINTS if not setting.quick or each["packets"] in QUICK_ROWS]
     return burst(setting.one_run().sweep("burst", f"{tables_runs.__name__}:measure", points))
 
 
 def burst(frame: pl.DataFrame) -> Finding:
-    """Return the burst's finding from its runs."""
+    """Return the finding on a burst from its runs: mean latency in ms and packets lost, by packets and kind of gateway."""
     rows = [
         row({"packets": each["packets"], "plane": each["plane"]}, quantity, exact(each[quantity]))
         for quantity in ("latency_ms", "lost")

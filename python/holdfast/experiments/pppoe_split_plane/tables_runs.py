@@ -18,7 +18,7 @@ SPARE_S = 60.0
 
 
 def points(packets: Sequence[int], load: str = "one by one") -> list[Point]:
-    """Return points of each number of packets with each kind of gateway."""
+    """Return a point for each number of packets and each kind of gateway (single plane or split)."""
     return [{"packets": count, "plane": plane, "load": load} for count in packets for plane in published.PLANES]
 
 
@@ -27,7 +27,10 @@ BURST_POINTS = points([count for count in published.PACKETS if count <= 600], "b
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Measure the latency of each packet, and how many per second arrive between the first and the last."""
+    """Send the packets of one row; return their latencies in ms, the packets lost, and the packets/s that arrived.
+
+    The rate is taken between the first and the last arrival.
+    """
     plane, load, count = point["plane"], point["load"], point["packets"]
     network = setup.network(plane, setup.SERVICE_MS[load][plane], seed)
     burst = load == "burst"
