@@ -7,12 +7,13 @@ use crate::twin::Subject;
 use compile::Options;
 use std::path::{Path, PathBuf};
 
-/// Returns the directory of the repository.
+/// Returns the root directory of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns the options of the compiler, with the directories of includes and the given macros.
+/// Returns the compiler's options with the repository's include directory and the macros `defines`, each a
+/// name and a value.
 pub fn options(defines: &[(&str, &str)]) -> Options {
     let define = |&(name, value): &(&str, &str)| (name.to_string(), value.to_string());
     Options {
@@ -50,7 +51,8 @@ impl Application {
         Application { dialect, ..self }
     }
 
-    /// Compiles the program for both executors; an error has the compiler's diagnostics.
+    /// Compiles the program for both executors. `Err` holds the compiler's diagnostics or the reason for
+    /// the lack of machine code.
     pub fn subject(&self) -> Result<Subject, String> {
         let defines: Vec<(&str, &str)> = self.defines.iter().map(|(n, v)| (*n, &v[..])).collect();
         let outcome = compile::compile_file(&root().join(self.path), &options(&defines));
@@ -63,7 +65,7 @@ impl Application {
     }
 }
 
-/// Returns every application and variant.
+/// Returns all applications, with each of their variants.
 pub fn all() -> Vec<Application> {
     let mut all = vec![
         router(),
@@ -95,38 +97,39 @@ pub fn router() -> Application {
     Application::new("router", "python/holdfast/apps/router/router.p4", &[])
 }
 
-/// Returns the router with IP fast reroute, for whose tunnels the packets' addresses are loopbacks too.
+/// Returns the router with IP fast reroute. Its loopback addresses, for which tunnels are made, are all of
+/// 10.0.0.0/8, since many generated packets have such addresses.
 pub fn ipfrr() -> Application {
     let defines = [("LOOPBACKS", "0x0A000000 &&& 0xFF000000")];
     Application::new("ipfrr", "python/holdfast/apps/router/ipfrr.p4", &defines)
 }
 
-/// Returns P4-Protect with tables and registers small enough to compare whole.
+/// Returns P4-Protect with so few connections that whole tables and registers can be compared.
 pub fn protect() -> Application {
     let path = "python/holdfast/apps/protect/protect.p4";
     Application::new("protect", path, &[("CONNECTIONS", "16")])
 }
 
-/// Returns P4-Protect with a number space so small that it wraps around all the time.
+/// Returns P4-Protect with sequence numbers of only 4 bits, which wrap around often.
 pub fn protect_small_numbers() -> Application {
     let path = "python/holdfast/apps/protect/protect.p4";
     let defines = [("CONNECTIONS", "16"), ("SN_BITS", "4")];
     Application::new("protect, small numbers", path, &defines)
 }
 
-/// Returns 1+1 protection with R-TAGs.
+/// Returns the 1+1 protection that uses R-TAGs (IEEE 802.1CB).
 pub fn rtag() -> Application {
     let path = "python/holdfast/apps/protect/rtag.p4";
     Application::new("rtag", path, &[("CONNECTIONS", "16")]).with(Dialect::of(frames::rtag_frame))
 }
 
-/// Returns MPLS with recovery.
+/// Returns the MPLS router with recovery from failures.
 pub fn mpls() -> Application {
     let path = "python/holdfast/apps/mpls/mpls.p4";
     Application::new("mpls", path, &[]).with(Dialect::of(frames::mpls_frame))
 }
 
-/// Returns IP multicast, with packets of BIER networks.
+/// Returns the IP multicast router, with packets of BIER networks.
 pub fn ipmc() -> Application {
     let path = "python/holdfast/apps/ipmc/ipmc.p4";
     Application::new("ipmc", path, &[]).with(Dialect::of(frames::bier_frame))
@@ -140,7 +143,7 @@ const BIER: [(&str, &str); 4] = [
     ("LOOPBACKS", "0x0A000000 &&& 0xFF000000"),
 ];
 
-/// Returns BIER with one way to replicate.
+/// Returns BIER with the way to replicate packets `replication`, and `cluster_misses` for packets without a cluster.
 pub fn bier(replication: &'static str, cluster_misses: &'static str) -> Application {
     let ways = [
         ("REPLICATION", replication),
@@ -152,21 +155,23 @@ pub fn bier(replication: &'static str, cluster_misses: &'static str) -> Applicat
         .with(Dialect::of(frames::bier_frame))
 }
 
-/// Returns BIER with 1+1 protection.
+/// Returns BIER with 1+1 protection of its packets.
 pub fn bier_one_plus_one() -> Application {
     let defines = [&BIER[..], &[("ONE_PLUS_ONE", "1"), ("CONNECTIONS", "16")]].concat();
     let path = "python/holdfast/apps/bier/bier.p4";
     Application::new("bier, 1+1", path, &defines).with(Dialect::of(frames::bier_frame))
 }
 
-/// Returns Shorternet with tables small enough to compare whole, and short frames at all ports with odd numbers.
+/// Returns Shorternet with so few contexts that whole tables can be compared, and short frames at all ports
+/// with odd numbers.
 pub fn shorternet() -> Application {
     let defines = [("CONTEXTS", "16"), ("SHORT_PORTS", "9w1 &&& 9w1")];
     let path = "python/holdfast/apps/shorternet/shorternet.p4";
     Application::new("shorternet", path, &defines).with(Dialect::of(frames::shorternet_frame))
 }
 
-/// Returns the firewall with few cells for flows; addresses and ports of random packets are seldom bound.
+/// Returns the firewall's variant `variant` with few cells for flows. Addresses and ports of random packets
+/// are seldom bound to each other.
 pub fn firewall(variant: &'static str) -> Application {
     let defines = [
         (variant, "1"),
@@ -190,7 +195,7 @@ pub enum Domain {
     TransitOnly,
 }
 
-/// Returns INT v2.1 for a kind of domain.
+/// Returns In-band Network Telemetry (INT) v2.1 for a kind of domain.
 pub fn telemetry(domain: Domain) -> Application {
     let (name, defines) = match domain {
         Domain::ByDscp => ("telemetry", vec![]),
@@ -201,13 +206,14 @@ pub fn telemetry(domain: Domain) -> Application {
     Application::new(name, path, &defines).with(telemetry::dialect())
 }
 
-/// Returns the thesis's INT.
+/// Returns the In-band Network Telemetry (INT) of the thesis.
 pub fn thesis_telemetry() -> Application {
     let path = "python/holdfast/apps/telemetry/thesis.p4";
     Application::new("telemetry, thesis", path, &[]).with(telemetry::thesis_dialect())
 }
 
-/// Returns a plane of the gateway with registers and meters small enough to compare whole.
+/// Returns the plane `variant` of the broadband gateway, with registers and meters so small that they can
+/// be compared as a whole.
 pub fn bng(variant: &'static str) -> Application {
     let defines = [(variant, "1"), ("SESSION_IDS", "8"), ("LINE_CELLS", "4")];
     let name = format!("bng, {variant}");
@@ -215,14 +221,14 @@ pub fn bng(variant: &'static str) -> Application {
         .with(Dialect::of(frames::bng_frame))
 }
 
-/// Returns the gateway's balancer with few buckets.
+/// Returns the load balancer of the broadband gateway, with only 4 buckets.
 pub fn balancer() -> Application {
     let defines = [("BUCKETS", "4"), ("ADDRESSES", "64")];
     let path = "python/holdfast/apps/bng/balancer.p4";
     Application::new("bng, balancer", path, &defines).with(Dialect::of(frames::bng_frame))
 }
 
-/// Returns the access node in front of the gateway.
+/// Returns the access node between subscribers and the broadband gateway.
 pub fn access() -> Application {
     Application::new("bng, access", "python/holdfast/apps/bng/access.p4", &[])
         .with(Dialect::of(frames::bng_frame))

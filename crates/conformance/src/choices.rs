@@ -2,7 +2,7 @@
 
 use ir::{BinaryOp, Bits};
 
-/// Returns `count` bytes that depend on the seed only.
+/// Returns `count` pseudo-random bytes, which depend only on the seed.
 pub fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut byte = || {
@@ -20,17 +20,17 @@ pub struct Choices<'a> {
 }
 
 impl<'a> Choices<'a> {
-    /// Makes decisions from these bytes.
+    /// Creates a source of choices that are read from `bytes`.
     pub fn new(bytes: &'a [u8]) -> Choices<'a> {
         Choices { bytes }
     }
 
-    /// Returns whether all bytes are used up.
+    /// Returns whether all bytes have been read.
     pub fn is_over(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Takes the next byte; zero if all are used up.
+    /// Reads the next byte; returns zero if all have been read.
     pub fn byte(&mut self) -> u8 {
         match self.bytes.split_first() {
             Some((&first, rest)) => {
@@ -41,33 +41,34 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Takes a number below `limit`, which is above zero and at most 256.
+    /// Reads the next byte and returns it modulo `limit`, which is 1 to 256: a number below `limit`.
     pub fn below(&mut self, limit: u32) -> u32 {
         u32::from(self.byte()) % limit.max(1)
     }
 
-    /// Decides true once in `n` times; false if all bytes are used up.
+    /// Reads the next byte and returns true with a probability of 1 in `n`; false if all bytes have been
+    /// read (for `n` above 1).
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == n - 1
     }
 
-    /// Takes one of a list that is not empty.
+    /// Returns an item of `list` that the next byte chooses. The list must not be empty.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u32) as usize]
     }
 
-    /// Takes the next `count` bytes; zeros if all are used up.
+    /// Reads the next `count` bytes, with zeros for those beyond the end.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.byte()).collect()
     }
 
-    /// Takes the next two bytes as a number.
+    /// Reads the next two bytes as a big-endian number.
     pub fn u16(&mut self) -> u16 {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// Takes a value of `width` bits: often small, sometimes all ones or small with zeros behind it, else
-    /// anything.
+    /// Returns a value of `width` bits that the next bytes choose: often a small one, sometimes one with
+    /// all bits set or a small one shifted to the left, else any.
     pub fn bits(&mut self, width: u32) -> Bits {
         let small = |choices: &mut Self| {
             Bits::from_u64(width.max(8), u64::from(choices.byte() & 7)).resize(width)

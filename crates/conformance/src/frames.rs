@@ -17,7 +17,8 @@ pub const ADDRESSES: [u32; 7] = [
 /// Protocols, tunnels among them.
 pub const PROTOCOLS: [u8; 6] = [17, 6, 1, 4, 253, 50];
 
-/// Writes a frame with an IPv4 packet, a tunnel or a protection header, or what is left of one.
+/// Generates an Ethernet frame with an IPv4 packet, a tunnel or a protection header, sometimes damaged or
+/// random. `from_controller`: with the header of packets from the controller.
 pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     let mut frame = Vec::new();
     if choices.one_in(16) {
@@ -46,8 +47,8 @@ pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Writes a frame of a BIER network with BitStrings of 64 bits: BIER in Ethernet and in tunnels, multicast, the
-/// control packets of hosts, and what [`frame`] writes.
+/// Generates a frame of a BIER network with BitStrings of 64 bits: BIER in Ethernet or in tunnels,
+/// multicast packets, the control packets of hosts, or a frame as [`frame`] generates it.
 pub fn bier_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);
@@ -65,7 +66,7 @@ pub fn bier_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Writes a BIER header and its payload (RFC 8296, section 2).
+/// Generates a BIER header and its payload (RFC 8296, section 2).
 fn bier(choices: &mut Choices<'_>) -> Vec<u8> {
     let (proto, payload) = match choices.below(4) {
         0 => (6, multicast_v6(choices)),
@@ -96,7 +97,7 @@ fn bier(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// Writes a BIER packet in GRE (RFC 2784) in IP, and that in another tunnel in turn.
+/// Generates a BIER packet in GRE (RFC 2784) in IPv4, sometimes within a further IPv4 tunnel.
 fn bier_in_tunnel(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut packet = vec![0, 0, 0xab, 0x37];
     if choices.one_in(8) {
@@ -110,7 +111,8 @@ fn bier_in_tunnel(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// Writes a frame of a Shorternet, with a context or an IP packet behind the header, or what [`frame`] writes.
+/// Generates a frame of a Shorternet, with a context or an IP packet after the header, or a frame as
+/// [`frame`] generates it.
 pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(2) {
         return frame(choices, from_controller);
@@ -130,7 +132,8 @@ pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec
     frame
 }
 
-/// Writes a frame of an MPLS network: up to five labels, few of them, above an IP packet or a notice, or what [`frame`] writes.
+/// Generates a frame of an MPLS network, with one to five labels from a small range before an IP packet or
+/// a notice, or a frame as [`frame`] generates it.
 pub fn mpls_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);
@@ -160,7 +163,8 @@ pub fn mpls_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Writes a frame with an R-TAG (IEEE 802.1CB, 7.8), with or without a VLAN tag in front, or what [`frame`] writes.
+/// Generates a frame with an R-TAG (IEEE 802.1CB, 7.8), with or without a VLAN tag before it, or a frame as
+/// [`frame`] generates it.
 pub fn rtag_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);
@@ -180,8 +184,8 @@ pub fn rtag_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Writes a frame of a PPPoE gateway: from a line with up to two tags, with or without that of a port in front,
-/// or from the core.
+/// Generates a frame of a PPPoE gateway: from a subscriber's line, with up to two VLAN tags and sometimes
+/// the tag of a port before them, or from the core network.
 pub fn bng_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(8) {
         return frame(choices, from_controller);
@@ -236,7 +240,7 @@ pub fn bng_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Writes a datagram, or a segment of TCP that opens a connection.
+/// Generates a UDP datagram or a TCP segment that opens a connection.
 fn segment(choices: &mut Choices<'_>) -> Vec<u8> {
     if choices.one_in(2) {
         return datagram(choices);
@@ -256,7 +260,7 @@ fn segment(choices: &mut Choices<'_>) -> Vec<u8> {
     ipv4(choices, 6, &[], &tcp)
 }
 
-/// Writes data of an IPv4 group, or a membership message of IGMP.
+/// Generates an IPv4 packet to a multicast group with data, or with an IGMP membership message.
 fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
     let protocol = if choices.one_in(8) { 2 } else { 17 };
     let length = choices.below(60) as usize;
@@ -274,7 +278,7 @@ fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// Writes data of an IPv6 group, or a membership message of MLD.
+/// Generates an IPv6 packet to a multicast group with data, or with an MLD membership message.
 fn multicast_v6(choices: &mut Choices<'_>) -> Vec<u8> {
     let length = choices.below(60) as usize;
     let mut payload = choices.bytes(length);
@@ -302,7 +306,7 @@ fn multicast_v6(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// Writes an outer header, a protection header and a datagram.
+/// Generates an IPv4 packet that contains a protection header and a datagram.
 fn protected(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut payload = vec![0, 0, choices.below(4) as u8];
     // Sequence numbers near zero, near the end, and anywhere.
@@ -334,7 +338,7 @@ fn datagram(choices: &mut Choices<'_>) -> Vec<u8> {
     ipv4(choices, protocol, &options, &payload)
 }
 
-/// Writes an IPv4 header with a right checksum (mostly) around a payload.
+/// Generates an IPv4 packet with the given payload and a header whose checksum is mostly correct.
 fn ipv4(choices: &mut Choices<'_>, protocol: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
     let ihl = 5 + options.len() / 4;
     let total = (ihl * 4 + payload.len()) as u16;
@@ -365,7 +369,7 @@ fn ipv4(choices: &mut Choices<'_>, protocol: u8, options: &[u8], payload: &[u8])
     header
 }
 
-/// Computes the Internet checksum of some bytes (RFC 1071).
+/// Computes the Internet checksum of `bytes` (RFC 1071).
 pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum = 0u32;
     for pair in bytes.chunks(2) {
@@ -377,7 +381,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Cuts the end off, flips bits, or, mostly, leaves the frame alone.
+/// Cuts the end off, or inverts one to three bits, in a quarter of the frames. Leaves the other frames unchanged.
 pub(crate) fn damage(choices: &mut Choices<'_>, frame: &mut Vec<u8>) {
     match choices.below(8) {
         6 => {

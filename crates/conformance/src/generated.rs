@@ -46,7 +46,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns whether another finding is likely the same one: a refusal must have the same code.
+    /// Returns whether another finding is probably the same one: of the same kind and, for programs that
+    /// the compiler refuses, with the same error code.
     fn is_like(&self, other: &Finding) -> bool {
         let code = |f: &Finding| f.message.split(':').next().map(str::to_string);
         self.kind == other.kind && (self.kind != Kind::Refused || code(self) == code(other))
@@ -60,7 +61,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Splits a case into the bytes of the program and those of the history.
+/// Splits a case into the bytes that determine the program and those that determine the history.
 fn split(case: &[u8]) -> (&[u8], &[u8]) {
     let [high, low, rest @ ..] = case else {
         return (&[], &[]);
@@ -74,7 +75,7 @@ fn join(program: &[u8], history: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), program, history].concat()
 }
 
-/// Returns a case that depends on the seed only: mostly small programs, sometimes large ones.
+/// Returns the bytes of the test case with the number `seed`: mostly a small program, sometimes a large one.
 pub fn case(seed: u64) -> Vec<u8> {
     let mut random = random_bytes(seed, 4096 + 900).into_iter();
     let length = match random.next() {
@@ -92,7 +93,7 @@ pub fn source(case: &[u8]) -> String {
     generate::program(split(case).0, Constants::Plain)
 }
 
-/// Runs a case; an error has the kind of the finding, a message and the program.
+/// Runs a case. `Err` holds the kind of the finding, a message and the program.
 pub fn run(case: &[u8]) -> Result<Statistics, Finding> {
     let source = source(case);
     let outcome = catch_unwind(AssertUnwindSafe(|| check(&source, case)));
@@ -150,8 +151,8 @@ fn compiled(source: &str, copy_arguments: bool) -> Result<ir::Program, (Kind, St
     }
 }
 
-/// Writes a frame of bytes that small fields and few entries meet. It takes few decisions, so that a case has
-/// many packets.
+/// Generates a frame of mostly small bytes, so that small fields and few table entries often match. It uses
+/// few choices, so that a case contains many packets.
 pub fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
     let length = match choices.below(8) {
         7 => choices.below(256) as usize,
@@ -170,7 +171,7 @@ pub fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Returns a smaller case with a finding like that of `case`; gives up after so many attempts.
+/// Returns a smaller case with a finding like that of `case`, found in at most `attempts` runs.
 pub fn minimise(case: &[u8], finding: &Finding, attempts: u32) -> Vec<u8> {
     let (program, history) = split(case);
     let mut parts = [program.to_vec(), history.to_vec()];
@@ -190,7 +191,8 @@ pub fn minimise(case: &[u8], finding: &Finding, attempts: u32) -> Vec<u8> {
     }
 }
 
-/// Leaves out, or makes zero, pieces of one length of one part.
+/// Removes pieces of `length` bytes from one part of a case, or sets them to zero, wherever the finding
+/// stays. `left` is the number of runs that are still allowed.
 fn reduce(parts: &mut [Vec<u8>; 2], part: usize, length: usize, finding: &Finding, left: &mut u32) {
     let mut at = 0;
     while at < parts[part].len() && *left > 0 {

@@ -77,7 +77,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// Makes a dialect with packets of a kind, and nothing else that is special.
+    /// Makes a dialect whose packets `frame` generates, without special updates.
     pub fn of(frame: Frames) -> Dialect {
         Dialect {
             frame,
@@ -87,17 +87,18 @@ impl Dialect {
     }
 }
 
-/// Runs the history that `bytes` spell on fresh switches; an error says where the executors differ.
+/// Runs the history that `bytes` determine on two new switches. `Err` describes the difference between the executors.
 pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
     run_with(subject, bytes, &Dialect::of(frames::frame))
 }
 
-/// Runs a history like [`run`], in a dialect.
+/// Runs a history as [`run`] does, with the packets and updates of a dialect.
 pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<Statistics, String> {
     run_at(subject, bytes, dialect, None)
 }
 
-/// Runs a history as [`run_with`] does, from `begin_ps` on. Nobody writes times to registers, where `begin_ps` would matter.
+/// Runs a history as [`run_with`] does, with the switches' clock at `begin_ps` at first. The history writes
+/// no times to registers, since these would depend on `begin_ps`.
 pub fn run_from(
     subject: &Subject,
     bytes: &[u8],
@@ -191,7 +192,8 @@ fn run_at(
     Ok(statistics)
 }
 
-/// Runs packets of any bytes, at all ports, without control operations.
+/// Runs packets of random bytes at random ports, without control operations. `Err` describes the difference
+/// between the executors.
 pub fn run_packets(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
     let mut choices = Choices::new(bytes);
     let mut twin = Twin::new(subject);
@@ -321,7 +323,8 @@ fn target(choices: &mut Choices<'_>, program: &Program, table: TableId, selects:
     }
 }
 
-/// Makes members of every profile and a group of every selector, for the first entries.
+/// Returns updates that insert the members of every action profile and a group of every selector, to which
+/// the first entries refer.
 fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     let mut updates = Vec::new();
     for i in 0..program.action_profiles.len() as u32 {
@@ -337,7 +340,8 @@ fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     updates.into_iter().map(insert).collect()
 }
 
-/// Returns updates that set the ports that lead to the domain, where a program has a register of them: at the others it refuses packets.
+/// Returns updates that mark ports as part of the domain, if the program has a register `domain_ports`; it
+/// refuses packets at other ports.
 fn domain_ports(program: &Program) -> Vec<Update> {
     let mut registers = program.registers.iter();
     let Some(at) = registers.position(|r| r.name == "domain_ports") else {
@@ -364,7 +368,7 @@ fn member(choices: &mut Choices<'_>, program: &Program) -> Entity {
     member_of(choices, program, profile, member_id)
 }
 
-/// Makes a member with an action of some table that has the profile.
+/// Makes a member of an action profile, with an action of some table that uses the profile.
 fn member_of(
     choices: &mut Choices<'_>,
     program: &Program,
@@ -452,7 +456,8 @@ fn action(choices: &mut Choices<'_>, program: &Program, table: TableId) -> (Acti
     (action, widths.map(|w| value(choices, w)).collect())
 }
 
-/// Returns an update with what the dialect says of its action's parameters.
+/// Returns an update in which the dialect has replaced arguments of the action by values that make sense
+/// for its parameters.
 pub(crate) fn in_dialect(
     choices: &mut Choices<'_>,
     program: &Program,
@@ -478,7 +483,7 @@ pub(crate) fn in_dialect(
     update
 }
 
-/// Chooses a value that has a chance to mean something: an address, a port, a small number.
+/// Chooses a value of `width` bits that often has a meaning: an address, a port or a small number.
 fn value(choices: &mut Choices<'_>, width: u32) -> Bits {
     match width {
         32 if choices.one_in(4) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),
@@ -490,7 +495,7 @@ fn value(choices: &mut Choices<'_>, width: u32) -> Bits {
     }
 }
 
-/// Chooses a value that packets have in such a field.
+/// Chooses a value of `width` bits that packets often have in a field of this width.
 fn key_value(choices: &mut Choices<'_>, width: u32) -> Bits {
     match width {
         32 if !choices.one_in(8) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),

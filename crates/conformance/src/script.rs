@@ -77,7 +77,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Returns the text form: a command, `packet PORT HEX` or `expect PORT HEX` in each line, with `**` for bytes of any value.
+    /// Returns the script as text. Each line is a command, `packet PORT HEX` or `expect PORT HEX`, with
+    /// `**` for a byte of any value.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for command in &self.commands {
@@ -97,12 +98,13 @@ impl Script {
         text
     }
 
-    /// Returns the number of packets that leave.
+    /// Returns the number of packets that the switch sends.
     pub fn sent(&self) -> usize {
         self.packets.iter().map(|(_, sent)| sent.len()).sum()
     }
 
-    /// Forgets the bytes that another run of the same script has otherwise, and the packets from the first on for which others leave.
+    /// Keeps only what both runs of a script have in common: replaces bytes that differ by a wildcard, and
+    /// removes all packets from the first on for which other packets leave.
     fn keep_common(&mut self, other: &Script) {
         let same = |(a, b): &(&Exchange, &Exchange)| {
             let shape = |sent: &[Pattern]| -> Vec<(u32, usize)> {
@@ -129,7 +131,7 @@ impl Script {
     }
 }
 
-/// Writes the history that `bytes` spell.
+/// Writes the history that `bytes` determine as a script.
 pub fn write(program: &Arc<Program>, bytes: &[u8], dialect: &Dialect) -> Script {
     let [mut script, second, third] = PASSAGES.map(|passage| {
         let mut choices = Choices::new(bytes);
@@ -191,7 +193,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Applies an update to the switch and adds its command, if it has one and the switch accepts it.
+    /// Applies an update to the switch, and adds its command to the script. Leaves out an update that no
+    /// command can express or that the switch refuses.
     fn update(&mut self, mut update: Update) {
         if let Entity::TableEntry { entry, .. } = &mut update.entity {
             // No two entries have the same priority: which of them wins is the switch's matter.
@@ -315,7 +318,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the command of a session with one replica and whole packets.
+/// Returns the command for a clone session with one replica that sends whole packets; `None` for any other session.
 fn mirroring_add(session: &CloneSession) -> Option<String> {
     match session.replicas.as_slice() {
         [Replica { port, rid: 0 | 1 }] if session.packet_length_bytes == 0 => {

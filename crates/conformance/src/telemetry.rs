@@ -16,7 +16,7 @@ const DOMAIN_PORTS: [u32; 3] = [1, 3, 7];
 /// The UDP port that says so in the thesis's format.
 const THESIS_PORT: u16 = 1337;
 
-/// Returns the dialect of histories of INT v2.1.
+/// Returns the dialect for histories of In-band Network Telemetry (INT) v2.1.
 pub fn dialect() -> Dialect {
     Dialect {
         frame,
@@ -25,7 +25,7 @@ pub fn dialect() -> Dialect {
     }
 }
 
-/// Returns the dialect of histories of the thesis's INT.
+/// Returns the dialect for histories of the thesis's In-band Network Telemetry.
 pub fn thesis_dialect() -> Dialect {
     Dialect {
         frame: thesis_frame,
@@ -49,8 +49,8 @@ fn param(choices: &mut Choices<'_>, name: &str) -> Option<u64> {
     })
 }
 
-/// Returns updates for domain ports, sessions of clones, ports at the edge, and where reports go; parts that a
-/// program does not have are left out.
+/// Returns updates that set the ports of the domain and of its edge, the clone sessions, and the
+/// destination of reports. Leaves out what the program has no object for.
 fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     let (mode, npt) = (choices.pick(&[1, 1, 1, 3, 15]), choices.pick(&[0, 0, 1, 2]));
     let changes_only = u64::from(choices.one_in(2));
@@ -177,7 +177,8 @@ fn bits(width: u32, value: u32) -> Bits {
     Bits::from_u64(width, u64::from(value))
 }
 
-/// Writes a frame with INT v2.1's headers, or of TCP or UDP without, or what [`frames::frame`] writes.
+/// Generates a TCP or UDP frame with or without the headers of INT v2.1, or a frame as [`frames::frame`]
+/// generates it.
 fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frames::frame(choices, from_controller);
@@ -202,7 +203,7 @@ fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     ip_frame(choices, dscp, tcp, port, &body)
 }
 
-/// Writes shim, INT-MD or INT-MX header, and what earlier nodes have pushed.
+/// Generates the shim header and an INT-MD or INT-MX header, with the metadata that earlier nodes have pushed.
 fn int_headers(choices: &mut Choices<'_>) -> Vec<u8> {
     let (hop_ml, instructions) = choices.pick(&[
         (1u8, 0x8000u16),
@@ -240,7 +241,7 @@ fn int_headers(choices: &mut Choices<'_>) -> Vec<u8> {
     found
 }
 
-/// Writes a UDP packet with the thesis's headers, or without, or what [`frames::frame`] writes.
+/// Generates a UDP packet with or without the thesis's headers, or a frame as [`frames::frame`] generates it.
 fn thesis_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frames::frame(choices, from_controller);
@@ -266,7 +267,8 @@ fn thesis_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     ip_frame(choices, 0, false, port, &body)
 }
 
-/// Writes TCP or UDP over IPv4 or IPv6 around a payload, mostly right.
+/// Generates a TCP or UDP packet over IPv4 or IPv6 with the payload `body`, with mostly correct lengths and
+/// checksums.
 fn ip_frame(choices: &mut Choices<'_>, dscp: u8, tcp: bool, port: u16, body: &[u8]) -> Vec<u8> {
     let mut segment = (choices.u16() & 3).to_be_bytes().to_vec();
     segment.extend(port.to_be_bytes());

@@ -30,7 +30,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Compiles a verified program to machine code.
+    /// Compiles a verified program to machine code. `Err` says why that is impossible.
     pub fn new(program: Program) -> Result<Subject, JitError> {
         let program = Arc::new(program);
         Ok(Subject {
@@ -41,8 +41,8 @@ impl Subject {
         })
     }
 
-    /// Puts this program beside another that should mean the same, both on the interpreter. They must have the
-    /// same objects and tables, in the same order.
+    /// Returns a subject that compares this program with `other`, which should mean the same, both on the
+    /// interpreter. Both must have the same objects and tables in the same order.
     pub fn beside(&self, other: Program) -> Subject {
         let other = Arc::new(other);
         Subject {
@@ -52,8 +52,8 @@ impl Subject {
         }
     }
 
-    /// Puts this program on the interpreter beside the machine code of another: no twins, to test who looks for
-    /// differences.
+    /// Returns a subject with this program on the interpreter and the machine code of `other`. The two may
+    /// differ: this tests whether the comparison finds differences.
     pub fn with_machine_code_of(&self, other: &Subject) -> Subject {
         Subject {
             machine_code: other.machine_code.clone(),
@@ -72,7 +72,7 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// Creates two fresh switches, one for each executor.
+    /// Creates two new switches, one for each executor.
     pub fn new(subject: &Subject) -> Twin {
         let config = SwitchConfig::default();
         let switch = |program: &Arc<Program>, executor: &Arc<dyn Executor>| {
@@ -88,17 +88,18 @@ impl Twin {
         }
     }
 
-    /// Returns the program that the interpreter runs.
+    /// Returns the program of the switch with the interpreter.
     pub fn program(&self) -> &Arc<Program> {
         self.interpreter.program()
     }
 
-    /// Counts the packets dropped so far, for whatever reason.
+    /// Counts the packets dropped so far, for any reason.
     pub fn drops(&self) -> u64 {
         self.interpreter.drops().values().sum()
     }
 
-    /// Returns for each counter the packets (bytes, where packets are not counted) in its first cells.
+    /// Returns for each counter the sum of the packets in its first `cells` cells; of a cell without
+    /// packets, its bytes are added instead.
     pub fn counted(&self, cells: u64) -> Vec<u64> {
         let counters = self.program().counters.iter().enumerate();
         let sum = |(i, counter): (usize, &ir::Counter)| {
@@ -111,20 +112,20 @@ impl Twin {
         counters.map(sum).collect()
     }
 
-    /// Sets the time of both switches, before anything happens.
+    /// Sets the clock of both switches, before the first packet or update.
     pub fn begin_at(&mut self, now_ps: Time) {
         self.now_ps = now_ps;
         self.interpreter.set_now_ps(now_ps);
         self.machine_code.set_now_ps(now_ps);
     }
 
-    /// Lets `by_ps` picoseconds of time pass.
+    /// Advances the clock by `by_ps` picoseconds.
     pub fn advance(&mut self, by_ps: u64) {
         self.now_ps += by_ps;
     }
 
-    /// Applies an update to both switches, and returns whether they accepted it; an error says where they
-    /// differ.
+    /// Applies an update to both switches, and returns whether they accepted it. `Err` describes the
+    /// difference between their answers.
     pub fn write(&mut self, update: Update) -> Result<bool, String> {
         let text = format!("{update:?}");
         let left = self.interpreter.write(update.clone());
@@ -133,15 +134,15 @@ impl Twin {
         Ok(left.is_ok())
     }
 
-    /// Tells both that a port went up or down.
+    /// Sets on both switches whether a port is up.
     pub fn set_port_up(&mut self, port: u32, up: bool) {
         self.interpreter.set_port_up(port, up);
         self.machine_code.set_port_up(port, up);
     }
 
-    /// Runs a packet on both switches, and returns the number of packets that left; an error says where they
-    /// differ. In turn half by half, as where there are queues between the halves, and all at once, where
-    /// machine code has a way of its own.
+    /// Runs a packet on both switches, and returns the number of packets that left. `Err` describes the
+    /// difference between the switches. Every third packet runs ingress and egress separately, as with a
+    /// queue between them; for the others the machine code uses its faster path.
     pub fn receive(&mut self, port: u32, packet: &[u8]) -> Result<usize, String> {
         self.received += 1;
         let (now_ps, by_halves) = (self.now_ps, self.received.is_multiple_of(3));
@@ -161,7 +162,8 @@ impl Twin {
         Ok(left.len())
     }
 
-    /// Runs packets that arrive together: one after the other on the interpreter, in one burst as machine code.
+    /// Runs packets that arrive together: one after the other on the interpreter, as one burst on the
+    /// machine code. Returns the number of packets that left; `Err` describes the difference.
     pub fn receive_burst(&mut self, packets: &[(u32, Vec<u8>)]) -> Result<usize, String> {
         let (mut left, mut right, mut burst) = (Vec::new(), Vec::new(), Vec::new());
         for (port, packet) in packets {
@@ -196,7 +198,8 @@ impl Twin {
         Ok(())
     }
 
-    /// Compares everything that packets leave behind, and takes the digests.
+    /// Compares all state that packets change, and removes the digests from both switches. `Err` describes
+    /// the difference.
     pub fn compare_state(&mut self) -> Result<(), String> {
         let program = self.program().clone();
         let (left, right) = (&self.interpreter, &self.machine_code);
@@ -257,7 +260,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Returns a packet with some zeros behind it, or none: stored as a whole, and with zeros that are not.
+/// Returns a packet with 0, 1, 30 or 400 zeros appended, in two forms: stored as a whole, and with the
+/// zeros only as a count.
 fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     let zeros = [0, 1, 30, 400][(number % 4) as usize];
     let mut sparse = Packet::default();
@@ -265,7 +269,7 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     (Packet::new(&sparse.bytes()), sparse)
 }
 
-/// Returns the passage of a packet that meets no queue.
+/// Returns the passage of a packet that arrives at `now_ps` and waits in no queue.
 fn at_once(now_ps: Time) -> Passage {
     Passage {
         arrives_us: now_ps.us(),
@@ -274,7 +278,8 @@ fn at_once(now_ps: Time) -> Passage {
     }
 }
 
-/// Runs ingress and egress of a packet at their own times. Gives up a packet that multiplies without end.
+/// Runs ingress and egress of a packet at separate times, and returns the packets that leave. Stops a
+/// packet that multiplies endlessly after `MAX_COPIES` copies.
 pub(crate) fn run_by_halves(
     switch: &mut Switch,
     passage: Passage,

@@ -60,8 +60,8 @@ const BNG_RARE: [&str; 4] = [
     "BngIngress.echoes",
 ];
 
-/// Runs random histories of an application and checks that they are worth something. `rare` are counters that
-/// need not have counted.
+/// Runs random histories of an application, and checks that they exercise it: that packets pass and are
+/// dropped, operations succeed and fail, and counters count. The counters named in `rare` may stay at zero.
 fn histories(application: &Application, rare: &[&str]) {
     let name = &application.name;
     let subject = application.subject().unwrap_or_else(|why| panic!("{why}"));
@@ -182,7 +182,7 @@ fn a_difference_is_found() {
     assert!(found);
 }
 
-/// Finds the EtherType of IPv4 in the router's parser.
+/// Finds the constant with the EtherType of IPv4 in the router's parser.
 fn find_constant(program: &mut ir::Program) -> &mut Bits {
     for state in &mut program.parser.states {
         if let ir::Transition::Select { cases, .. } = &mut state.transition {

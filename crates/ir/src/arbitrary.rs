@@ -18,7 +18,7 @@ const WIDTHS: [u32; 24] = [
 /// Widths of table and select keys: small ones, so that lookups hit.
 const KEY_WIDTHS: [u32; 10] = [1, 2, 3, 4, 5, 8, 16, 32, 128, 130];
 
-/// Makes a valid program. Equal seeds give equal programs.
+/// Generates a valid program, which depends only on `seed`.
 pub fn program(seed: u64) -> Program {
     let mut generator = Generator::new(seed);
     generator.storage();
@@ -31,8 +31,8 @@ pub fn program(seed: u64) -> Program {
     generator.program
 }
 
-/// Makes a packet: bytes of which many are small, 0 to 255 of them, now and then more. Equal seeds give equal
-/// packets.
+/// Generates a packet, which depends only on `seed`: mostly up to 255 bytes, sometimes up to 1499, with
+/// many small byte values.
 pub fn packet(seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let length = match rng.below(8) {
@@ -319,7 +319,7 @@ impl Generator {
         ActionProfileId(profile)
     }
 
-    /// Adds key fields for the hash of a selector, if the profile has one.
+    /// Adds key fields that are inputs of the selector's hash to a table, if the action profile has a selector.
     fn selector_keys(&mut self, table: &mut Table, profile: ActionProfileId) {
         let profile = &self.program.action_profiles[profile.index()];
         if profile.selector.is_none() || table.keys.is_empty() {
@@ -335,7 +335,7 @@ impl Generator {
         }
     }
 
-    /// Adds reads of direct meters: an action of each table with such a meter reads it, if it is no other table's.
+    /// Adds reads of direct meters: for each table with one, an action that no other table has reads the meter.
     fn direct_meter_reads(&mut self) {
         let tables = self.program.tables.clone();
         for table in &tables {
@@ -479,7 +479,7 @@ impl Generator {
         }
     }
 
-    /// Picks a target, mostly onward; now and then back, which costs steps.
+    /// Chooses the target of a transition: mostly a later state, sometimes an earlier one, so that the parser loops.
     fn target(&mut self, from: u32, count: u32) -> Target {
         match self.rng.below(10) {
             0 => Target::State(StateId(self.rng.below(count))),

@@ -21,21 +21,22 @@ macro_rules! metadata {
         }
 
         impl<S: Copy> $name<S> {
-            /// Calls a function for each slot; returns the results.
+            /// Calls `each` for every slot of the metadata, and returns the results in place of the slots.
             pub fn map<T>(&self, mut each: impl FnMut(S) -> T) -> $name<T> {
                 $name { $($field: each(self.$field),)* }
             }
         }
 
         impl $name {
-            /// Makes the metadata of the slots that a function gives for the names, in the order of declaration.
+            /// Makes the metadata from the slots that `slot` returns for the names of the fields, called in
+            /// the order of declaration. `Err` is the first error of `slot`.
             pub fn from_names<E>(
                 mut slot: impl FnMut(&'static str) -> Result<$crate::SlotId, E>,
             ) -> Result<$name, E> {
                 Ok($name { $($field: slot($text)?,)* })
             }
 
-            /// Returns names, slots and widths in the order of declaration.
+            /// Returns the name, the slot and the width in bits of each field, in the order of declaration.
             pub fn fields(&self) -> Vec<(&'static str, $crate::SlotId, u32)> {
                 vec![$(($text, self.$field, $width)),*]
             }
@@ -57,7 +58,8 @@ impl Architecture {
     /// All architectures.
     pub const ALL: [&'static Description; 2] = [&v1model::DESCRIPTION, &psa::DESCRIPTION];
 
-    /// Makes the architecture of a description, with the slots that a function gives for the names of its metadata.
+    /// Makes the architecture with the given description, with the slots that `slot` returns for the names
+    /// of its metadata. `Err` is the first error of `slot`.
     pub fn from_names<E>(
         description: &Description,
         slot: impl FnMut(&'static str) -> Result<SlotId, E>,
@@ -76,7 +78,7 @@ impl Architecture {
         }
     }
 
-    /// Returns names, slots and widths of the metadata, in the order of declaration.
+    /// Returns the name, the slot and the width in bits of each metadata field, in the order of declaration.
     pub fn fields(&self) -> Vec<(&'static str, SlotId, u32)> {
         match self {
             Architecture::V1Model(standard) => standard.fields(),
@@ -84,8 +86,8 @@ impl Architecture {
         }
     }
 
-    /// Returns the slot in which a parser of this pipeline leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH)
-    /// bits).
+    /// Returns the slot in which the parser of `pipeline` stores its error, in
+    /// [`ERROR_WIDTH`](crate::ERROR_WIDTH) bits.
     pub fn parser_error(&self, pipeline: Pipeline) -> SlotId {
         match self {
             Architecture::V1Model(standard) => standard.parser_error,
@@ -96,7 +98,7 @@ impl Architecture {
         }
     }
 
-    /// Returns the slots that say what time it is, or was.
+    /// Returns the slots that contain times, such as that of the packet's arrival, and differences of times.
     pub fn times(&self) -> Vec<SlotId> {
         match self {
             Architecture::V1Model(standard) => vec![
@@ -111,7 +113,8 @@ impl Architecture {
         }
     }
 
-    /// Returns the slots that say what a queue between ingress and egress was like.
+    /// Returns the slots that describe the queue between ingress and egress: its lengths and the packet's
+    /// times in it.
     pub fn queue_data(&self) -> Vec<SlotId> {
         match self {
             Architecture::V1Model(standard) => vec![
@@ -124,7 +127,8 @@ impl Architecture {
         }
     }
 
-    /// Returns the slot by which a program chooses among the queues of a port, in architectures that have one.
+    /// Returns the slot with which a program chooses one of the queues of a port; `None` in an architecture
+    /// without such a slot.
     pub fn priority(&self) -> Option<SlotId> {
         match self {
             Architecture::V1Model(standard) => Some(standard.priority),
@@ -132,7 +136,7 @@ impl Architecture {
         }
     }
 
-    /// Returns the slots that decide what becomes of a packet.
+    /// Returns the slots that decide where a packet goes and whether it is dropped, cloned or parsed again.
     pub fn decisions(&self) -> Vec<SlotId> {
         match self {
             Architecture::V1Model(standard) => {
@@ -153,8 +157,8 @@ impl Architecture {
         }
     }
 
-    /// Returns the forwarding of packets, in architectures whose packets keep their state between ingress and
-    /// egress.
+    /// Returns how packets are forwarded, in an architecture whose packets keep their state between ingress
+    /// and egress; else `None`.
     pub fn forwarding(&self) -> Option<Forwarding> {
         match self {
             Architecture::V1Model(standard) => Some(standard.forwarding()),
@@ -162,8 +166,8 @@ impl Architecture {
         }
     }
 
-    /// Returns the slot and its value behind the egress control that drops the packet before anything else is done
-    /// with it.
+    /// Returns a slot, and the value of it after the egress control with which the packet is dropped before
+    /// anything else is done; `None` in an architecture without such a slot.
     pub fn egress_drop(&self) -> Option<(SlotId, u64)> {
         match self {
             Architecture::V1Model(standard) => {
@@ -221,7 +225,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Returns the slot that an input is given to on arrival.
+    /// Returns the slot that receives `input` when a packet arrives; `None` if no slot does.
     pub fn arrival_slot(&self, input: Input) -> Option<SlotId> {
         let mut slots = self.arrival.iter();
         slots
@@ -240,7 +244,7 @@ pub enum Pipeline {
 }
 
 impl Pipeline {
-    /// Returns the name of the pipeline, as in `ingress`.
+    /// Returns the name of the pipeline: `ingress` or `egress`.
     pub fn name(self) -> &'static str {
         match self {
             Pipeline::Ingress => "ingress",
@@ -281,7 +285,7 @@ impl Block {
         Block::Deparser,
     ];
 
-    /// Returns the pipeline that the block belongs to.
+    /// Returns the pipeline to which the block belongs.
     pub fn pipeline(self) -> Pipeline {
         match self < Block::EgressParser {
             true => Pipeline::Ingress,
@@ -289,7 +293,7 @@ impl Block {
         }
     }
 
-    /// Returns the name of the block, as in `verify_checksum`.
+    /// Returns the name of the block, such as `verify_checksum`.
     pub fn name(self) -> &'static str {
         match self {
             Block::Parser => "parser",
@@ -339,7 +343,7 @@ impl Bridged {
         Bridged::Recirculated,
     ];
 
-    /// Returns the field list with the slots of this metadata.
+    /// Returns the field list that has the slots of this metadata.
     pub fn field_list(self) -> FieldListId {
         FieldListId(self as u32)
     }
@@ -395,14 +399,14 @@ pub struct Description {
 }
 
 impl Description {
-    /// Returns true if egress begins with a parser, so that bytes and [`Bridged`] metadata are all that comes from
-    /// one pipeline to the other.
+    /// Returns whether egress begins with a parser. If so, only the packet's bytes and [`Bridged`] metadata
+    /// pass from ingress to egress.
     pub fn parses_twice(&self) -> bool {
         let parsers = self.stages.iter().filter(|stage| stage.block.is_parser());
         parsers.count() > 1
     }
 
-    /// Returns true if packets can leave at a port, or come from it.
+    /// Returns whether packets can arrive at `port` and leave there.
     pub fn has_port(&self, port: u32) -> bool {
         port < self.ports || port == self.cpu_port
     }

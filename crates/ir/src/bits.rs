@@ -34,7 +34,8 @@ impl Bits {
     /// The widest value that a verified program contains.
     pub const MAX_WIDTH: u32 = 1 << 16;
 
-    /// Makes a value from what each limb is, in turn from the least significant; excess bits are cut.
+    /// Makes a value of `width` bits from the limbs that `limb` returns for the indices 0, 1, ..., the
+    /// least significant first. Cuts off bits beyond the width.
     #[inline]
     fn of_limbs(width: u32, mut limb: impl FnMut(usize) -> u64) -> Bits {
         assert!(width >= 1, "a bit string has at least one bit");
@@ -47,12 +48,12 @@ impl Bits {
         Bits { width, limbs }.normalized()
     }
 
-    /// Returns zero, `width` bits wide.
+    /// Returns the value zero in `width` bits.
     pub fn zero(width: u32) -> Bits {
         Bits::of_limbs(width, |_| 0)
     }
 
-    /// Returns `width` bits, all ones.
+    /// Returns a value of `width` bits that are all one.
     pub fn ones(width: u32) -> Bits {
         Bits::of_limbs(width, |_| u64::MAX)
     }
@@ -67,17 +68,19 @@ impl Bits {
         Bits::from_limbs(width, &[value as u64, (value >> 64) as u64])
     }
 
-    /// Makes a single bit: 1 for true.
+    /// Makes a value of one bit: 1 for true, 0 for false.
     pub fn from_bool(value: bool) -> Bits {
         Bits::from_u64(1, value as u64)
     }
 
-    /// Makes a value from limbs, least significant first; missing ones are zero, excess bits are cut.
+    /// Makes a value of `width` bits from limbs, the least significant first. Missing limbs are zero; bits
+    /// beyond the width are cut off.
     pub fn from_limbs(width: u32, limbs: &[u64]) -> Bits {
         Bits::of_limbs(width, |i| limbs.get(i).copied().unwrap_or(0))
     }
 
-    /// Makes a value from bytes in network order; it is right-aligned, excess high bits are cut.
+    /// Makes a value of `width` bits from bytes in network order. The last byte has the lowest bits; high
+    /// bits beyond the width are cut off.
     pub fn from_be_bytes(width: u32, bytes: &[u8]) -> Bits {
         let mut chunks = bytes.rchunks(8);
         Bits::of_limbs(width, |_| {
@@ -88,7 +91,7 @@ impl Bits {
         })
     }
 
-    /// Returns the value as `ceil(width / 8)` bytes in network order, right-aligned.
+    /// Returns the value as `ceil(width / 8)` bytes in network order. The last byte has the lowest bits.
     pub fn to_be_bytes(&self) -> Vec<u8> {
         let n = self.width.div_ceil(8) as usize;
         (0..n)
@@ -115,7 +118,7 @@ impl Bits {
         &self.limbs
     }
 
-    /// Returns the value if it fits in 64 bits.
+    /// Returns the value as an integer; `None` if it exceeds 64 bits.
     pub fn to_u64(&self) -> Option<u64> {
         self.limbs[1..]
             .iter()
@@ -123,7 +126,7 @@ impl Bits {
             .then_some(self.limbs[0])
     }
 
-    /// Returns the low 64 bits.
+    /// Returns the lowest 64 bits of the value.
     pub fn low_u64(&self) -> u64 {
         self.limbs[0]
     }
@@ -133,7 +136,7 @@ impl Bits {
         self.limbs.iter().all(|&l| l == 0)
     }
 
-    /// Returns bit `i`, 0 the least significant; zero beyond the width.
+    /// Returns whether bit `i` is one, where bit 0 is the least significant; false beyond the width.
     pub fn bit(&self, i: u32) -> bool {
         self.limbs
             .get((i / 64) as usize)
@@ -144,7 +147,7 @@ impl Bits {
         self.bit(self.width - 1)
     }
 
-    /// Returns the position of the highest one, plus one; zero for zero.
+    /// Returns the position of the highest bit that is one, plus one; 0 if the value is zero.
     pub fn bit_length(&self) -> u32 {
         for (i, &limb) in self.limbs.iter().enumerate().rev() {
             if limb != 0 {
@@ -154,12 +157,12 @@ impl Bits {
         0
     }
 
-    /// Returns the number of ones.
+    /// Returns the number of bits that are one.
     pub fn count_ones(&self) -> u32 {
         self.limbs.iter().map(|l| l.count_ones()).sum()
     }
 
-    /// Returns a mask of `width` bits whose first (most significant) `prefix_len` are one.
+    /// Returns a mask of `width` bits whose `prefix_len` most significant bits are one and the others zero.
     pub fn prefix_mask(width: u32, prefix_len: u32) -> Bits {
         let rest = width - prefix_len.min(width);
         Bits::of_limbs(width, |i| {
@@ -168,12 +171,13 @@ impl Bits {
         })
     }
 
-    /// Returns the value at another width: cut, or extended with zeros.
+    /// Returns the value in `width` bits: cut, or extended with zeros.
     pub fn resize(&self, width: u32) -> Bits {
         Bits::from_limbs(width, &self.limbs)
     }
 
-    /// Returns the value at a width at least as large, extended with the sign bit.
+    /// Returns the signed value in `width` bits, which must not be fewer than its own: extended with copies
+    /// of the sign bit.
     pub fn sign_extend(&self, width: u32) -> Bits {
         let result = self.resize(width);
         if self.sign() && width > self.width {
@@ -184,14 +188,14 @@ impl Bits {
         }
     }
 
-    /// Returns bits `high` down to `low`, both included.
+    /// Returns the value of the bits from `high` down to `low`, both included.
     pub fn slice(&self, high: u32, low: u32) -> Bits {
         debug_assert!(low <= high && high < self.width);
         self.shr(&Bits::from_u64(32, u64::from(low)))
             .resize(high - low + 1)
     }
 
-    /// Returns the concatenation of `self`, above, and `low`.
+    /// Returns the concatenation of `self`, as the high bits, and `low`.
     pub fn concat(&self, low: &Bits) -> Bits {
         let width = self.width + low.width;
         let shift = Bits::from_u64(32, u64::from(low.width));
@@ -205,24 +209,24 @@ impl Bits {
         Bits::of_limbs(self.width, |i| f(a[i], b[i]))
     }
 
-    /// Calculates the bitwise and of two values of equal width.
+    /// Calculates the bitwise AND of two values of equal width.
     pub fn and(&self, other: &Bits) -> Bits {
         self.zip(other, |a, b| a & b)
     }
 
-    /// Calculates the complement of every bit.
+    /// Calculates the bitwise complement of the value.
     #[allow(clippy::should_implement_trait)]
     pub fn not(&self) -> Bits {
         self.zip(self, |a, _| !a)
     }
 
-    /// Calculates the negation in two's complement.
+    /// Calculates the negative value, in two's complement.
     #[allow(clippy::should_implement_trait)]
     pub fn neg(&self) -> Bits {
         Bits::zero(self.width).sub(self)
     }
 
-    /// Adds two values of equal width w, modulo 2^w.
+    /// Calculates the sum of two values of equal width w, modulo 2^w.
     #[allow(clippy::should_implement_trait)]
     pub fn add(&self, other: &Bits) -> Bits {
         let mut carry = false;
@@ -234,7 +238,7 @@ impl Bits {
         })
     }
 
-    /// Subtracts `other`, modulo 2^w for values of width w.
+    /// Calculates the difference `self - other` of two values of equal width w, modulo 2^w.
     #[allow(clippy::should_implement_trait)]
     pub fn sub(&self, other: &Bits) -> Bits {
         let mut borrow = false;
@@ -266,7 +270,7 @@ impl Bits {
         .normalized()
     }
 
-    /// Divides unsigned: returns quotient and remainder; both zero for a zero divisor.
+    /// Divides unsigned values, and returns the quotient and the remainder; both are zero if `divisor` is zero.
     fn div_mod(&self, divisor: &Bits) -> (Bits, Bits) {
         let mut quotient = Bits::zero(self.width);
         if divisor.is_zero() {
@@ -293,7 +297,7 @@ impl Bits {
             .map(|n| n as u32)
     }
 
-    /// Shifts left; zero when `by` is the width or more.
+    /// Shifts the value left by `by` bits, with zeros as the low bits; zero if `by` is the width or more.
     pub fn shl(&self, by: &Bits) -> Bits {
         let mut result = Bits::zero(self.width);
         let Some(n) = self.shift_amount(by) else {
@@ -310,7 +314,7 @@ impl Bits {
         result.normalized()
     }
 
-    /// Shifts right, with zeros from above; zero when `by` is the width or more.
+    /// Shifts the value right by `by` bits, with zeros as the high bits; zero if `by` is the width or more.
     pub fn shr(&self, by: &Bits) -> Bits {
         let mut result = Bits::zero(self.width);
         let Some(n) = self.shift_amount(by) else {
@@ -334,12 +338,12 @@ impl Bits {
         self.not().shr(by).not()
     }
 
-    /// Compares as unsigned numbers, of equal width.
+    /// Compares two values of equal width as unsigned numbers.
     pub fn ucmp(&self, other: &Bits) -> Ordering {
         self.limbs.iter().rev().cmp(other.limbs.iter().rev())
     }
 
-    /// Compares as signed numbers in two's complement, of equal width.
+    /// Compares two values of equal width as signed numbers in two's complement.
     pub fn scmp(&self, other: &Bits) -> Ordering {
         match (self.sign(), other.sign()) {
             (true, false) => Ordering::Less,
@@ -365,7 +369,7 @@ impl Bits {
         }
     }
 
-    /// Applies a unary operator.
+    /// Calculates the result of a unary operator.
     pub fn unary(op: UnaryOp, a: &Bits) -> Bits {
         match op {
             UnaryOp::Not => a.not(),
@@ -373,7 +377,7 @@ impl Bits {
         }
     }
 
-    /// Applies a binary operator; widths as [`BinaryOp`] demands.
+    /// Calculates the result of a binary operator. The operands must have the widths that [`BinaryOp`] requires.
     pub fn binary(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
         debug_assert!(op.is_shift() || a.width == b.width);
         match op {

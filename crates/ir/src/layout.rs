@@ -15,7 +15,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays out the slots of `program` in order of their ids.
+    /// Assigns each slot of `program` its place in the state array, in the order of the slots' ids.
     pub fn new(program: &Program) -> Layout {
         let mut offsets = Vec::with_capacity(program.slots.len());
         let mut at = 0u32;
@@ -30,22 +30,22 @@ impl Layout {
         }
     }
 
-    /// Returns the length of the state array, in limbs.
+    /// Returns the length of the state array in limbs of 64 bits.
     pub fn limbs(&self) -> usize {
         self.limbs
     }
 
-    /// Returns the index of the least significant limb of `slot`.
+    /// Returns the index, in the state array, of the least significant limb of `slot`.
     pub fn offset(&self, slot: SlotId) -> usize {
         self.offsets[slot.index()] as usize
     }
 
-    /// Returns the number of limbs of `slot`.
+    /// Returns the number of limbs that `slot` occupies.
     pub fn slot_limbs(&self, slot: SlotId) -> usize {
         self.widths[slot.index()].div_ceil(64) as usize
     }
 
-    /// Reads `slot` as a value.
+    /// Reads the value of `slot` from the state array.
     pub fn get(&self, state: &[u64], slot: SlotId) -> Bits {
         let at = self.offset(slot);
         Bits::from_limbs(
@@ -54,19 +54,19 @@ impl Layout {
         )
     }
 
-    /// Writes `slot`. The value must have the slot's width.
+    /// Writes `value`, which must have the slot's width, to `slot` in the state array.
     pub fn set(&self, state: &mut [u64], slot: SlotId, value: &Bits) {
         debug_assert_eq!(value.width(), self.widths[slot.index()]);
         let at = self.offset(slot);
         state[at..at + self.slot_limbs(slot)].copy_from_slice(value.limbs());
     }
 
-    /// Reads the low 64 bits of `slot`.
+    /// Reads the lowest 64 bits of `slot` from the state array.
     pub fn get_u64(&self, state: &[u64], slot: SlotId) -> u64 {
         state[self.offset(slot)]
     }
 
-    /// Writes a slot of at most 64 bits, truncating `value` to its width.
+    /// Writes `value` to `slot`, which has at most 64 bits. Cuts off bits beyond the slot's width.
     pub fn set_u64(&self, state: &mut [u64], slot: SlotId, value: u64) {
         let width = self.widths[slot.index()];
         debug_assert!(width <= 64);

@@ -54,7 +54,7 @@ macro_rules! id {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
         impl $name {
-            /// Returns the id as an index into the program's list.
+            /// Returns the id as an index into the program's list of such objects.
             pub fn index(self) -> usize { self.0 as usize }
         }
     )*};
@@ -150,8 +150,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Makes a program that does nothing: its slots are those of the standard metadata, in declaration order, and
-    /// its errors those of core.p4. A parser state is all that it lacks to be valid.
+    /// Makes a v1model program that does nothing. Its slots are those of the standard metadata in the order
+    /// of declaration, its errors those of core.p4. To be valid it still needs a parser state.
     pub fn empty(name: impl Into<String>) -> Program {
         let mut numbers = 0..;
         let mut number = |_| Ok::<_, Infallible>(SlotId(numbers.next().unwrap_or_default()));
@@ -190,7 +190,7 @@ impl Program {
         }
     }
 
-    /// Returns the standard metadata of a v1model program.
+    /// Returns the standard metadata of a v1model program; `None` for a program of another architecture.
     pub fn v1model(&self) -> Option<&StandardMetadata> {
         match &self.architecture {
             Architecture::V1Model(standard) => Some(standard),
@@ -198,7 +198,7 @@ impl Program {
         }
     }
 
-    /// Returns the length in bytes of a header with its varbit, if any, at full length.
+    /// Returns the length of a header in bytes, with a varbit at its full length.
     pub fn header_max_bytes(&self, header: HeaderId) -> usize {
         let bits: u32 = self.headers[header.index()]
             .fields
@@ -208,7 +208,7 @@ impl Program {
         bits.div_ceil(8) as usize
     }
 
-    /// Returns the body of a control; nothing for a parser.
+    /// Returns the statements of a control; none if `block` is a parser.
     pub fn control(&self, block: Block) -> &[Stmt] {
         match block {
             Block::Parser | Block::EgressParser => &[],
@@ -221,7 +221,7 @@ impl Program {
         }
     }
 
-    /// Returns the body of a control, to be changed.
+    /// Returns the statements of a control for modification.
     ///
     /// # Panics
     /// If the block is a parser.
@@ -237,7 +237,8 @@ impl Program {
         }
     }
 
-    /// Returns the start state of a block's parser, if that is a parser of this program.
+    /// Returns the start state of the parser `block`; `None` if the block is no parser or the program does
+    /// not have it.
     pub fn parser_start(&self, block: Block) -> Option<StateId> {
         match block {
             Block::Parser => Some(StateId(0)),
@@ -246,12 +247,12 @@ impl Program {
         }
     }
 
-    /// Returns the start states of the parsers.
+    /// Returns the start states of all parsers of the program.
     pub fn parser_starts(&self) -> impl Iterator<Item = StateId> {
         [Some(StateId(0)), self.parser.egress].into_iter().flatten()
     }
 
-    /// Finds a table by its control-plane name.
+    /// Finds a table by its control-plane name; `None` if there is none.
     pub fn table(&self, name: &str) -> Option<TableId> {
         self.tables
             .iter()

@@ -42,10 +42,10 @@ enum Seen {
 }
 
 impl Program {
-    /// Returns the most bytes from a packet's beginning on which anything but its length depends, other than what
-    /// is sent behind the headers: what the parser looks at or takes. `None` if that has no bound: the parser goes
-    /// round in circles or skips a number of bits that it computes, or the payload is hashed; or it is parsed again
-    /// behind the ingress deparser.
+    /// Returns the length in bytes of the longest beginning of a packet that the parser looks at or
+    /// extracts. The bytes after it are only sent, unchanged, after the headers; nothing else depends on
+    /// them, apart from the packet's length. `None` if there is no bound: the parser loops or skips a
+    /// computed number of bits, a hash includes the payload, or egress parses the packet again.
     pub fn reach_bytes(&self) -> Option<usize> {
         if self.parser.egress.is_some() {
             return None;
@@ -63,8 +63,9 @@ impl Program {
         usize::try_from(bits.div_ceil(8)).ok()
     }
 
-    /// Returns how deep the parser looks into the packet, and how much it takes, from this state on; `None` if that
-    /// has no bound. Recursion ends: no state is in it twice.
+    /// Returns the number of bits that the parser looks at, and the number that it consumes, from the state
+    /// `id` on; `None` if there is no bound. The recursion ends, since a state that is visited again means
+    /// that there is no bound.
     fn depth_from(&self, id: StateId, seen: &mut [Seen]) -> Option<Depth> {
         match seen[id.index()] {
             Seen::Done(depth) => return Some(depth),
@@ -112,7 +113,7 @@ impl Program {
         }
     }
 
-    /// Returns the bits of a header, at most.
+    /// Returns the length of a header in bits, with a varbit at its full length.
     fn header_bits(&self, header: HeaderId) -> u64 {
         let fields = self.headers[header.index()].fields.iter();
         fields
@@ -126,8 +127,8 @@ mod tests {
     use crate::Program;
     use crate::text::{parse, preamble};
 
-    /// Returns [`Program::reach_bytes`] of a program with headers of 3 and 4 bytes, a slot of 100 bits, and these
-    /// states and ingress.
+    /// Returns [`Program::reach_bytes`] of a program that has the parser states `states`, the ingress
+    /// `ingress`, headers of 3 and 4 bytes, and a slot of 100 bits.
     fn reach_bytes(states: &str, ingress: &str) -> Option<usize> {
         let slots = [
             ("a.v", 1),

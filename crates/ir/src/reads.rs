@@ -3,20 +3,20 @@
 use crate::{Block, Expr, Header, Program, SlotId, StateId, Stmt, StmtKind, Target, Transition};
 
 impl Program {
-    /// Returns all bodies, none of which is inside another: of the parser's states, the actions and the controls.
+    /// Returns the outermost bodies of statements of the program: those of parser states, actions and controls.
     pub fn bodies(&self) -> impl Iterator<Item = &[Stmt]> {
         let states = self.parser.states.iter().map(|state| &state.body[..]);
         let actions = self.actions.iter().map(|action| &action.body[..]);
         states.chain(actions).chain(self.controls())
     }
 
-    /// Returns the bodies of the controls, in the order in which a packet meets them.
+    /// Returns the bodies of all controls, in the order in which a packet passes through them.
     pub fn controls(&self) -> [&[Stmt]; Block::CONTROLS.len()] {
         Block::CONTROLS.map(|block| self.control(block))
     }
 
-    /// Returns for each header whether the deparser may emit it. The others are the program's own: metadata, locals
-    /// and temporaries.
+    /// Returns, for each header, whether the deparser may emit it. The other headers hold metadata, local
+    /// variables or temporary values.
     pub fn emitted_headers(&self) -> Vec<bool> {
         let mut emitted = vec![false; self.headers.len()];
         for stmt in statements(&self.deparser) {
@@ -27,7 +27,7 @@ impl Program {
         emitted
     }
 
-    /// Returns the keys of the parser's selects.
+    /// Returns the keys of all selects of the parsers.
     pub fn select_keys(&self) -> impl Iterator<Item = &Expr> {
         let states = self.parser.states.iter();
         states.flat_map(|state| match &state.transition {
@@ -37,7 +37,7 @@ impl Program {
     }
 }
 
-/// Returns the statements of a body and those inside of them, each before what is inside of it.
+/// Returns all statements of a body at any depth, each before the statements inside of it.
 pub fn statements(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
     let mut open = vec![body.iter()];
     std::iter::from_fn(move || {
@@ -53,7 +53,7 @@ pub fn statements(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
 }
 
 impl StmtKind {
-    /// Returns the bodies of statements inside, if there are any.
+    /// Returns the bodies inside the statement; none for a statement without bodies.
     pub fn inner(&self) -> Vec<&[Stmt]> {
         match self {
             StmtKind::If {
@@ -68,7 +68,7 @@ impl StmtKind {
         }
     }
 
-    /// Returns the expressions that the statement itself computes; not those of statements inside.
+    /// Returns the expressions that the statement itself evaluates, without those of the statements inside of it.
     pub fn exprs(&self) -> Vec<&Expr> {
         use StmtKind::*;
         match self {
@@ -102,7 +102,8 @@ impl StmtKind {
         }
     }
 
-    /// Returns the slot that the statement itself assigns, unless a table or a header does.
+    /// Returns the slot to which the statement itself writes a value. `None` for statements that write none
+    /// or several, such as `Apply` and `Extract`.
     pub fn destination(&self) -> Option<SlotId> {
         use StmtKind::*;
         match self {
@@ -117,14 +118,14 @@ impl StmtKind {
         }
     }
 
-    /// Returns true if the statement itself reads one of the slots that are wanted.
+    /// Returns whether the statement's own expressions read a slot for which `wanted` returns true.
     pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
         self.exprs().into_iter().any(|expr| expr.reads(wanted))
     }
 }
 
 impl Expr {
-    /// Returns the expressions that the value is computed from.
+    /// Returns the direct operands of the expression.
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         let operands = match self {
             Expr::Const(_) | Expr::Slot(_) | Expr::PacketLength => [None; 3],
@@ -142,7 +143,7 @@ impl Expr {
         operands.into_iter().flatten().map(|operand| &**operand)
     }
 
-    /// Returns true if the value depends on one of the slots that are wanted.
+    /// Returns whether the expression reads a slot for which `wanted` returns true.
     pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
         match self {
             Expr::Slot(slot) => wanted(*slot),
@@ -152,7 +153,7 @@ impl Expr {
 }
 
 impl Transition {
-    /// Returns the targets that the transition may have.
+    /// Returns all targets to which the transition can lead.
     pub fn targets(&self) -> impl Iterator<Item = Target> {
         let (goto, cases) = match self {
             Transition::Goto(target) => (Some(*target), &[][..]),
@@ -161,7 +162,7 @@ impl Transition {
         goto.into_iter().chain(cases.iter().map(|case| case.target))
     }
 
-    /// Returns the states to which a parser may go.
+    /// Returns all states to which the transition can lead.
     pub fn states(&self) -> impl Iterator<Item = StateId> {
         self.targets().filter_map(|target| match target {
             Target::State(id) => Some(id),
@@ -171,7 +172,7 @@ impl Transition {
 }
 
 impl Header {
-    /// Returns the slots of the header's fields, with the lengths of varbits.
+    /// Returns the slots of the header's fields, each varbit's followed by the slot of its length.
     pub fn field_slots(&self) -> impl Iterator<Item = SlotId> {
         let fields = self.fields.iter();
         fields.flat_map(|f| [Some(f.slot), f.varbit_length].into_iter().flatten())

@@ -153,7 +153,7 @@ impl fmt::Display for VerifyError {
 
 impl std::error::Error for VerifyError {}
 
-/// Checks that `program` holds every invariant of this module.
+/// Checks that `program` fulfils every invariant of this module.
 ///
 /// The error lists what was found, in program order; after many violations the rest is left out.
 pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
@@ -250,7 +250,7 @@ impl<'a> Verifier<'a> {
         holds
     }
 
-    /// Returns the width of a slot, whose id is checked to be in range.
+    /// Returns the width of a slot in bits. Reports an id out of range, and returns `None`.
     fn slot(&mut self, slot: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.program.slots.get(slot.index()).map(|s| s.width);
         self.check(width.is_some(), 2, place, || {
@@ -259,8 +259,9 @@ impl<'a> Verifier<'a> {
         width
     }
 
-    /// Counts one value (or, with no width, a match of anything) against the limit of [`MAX_TOTAL_LIMBS`]; returns
-    /// false if there is no room for more.
+    /// Adds a value of `width` bits (0 for a match of any value) to the size of the program, and returns
+    /// whether the size is still within the limit [`MAX_TOTAL_LIMBS`]. Reports once that it exceeds the
+    /// limit.
     fn spend(&mut self, width: u32, place: Place<'_>) -> bool {
         let before = self.limbs;
         self.limbs = before.saturating_add(u64::from(width.div_ceil(64).max(1)));
@@ -273,7 +274,7 @@ impl<'a> Verifier<'a> {
         self.limbs <= MAX_TOTAL_LIMBS
     }
 
-    /// Checks a constant: it is accounted for, and not too wide.
+    /// Checks a constant: adds it to the size of the program, and reports it if it is too wide.
     fn constant(&mut self, value: &Bits, place: Place<'_>) {
         self.spend(value.width(), place);
         self.check(value.width() <= MAX_EXPR_WIDTH, 31, place, || {

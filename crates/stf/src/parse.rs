@@ -12,7 +12,7 @@ const MAX_DIGITS: usize = ir::Bits::MAX_WIDTH as usize;
 
 type Parsed<T> = Result<T, String>;
 
-/// Parses a script, line by line. Returns the commands, and the lines that are none with the reason.
+/// Parses a script line by line. Returns its commands, and for each line that is no command the reason.
 pub fn parse(text: &str) -> (Script, Vec<Problem>) {
     let mut script = Script::default();
     let mut problems = Vec::new();
@@ -70,7 +70,7 @@ fn command(line: &str) -> Parsed<Command> {
     Ok(command)
 }
 
-/// Parses a command that the reference target's command line has too.
+/// Parses a command that also exists in the command line of the reference target (BMv2).
 fn object_command(keyword: &str, tokens: &mut Tokens) -> Parsed<Command> {
     Ok(match keyword {
         "mirroring_add" => Command::MirroringAdd {
@@ -172,7 +172,7 @@ fn remove(tokens: &mut Tokens) -> Parsed<Command> {
     })
 }
 
-/// Parses matches `FIELD:PATTERN` as long as there are any.
+/// Parses a sequence of matches `FIELD:PATTERN`, up to the first token that does not begin one.
 fn matches(tokens: &mut Tokens) -> Parsed<Vec<(String, Pattern)>> {
     let mut matches = Vec::new();
     while tokens.list.get(tokens.at + 1).is_some_and(|t| t == ":") {
@@ -367,7 +367,7 @@ impl Tokens {
         Err(format!("`{token}` where {what} is expected"))
     }
 
-    /// Reads a decimal number that is not the name of a field; `None` if the next token is none.
+    /// Reads the decimal number of a priority; `None` if the next token is no decimal number.
     fn priority(&mut self) -> Parsed<Option<u32>> {
         let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
         if self.peek().is_some_and(digits) {
@@ -412,7 +412,7 @@ impl Tokens {
         })
     }
 
-    /// Reads `RATE:BURST`, the rate a decimal fraction per microsecond.
+    /// Reads `RATE:BURST`. The rate is a decimal fraction of units per microsecond.
     fn rate(&mut self) -> Parsed<Rate> {
         let token = self.next("a rate")?;
         let per_second = per_second(token)
@@ -453,8 +453,8 @@ fn number(token: &str) -> Option<Number> {
     })
 }
 
-/// Converts a decimal fraction per microsecond, exactly, to units per second; `None` if that is no whole
-/// number.
+/// Converts a decimal fraction of units per microsecond to units per second, without rounding; `None` if
+/// the result is no whole number or exceeds 64 bits.
 fn per_second(token: &str) -> Option<u64> {
     let (whole, fraction) = token.split_once('.').unwrap_or((token, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());

@@ -8,8 +8,9 @@ use ir::{Action, ActionId, Bits, Key, KeyMatch, MatchKind, Program, TableId};
 /// A message for the reader of the script.
 pub(crate) type Resolved<T> = Result<T, String>;
 
-/// Finds the position of the thing called `wanted`: exactly, else by the end after a dot, else by the end. The
-/// error names two candidates, or says that there is none.
+/// Returns the position in `names` of the name `wanted`, or else of the only name that ends with a dot and
+/// `wanted`, or else of the only name that ends with `wanted`. `Err` names two candidates, or says that
+/// there is none; `what` describes the object in it.
 pub(crate) fn find<'a>(
     what: &str,
     wanted: &str,
@@ -32,13 +33,14 @@ pub(crate) fn find<'a>(
     Err(format!("there is no {what} `{wanted}`"))
 }
 
-/// Finds the table called `name` in a program.
+/// Finds the table called `name` in a program. `Err` if there is none or more than one.
 pub(crate) fn table(program: &Program, name: &str) -> Resolved<TableId> {
     let names = program.tables.iter().map(|t| t.name.as_str());
     Ok(TableId(find("table", name, names)? as u32))
 }
 
-/// Finds an action of a table, and returns its arguments in the order of its parameters.
+/// Finds the action of a table that `call` names, and returns its id and the arguments in the order of its
+/// parameters.
 pub(crate) fn call(
     program: &Program,
     table: TableId,
@@ -76,7 +78,7 @@ fn arguments(
     Ok(args)
 }
 
-/// Returns the matches of all key fields of a table; fields that are not given match anything.
+/// Returns the matches of all key fields of a table. A field without a match in `given` matches any value.
 pub(crate) fn matches(
     program: &Program,
     table: TableId,
@@ -91,8 +93,8 @@ pub(crate) fn matches(
     Ok(matches)
 }
 
-/// Finds the key field called `name`, which may be written `h$0.f` for `h[0].f` and `h.$valid$` for
-/// `h.isValid()`.
+/// Finds the key field called `name`. The name may also be written as `h$0.f` for `h[0].f`, and as
+/// `h.$valid$` for `h.isValid()`.
 fn field(keys: &[Key], name: &str) -> Resolved<usize> {
     let bracketed = brackets(name);
     let names = keys.iter().map(|k| k.name.as_str());
@@ -106,7 +108,7 @@ fn field(keys: &[Key], name: &str) -> Resolved<usize> {
     found
 }
 
-/// Rewrites the name `a$0.b` to `a[0].b`.
+/// Returns the name `a$0.b` as `a[0].b`.
 fn brackets(name: &str) -> String {
     let parts = name.split('.').map(|part| match part.split_once('$') {
         Some((stack, index)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
@@ -227,7 +229,7 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
     })
 }
 
-/// Returns the message that a key of kind `optional` is compared with all bits or none.
+/// Returns the error message for a match that compares only some bits of an `optional` key.
 fn partial(key: &Key) -> String {
     format!("`{}` is optional: all of its bits count, or none", key.name)
 }
@@ -252,14 +254,15 @@ fn prefix_mask(key: &Key, length: u32) -> Resolved<Bits> {
     Ok(Bits::prefix_mask(key.width, length))
 }
 
-/// Returns the value of a number in `width` bits. It may have `*` digits, which count as zero.
+/// Returns the value of `number` in `width` bits, with each `*` digit as zero. `Err` if it has more bits;
+/// `name` is the field's name in the message.
 fn value(number: &Number, width: u32, name: &str) -> Resolved<Bits> {
     number
         .to_bits(width)
         .ok_or_else(|| format!("the value of `{name}` has more than {width} bits"))
 }
 
-/// Returns the value of a number without `*` digits in `width` bits.
+/// Returns the value of `number` in `width` bits. `Err` if it contains a `*` digit or has more bits.
 pub(crate) fn exact(number: &Number, width: u32, name: &str) -> Resolved<Bits> {
     if number.has_wildcard() {
         return Err(format!("`{name}` needs a number without `*`"));

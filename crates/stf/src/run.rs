@@ -31,7 +31,8 @@ const MAX_WHOLE: u64 = 1 << 22;
 /// Packets that left, by port, in order.
 pub type Outputs = BTreeMap<u32, Vec<Vec<u8>>>;
 
-/// Runs a script on a fresh switch; gives what left each port, or what went wrong.
+/// Runs a script on a new switch. Returns the packets that left each port; `Err` describes a command that
+/// failed or an expectation that was not met.
 pub fn run(
     script: &Script,
     program: Arc<Program>,
@@ -292,8 +293,8 @@ impl<'s> Runner<'s> {
         Ok(Target::Member(member_id))
     }
 
-    /// Returns table, matches and priority as the switch wants them: priorities there start from 1, and are 0
-    /// in a table without them.
+    /// Converts the table, priority and matches of a script to those of the switch. The switch's priorities
+    /// start at 1, those of scripts at 0; in a table without priorities the switch's is 0.
     fn key(
         &self,
         table: &str,
@@ -473,7 +474,7 @@ impl<'s> Runner<'s> {
         replicas.collect()
     }
 
-    /// Writes a group as it is now, and the sessions that lead to it.
+    /// Writes the current state of a multicast group to the switch, and the clone sessions that send to the group.
     fn put_group(&mut self, group_id: u32) -> Resolved<()> {
         let exists = self
             .switch
@@ -491,7 +492,7 @@ impl<'s> Runner<'s> {
         sessions.into_iter().try_for_each(|s| self.put_session(s))
     }
 
-    /// Writes a clone session as it is now, or deletes it.
+    /// Writes the current state of a clone session to the switch, or deletes the session if it has no destination.
     fn put_session(&mut self, session_id: u32) -> Resolved<()> {
         let exists = self
             .switch
@@ -517,8 +518,8 @@ impl<'s> Runner<'s> {
         self.write(operation, Entity::CloneSession(session))
     }
 
-    /// Compares the packets that left each port with the expected ones, in order; the error lists those that
-    /// differ.
+    /// Compares the packets that left each port with the expected ones, in order. `Err` lists the packets
+    /// that differ.
     fn compare(&self) -> Resolved<()> {
         let mut differences = String::new();
         let ports = self.outputs.keys().chain(self.expected.keys());
@@ -542,7 +543,7 @@ impl<'s> Runner<'s> {
     }
 }
 
-/// Writes the expected and the actual packet on a line each, if they differ.
+/// Appends to `text` the expected and the actual packet, each on a line, if they differ.
 fn describe(
     text: &mut String,
     port: u32,

@@ -12,7 +12,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Returns whether a run tests packets (also that none leaves) or state.
+    /// Returns whether the script checks packets (or that none leaves), counters, registers or digests.
     pub fn checks_something(&self) -> bool {
         self.lines.iter().any(|line| {
             matches!(
@@ -300,7 +300,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Returns whether the comparison holds for values in this order.
+    /// Returns whether the comparison is true for two values whose order is `order`.
     pub fn holds(self, order: std::cmp::Ordering) -> bool {
         match self {
             Comparison::Eq => order.is_eq(),
@@ -312,7 +312,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the comparison as it is written in a script.
+    /// Returns the comparison operator as a script writes it.
     pub fn text(self) -> &'static str {
         match self {
             Comparison::Eq => "==",
@@ -348,7 +348,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// Returns the bits that a digit stands for; a decimal digit has none of its own.
+    /// Returns the number of bits that a digit stands for; `None` for decimal digits.
     pub fn bits_per_digit(&self) -> Option<u32> {
         match self.radix {
             2 => Some(1),
@@ -358,23 +358,23 @@ impl Number {
         }
     }
 
-    /// Returns whether some digit is `*`.
+    /// Returns whether some digit of the number is `*`.
     pub fn has_wildcard(&self) -> bool {
         self.digits.contains(&None)
     }
 
-    /// Returns whether every digit is `*`.
+    /// Returns whether every digit of the number is `*`.
     pub fn is_anything(&self) -> bool {
         self.digits.iter().all(Option::is_none)
     }
 
-    /// Returns whether no digit stands behind a `*`.
+    /// Returns whether all `*` digits stand after all other digits, so that the number is a prefix.
     pub fn is_prefix(&self) -> bool {
         let behind = self.digits.iter().skip_while(|d| d.is_some());
         behind.into_iter().all(Option::is_none)
     }
 
-    /// Returns the value with `*` as zero; `None` if it does not fit into `width` bits.
+    /// Returns the value in `width` bits, with each `*` digit as zero; `None` if it does not fit into `width` bits.
     pub fn to_bits(&self, width: u32) -> Option<Bits> {
         let mut limbs: Vec<u64> = Vec::new();
         for digit in &self.digits {
@@ -395,7 +395,7 @@ impl Number {
         Some(Bits::from_limbs(width, &limbs))
     }
 
-    /// Returns the value as a machine word, if it fits and has no `*`.
+    /// Returns the value; `None` if it exceeds 64 bits or contains a `*` digit.
     pub fn to_u64(&self) -> Option<u64> {
         if self.has_wildcard() {
             return None;
@@ -403,8 +403,8 @@ impl Number {
         self.to_bits(64)?.to_u64()
     }
 
-    /// Returns ones where a digit was given and zeros where `*` or nothing was, cut to `width` bits. All ones
-    /// for a decimal number.
+    /// Returns a mask of `width` bits: ones for each digit given, zeros for each `*` digit and for higher
+    /// bits without a digit. All ones for a decimal number.
     pub fn mask(&self, width: u32) -> Bits {
         let Some(per_digit) = self.bits_per_digit() else {
             return Bits::ones(width);
@@ -429,7 +429,7 @@ pub struct PacketPattern {
 }
 
 impl PacketPattern {
-    /// Makes the pattern of this packet and no other.
+    /// Makes a pattern that matches only the bytes `packet`.
     pub fn of(packet: &[u8]) -> PacketPattern {
         let nibbles = packet.iter().flat_map(|byte| [byte >> 4, byte & 15]);
         PacketPattern {
@@ -438,7 +438,7 @@ impl PacketPattern {
         }
     }
 
-    /// Returns whether `packet` looks like the pattern; bytes may follow unless it is exact.
+    /// Returns whether `packet` matches the pattern. Further bytes may follow those of a pattern that is not exact.
     pub fn matches(&self, packet: &[u8]) -> bool {
         let nibble = |i: usize| {
             let byte = packet.get(i / 2)?;

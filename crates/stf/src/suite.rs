@@ -59,8 +59,8 @@ pub struct TestResult {
     pub reason: String,
 }
 
-/// Finds the scripts of a directory and those below it, in order of their paths. Links to directories are not
-/// followed.
+/// Finds the `.stf` scripts in a directory and in all directories below it, sorted by path. Does not follow
+/// links to directories.
 pub fn scripts(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut scripts = Vec::new();
     let mut directories = vec![directory.to_path_buf()];
@@ -79,7 +79,7 @@ pub fn scripts(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(scripts)
 }
 
-/// Runs all scripts of a directory and those below it. `Err` if one of them cannot be read.
+/// Runs all scripts in a directory and in all directories below it. `Err` if a directory cannot be read.
 pub fn run_directory(directory: &Path, options: &Options) -> std::io::Result<Vec<TestResult>> {
     let result = |script: &PathBuf| {
         let from_here = script.strip_prefix(directory).unwrap_or(script);
@@ -91,12 +91,12 @@ pub fn run_directory(directory: &Path, options: &Options) -> std::io::Result<Vec
     Ok(scripts(directory)?.iter().map(result).collect())
 }
 
-/// Runs one script against the program beside it.
+/// Runs one script on the program with the same name beside it.
 pub fn run_file(script: &Path, options: &Options, executors: Executors) -> TestResult {
     result_of(script, test(script, options, executors))
 }
 
-/// Makes the result of the test in a file from its outcome.
+/// Makes the result of a test from its outcome. The test's name is that of `file`, without its ending.
 fn result_of(file: &Path, outcome: Result<Status, (Status, String)>) -> TestResult {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let (status, reason) = match outcome {
@@ -110,7 +110,7 @@ fn result_of(file: &Path, outcome: Result<Status, (Status, String)>) -> TestResu
     }
 }
 
-/// Runs a program on both executors with the script that a function returns.
+/// Runs a program on both executors with the script that the function `script` returns.
 pub fn run_script(
     program: &Path,
     options: &Options,
@@ -175,8 +175,8 @@ fn test_program(
     })
 }
 
-/// Returns the architecture file that the program includes in place of v1model.p4 or psa.p4, if it includes
-/// neither, directly or not.
+/// Returns the name of the first file other than core.p4 that the main file includes, or "an architecture
+/// of its own" if it includes none. `None` if the program includes v1model.p4 or psa.p4, directly or not.
 fn other_architecture(outcome: &Outcome) -> Option<String> {
     let files = outcome.sources.files();
     let is_known = |name: &str| {
@@ -204,12 +204,13 @@ fn other_architecture(outcome: &Outcome) -> Option<String> {
     )
 }
 
-/// Runs a script on the interpreter and as machine code. Both must do as expected, and the same.
+/// Runs a script on the interpreter and on machine code. `Err` if one of them does not behave as expected,
+/// or if the two differ.
 pub fn run_on_both(script: &Script, program: Arc<Program>) -> Result<(), String> {
     run_on(script, program, Executors::Both)
 }
 
-/// Runs a script on the executors asked for. Each must do as expected, and if there are two, the same.
+/// Runs a script on the given executors. `Err` if one does not behave as expected, or if two executors differ.
 pub fn run_on(script: &Script, program: Arc<Program>, executors: Executors) -> Result<(), String> {
     let interpreted = || {
         let interpreter: Arc<dyn Executor> = Arc::new(Interpreter::new(program.clone()));

@@ -262,7 +262,8 @@ fn a_directory_says_for_each_script_how_it_ended_and_why() {
     assert!(run_directory(&directory.0.join("none"), &Options::default()).is_err());
 }
 
-/// Compiles a program with a key of each kind: an entry hits a packet with 0x12 in every field, or it does not.
+/// Compiles a program whose table has a key field of each match kind. An entry can match a packet with 0x12
+/// in every field.
 fn key_program() -> Arc<Program> {
     let keys = "key = { hdr.data.o: optional; hdr.data.t: ternary; hdr.data.r: range; hdr.data.l: lpm; hdr.data.e: exact; }";
     let text = PROGRAM

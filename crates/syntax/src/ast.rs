@@ -45,7 +45,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Makes a name from its text and place.
+    /// Makes a name from its text and its place in the source.
     pub fn new(text: impl Into<Arc<str>>, span: Span) -> Name {
         Name {
             text: text.into(),

@@ -12,7 +12,7 @@ use crate::token::{Token, TokenKind as T};
 const MAX_DEPTH: usize = 100;
 
 impl Preprocessor<'_> {
-    /// Evaluates the condition of an `#if` or `#elif`. A malformed one is reported and counts as false.
+    /// Evaluates the condition of an `#if` or `#elif`. Reports a malformed condition, and returns false.
     pub(crate) fn condition(&mut self, word: &Token, args: &[Token]) -> bool {
         let tokens = self.expand_condition(args);
         let tokens = self.replace_questions(&tokens);
@@ -32,7 +32,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Replaces `defined X`, `defined(X)` and `__has_include(...)` by 1 or 0. Expansion has left their operands alone.
+    /// Replaces `defined X`, `defined(X)` and `__has_include(...)` by 1 or 0. The macros of the condition
+    /// are already expanded, except in the operands of these words.
     fn replace_questions(&mut self, tokens: &[Token]) -> Vec<Token> {
         let mut out = Vec::with_capacity(tokens.len());
         let mut i = 0;
@@ -58,8 +59,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Returns the answer to `defined`, and how many of the tokens after it belong to it; `None` if no name
-    /// follows.
+    /// Returns whether the macro that `defined` asks for is defined, and the number of tokens of its
+    /// operand, with parentheses; `None` if no name follows.
     fn defined(&self, operand: &[Token]) -> Option<(bool, usize)> {
         let name = |t: &Token| t.kind.is_word().then(|| self.is_defined(&t.text));
         match operand {
@@ -71,8 +72,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Returns the answer to `__has_include`, and how many of the tokens after it belong to it; `None` if no
-    /// file name in parentheses follows.
+    /// Returns whether the file that `__has_include` asks for exists, and the number of tokens of its
+    /// operand, with parentheses; `None` if no file name in parentheses follows.
     fn has_include(&self, operand: &[Token]) -> Option<(bool, usize)> {
         let close = operand.iter().position(|t| t.kind == T::RParen)?;
         let [open, name @ ..] = &operand[..close] else {
@@ -114,7 +115,8 @@ impl Number {
         self.bits as i64
     }
 
-    /// Returns the magnitude of a shift amount, and whether it is negative, which shifts the other way.
+    /// Returns the number, as a shift amount, without its sign, and whether it is negative; a negative
+    /// amount shifts in the opposite direction.
     fn amount(self) -> (u64, bool) {
         match self.unsigned {
             false => (self.as_signed().unsigned_abs(), self.as_signed() < 0),
@@ -172,7 +174,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Evaluates expressions between commas, of which the last one counts.
+    /// Evaluates expressions separated by commas, and returns the value of the last one.
     fn sequence(&mut self, live: bool) -> Value {
         let mut value = self.ternary(live)?;
         while self.eat(T::Comma) {
@@ -181,8 +183,8 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Evaluates a condition, perhaps with `? :` behind it. `live` is false where C does not evaluate: there,
-    /// dividing by zero is no error.
+    /// Evaluates an expression, with the `? :` that may follow it. `live` is false where C would not
+    /// evaluate the expression; a division by zero is no error then.
     fn ternary(&mut self, live: bool) -> Value {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -206,7 +208,8 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Returns the operator here, how tightly it binds, and its number of tokens: a right shift is two.
+    /// Returns the binary operator at the current token, its precedence (a higher number binds more
+    /// tightly), and its number of tokens, which is two for `>>`; `None` if there is no binary operator.
     fn operator(&self) -> Option<(T, u8, usize)> {
         let token = self.peek()?;
         let next = self.tokens.get(self.pos + 1).map(|t| t.kind);
@@ -309,7 +312,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Parses an integer constant of C; the error says what is wrong with it.
+/// Parses an integer constant of C. `Err` holds a message about a malformed constant, such as "is not an integer".
 fn integer(text: &str) -> Result<Number, &'static str> {
     let text = text.to_ascii_lowercase();
     let digits = text.trim_end_matches(['u', 'l']);
@@ -333,7 +336,8 @@ fn integer(text: &str) -> Result<Number, &'static str> {
     })
 }
 
-/// Returns the value of `'c'`; `None` for anything but one character of ASCII or an escape sequence.
+/// Returns the value of a character constant such as `'c'`; `None` if it is not one ASCII character or
+/// escape sequence between apostrophes.
 fn character(text: &str) -> Option<Number> {
     let inside = text.strip_prefix('\'')?.strip_suffix('\'')?;
     let value = match inside.strip_prefix('\\') {
@@ -359,13 +363,15 @@ fn character(text: &str) -> Option<Number> {
     Some(Number::signed(i64::from(value as i8)))
 }
 
-/// Returns the value of digits; `None` for anything else, such as the sign that `from_str_radix` takes.
+/// Returns the byte that `digits` stand for in `radix`; `None` if it exceeds 8 bits, or if a character is no
+/// digit, such as the sign that `from_str_radix` accepts.
 fn byte(digits: &str, radix: u32) -> Option<u8> {
     let good = digits.chars().all(|c| c.is_digit(radix));
     good.then(|| u8::from_str_radix(digits, radix).ok())?
 }
 
-/// Computes a binary operator as C does, in 64 bits; `None` for a division by zero.
+/// Computes a binary operator in 64 bits, as C does; `None` for a division by zero. `shift_right`: `op` is
+/// the first `>` of `>>`.
 fn apply(op: T, shift_right: bool, a: Number, b: Number) -> Option<Number> {
     let unsigned = a.unsigned || b.unsigned;
     let less = |a: Number, b: Number| match unsigned {

@@ -86,7 +86,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds another place in the source, with a message of its own.
+    /// Adds a label: a further place in the source with a message of its own.
     pub fn label(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.labels.push(Label {
             span,
@@ -95,13 +95,13 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fact that explains the message.
+    /// Adds a note: a fact that explains the message.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
         self.notes.push(note.into());
         self
     }
 
-    /// Adds the hint that a similar name was meant, if there is one.
+    /// Sets the hint "did you mean ...?" with the similar name `like`; changes nothing if `like` is `None`.
     pub fn suggest(self, like: Option<&str>) -> Diagnostic {
         match like {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
@@ -109,18 +109,19 @@ impl Diagnostic {
         }
     }
 
-    /// Sets the hint that says what to do about it.
+    /// Sets the hint, which tells the user how to correct the program.
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Returns whether it is an error, and not a warning.
+    /// Returns whether the diagnostic is an error rather than a warning.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// Renders the text to show: the message, the source line with carets, then labels, notes and the hint.
+    /// Renders the diagnostic as text: the message, the source line with carets under the span, then
+    /// labels, notes and the hint.
     pub fn render(&self, sources: &SourceMap) -> String {
         let mut out = String::new();
         let severity = match self.severity {
@@ -175,8 +176,8 @@ impl Sink {
     /// This many errors are kept, and this many warnings.
     pub const LIMIT: usize = 100;
 
-    /// Adds a diagnostic. Beyond the limit of its severity it is only counted, and the first of those is
-    /// replaced by a message that says so.
+    /// Adds a diagnostic. Once [`Sink::LIMIT`] diagnostics of its severity are kept, further ones are only
+    /// counted, and one message that there are too many is kept in their place.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let (count, last): (_, fn(Span) -> Diagnostic) = match diagnostic.severity {
             Severity::Error => (&mut self.errors, crate::errors::too_many),
@@ -190,35 +191,35 @@ impl Sink {
         }
     }
 
-    /// Adds what is reported like [`Sink::push`], unless an equal diagnostic is kept already.
+    /// Adds a diagnostic as [`Sink::push`] does, unless an equal diagnostic is already kept.
     pub fn push_new(&mut self, diagnostic: Diagnostic) {
         if !self.list.contains(&diagnostic) {
             self.push(diagnostic);
         }
     }
 
-    /// Returns the diagnostics that are kept so far.
+    /// Returns the diagnostics that have been kept so far.
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// Returns the number of errors, kept or not.
+    /// Returns the number of errors added, including those that were not kept.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Returns whether more than [`Sink::LIMIT`] errors were reported, so that no further one is kept.
+    /// Returns whether more than [`Sink::LIMIT`] errors were added, so that further errors are not kept.
     pub fn is_full(&self) -> bool {
         self.errors > Sink::LIMIT
     }
 
-    /// Returns the kept diagnostics, in the order of their discovery.
+    /// Returns the kept diagnostics, in the order in which they were added.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list
     }
 }
 
-/// Renders a list with a blank line between any two.
+/// Renders diagnostics as text, with a blank line between each two.
 pub fn render_all(diagnostics: &[Diagnostic], sources: &SourceMap) -> String {
     diagnostics
         .iter()
@@ -233,8 +234,8 @@ const MAX_LINE: usize = 140;
 /// Longer lines of a diagnostic are cut: a name can have megabytes.
 const MOST_CHARACTERS: usize = 500;
 
-/// Returns a line; of one longer than [`MOST_CHARACTERS`] the beginning, with the number of characters that are
-/// left out.
+/// Returns `line`. A line longer than [`MOST_CHARACTERS`] is cut to that length, and the number of
+/// characters left out is appended.
 fn excerpt(line: &str) -> Cow<'_, str> {
     match line.char_indices().nth(MOST_CHARACTERS) {
         None => line.into(),
@@ -245,7 +246,8 @@ fn excerpt(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes place, source line and carets; returns the blank margin that lines under it start with.
+/// Appends to `out` the place, the source line and carets under the span. Returns blanks as wide as the
+/// line number, with which the following lines begin.
 fn snippet(out: &mut String, sources: &SourceMap, span: Span) -> String {
     let at = sources.location(span);
     let number = at.line.to_string();

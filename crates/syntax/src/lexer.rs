@@ -35,7 +35,8 @@ pub(crate) struct Lexed {
     pub loose_splices: Vec<Span>,
 }
 
-/// Cuts a file into tokens. Its lines are joined first; spans are places in the file as it is.
+/// Splits a file into tokens. Continued lines are joined first, but the tokens' spans are places in the
+/// original file.
 pub(crate) fn lex(file: FileId, source: &str, interner: &mut Interner) -> Lexed {
     let spliced = splice::splice(source);
     let text = &*spliced.text;
@@ -75,7 +76,8 @@ pub(crate) fn lex(file: FileId, source: &str, interner: &mut Interner) -> Lexed 
     }
 }
 
-/// Finds the backslashes with blanks before their line end, outside of `comments`.
+/// Returns the places of the backslashes that have blanks between them and the end of their line, outside
+/// of `comments`.
 fn loose_splices(file: FileId, spliced: &Spliced<'_>, comments: &[Range<usize>]) -> Vec<Span> {
     let in_comment = |at: usize| {
         let next = comments.partition_point(|comment| comment.end < at);
@@ -89,7 +91,7 @@ fn loose_splices(file: FileId, spliced: &Spliced<'_>, comments: &[Range<usize>])
     spliced.cuts().iter().filter(loose).map(backslash).collect()
 }
 
-/// Returns the kind of `text` if it is exactly one token.
+/// Returns the kind of `text` if it is exactly one token, else `None`.
 pub(crate) fn single(text: &str) -> Option<TokenKind> {
     let mut lexer = Lexer::new(text);
     if text.is_empty() || lexer.skip_blanks().is_some() || lexer.pos != 0 {
@@ -99,8 +101,8 @@ pub(crate) fn single(text: &str) -> Option<TokenKind> {
     (lexer.pos == text.len() && kind != TokenKind::Unknown).then_some(kind)
 }
 
-/// Returns the length in bytes of the rest of the line in which a text of blanks and comments begins, without the
-/// line's end.
+/// Returns the number of bytes, in a text of blanks and comments that begins within a line, up to the end
+/// of that line. Continued lines and comments of several lines count as one line.
 pub(crate) fn rest_of_line(blanks: &str) -> u32 {
     let spliced = splice::splice(blanks);
     let mut lexer = Lexer::new(&spliced.text);
@@ -149,7 +151,8 @@ impl<'a> Lexer<'a> {
         self.pos += len;
     }
 
-    /// Skips blanks, comments and continued line ends. Returns where a comment without an end starts.
+    /// Skips blanks, comments and line ends. Returns the position of a comment without an end; `None` if
+    /// there is none.
     fn skip_blanks(&mut self) -> Option<usize> {
         loop {
             let rest = self.rest();
@@ -181,7 +184,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads one token; there is at least one character.
+    /// Reads one token and returns its kind. At least one character must be left.
     fn token(&mut self) -> TokenKind {
         let Some(first) = self.rest().chars().next() else {
             return TokenKind::Eof;
@@ -213,9 +216,10 @@ impl<'a> Lexer<'a> {
         TokenKind::Unknown
     }
 
-    /// Returns the length in bytes of the token that an apostrophe begins for C. In a directive that is a character
-    /// constant up to its closing apostrophe. Elsewhere it is 1, the apostrophe alone, unless the text up to the
-    /// closing one (or the line's end) hides the start of a comment, as in `it's /* so`: then it is that text.
+    /// Returns the length in bytes of the token that begins with an apostrophe. In a directive it is a
+    /// character constant of C, up to its closing apostrophe. Elsewhere the token is the apostrophe alone,
+    /// unless the text up to the closing apostrophe (or the line's end) contains the start of a comment, as
+    /// in `it's /* so`; then it is that text.
     fn character(&self) -> usize {
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
@@ -227,8 +231,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a string, which may hold line ends, but not directives. One that never ends is taken to end with
-    /// its line.
+    /// Reads a string, which may contain line ends but no directives. A string without an end ends with its line.
     fn string(&mut self) -> TokenKind {
         let bytes = self.rest().as_bytes();
         let mut i = 1;
@@ -264,7 +267,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Returns the place of the first `quote` that no backslash escapes; a backslash may itself be escaped.
+/// Returns the byte position of the first `quote` in `text` that no backslash escapes; `None` if there is none.
+/// A backslash may itself be escaped.
 pub(crate) fn unescaped(text: &str, quote: u8) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|b| {
@@ -274,8 +278,8 @@ pub(crate) fn unescaped(text: &str, quote: u8) -> Option<usize> {
     })
 }
 
-/// Returns whether the next quote ends a string, rather than beginning one: something is behind it that follows
-/// a string.
+/// Returns whether the next quote in `text` closes a string rather than opening one, judged by the
+/// character after it, such as `)` or `;`.
 fn closes_string(text: &str) -> bool {
     unescaped(text, b'"').is_some_and(|i| {
         let behind = text[i + 1..].trim_start();
@@ -283,7 +287,7 @@ fn closes_string(text: &str) -> bool {
     })
 }
 
-/// Returns whether a line is a directive of the preprocessor.
+/// Returns whether a line begins with `#` and the name of a preprocessor directive.
 fn is_directive(line: &[u8]) -> bool {
     let mut rest = line.trim_ascii_start();
     let blanks = &line[..line.len() - rest.len()];

@@ -50,7 +50,7 @@ impl Parsed {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Renders all diagnostics as text, with the lines of the source that they are about.
+    /// Renders all diagnostics as text, each with the source lines to which it refers.
     pub fn render(&self) -> String {
         render_all(&self.diagnostics, &self.sources)
     }
@@ -92,8 +92,9 @@ pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> 
     }
 }
 
-/// Returns the strings without an end, and whether the preprocessor found another mistake that leaves the
-/// program unknown: a comment without an end only leaves out what follows it.
+/// Returns the places of errors in single tokens, such as strings without an end, and whether the
+/// preprocessor found any other error, after which the program is unknown. A comment without an end is no
+/// such error, since only the text after its start is lost.
 fn lexical_damage(sink: &Sink) -> (Vec<Span>, bool) {
     let errors = sink.list().iter().filter(|d| d.is_error());
     // Codes of single tokens.
@@ -101,7 +102,7 @@ fn lexical_damage(sink: &Sink) -> (Vec<Span>, bool) {
     (open.iter().map(|d| d.span).collect(), !others.is_empty())
 }
 
-/// Parses `text` as a file `input.p4` that can include nothing.
+/// Parses `text` as a file named `input.p4`, which cannot include other files.
 pub fn parse_str(text: &str) -> Parsed {
     let loader = MemoryLoader::new().file("input.p4", text);
     parse(Path::new("input.p4"), &loader, &[])

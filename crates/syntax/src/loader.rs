@@ -37,16 +37,17 @@ pub trait Loader {
     /// Reads the file at exactly `path`.
     fn open(&self, path: &Path) -> Result<Loaded, LoadError>;
 
-    /// Finds and reads the file an `#include` in the file `from` names.
+    /// Finds and reads the file that an `#include` of `name` in the file `from` refers to.
     fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError>;
 
-    /// Returns a name that an `#include` would find and that is written almost like one that is not found.
+    /// Returns the name of a file that an `#include` would find and that is written almost like `name`, for
+    /// which none is found; `None` if there is no such file.
     fn similar(&self, _name: &str, _style: IncludeStyle, _from: &Path) -> Option<String> {
         None
     }
 }
 
-/// Returns whether two names of files differ in case, in separators or in the ending alone.
+/// Returns whether two file names are equal apart from case, separators such as `_`, and the ending `.p4`.
 fn alike(a: &str, b: &str) -> bool {
     let bare = |name: &str| -> String {
         let letters = name.trim_end_matches(".p4").trim_end_matches(".P4").chars();
@@ -56,7 +57,8 @@ fn alike(a: &str, b: &str) -> bool {
     !bare(a).is_empty() && bare(a) == bare(b)
 }
 
-/// Tries `name` beside `from` if quoted, then in each of `dirs`; a name found nowhere is `NotFound` with all places.
+/// Reads the file `name` from the directory of `from` if the include is quoted, or else from the first of
+/// `dirs` that has it. `Err(NotFound)` lists all the paths that were tried.
 fn search(
     name: &str,
     style: IncludeStyle,
@@ -94,14 +96,14 @@ impl FileLoader {
         FileLoader::default()
     }
 
-    /// Adds a directory to look for includes in, after the ones already there.
+    /// Adds a directory in which included files are searched for, after the directories added before.
     #[must_use]
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> FileLoader {
         self.include_dirs.push(dir.into());
         self
     }
 
-    /// Adds a file that includes find under `name` when no include directory has it.
+    /// Adds a built-in file, which an include of `name` finds if no include directory has such a file.
     #[must_use]
     pub fn builtin(mut self, name: impl Into<String>, text: impl Into<String>) -> FileLoader {
         self.builtins.insert(name.into(), text.into());
@@ -180,7 +182,7 @@ impl MemoryLoader {
         MemoryLoader::default()
     }
 
-    /// Adds a file with a path and a text.
+    /// Adds a file with the contents `text` under `path`.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> MemoryLoader {
         self.files.insert(path.into(), text.into());

@@ -142,7 +142,8 @@ pub(crate) struct OpenUse {
 }
 
 impl OpenUse {
-    /// Adds `tokens` to the open use of a macro. Returns whether its arguments end among them.
+    /// Adds `tokens` to the arguments of a macro's use that are still open. Returns whether the arguments
+    /// end within `tokens`.
     fn add(&mut self, tokens: &[Token]) -> bool {
         self.rest.extend(tokens.iter().map(Live::new));
         for token in tokens {
@@ -216,7 +217,8 @@ impl Preprocessor<'_> {
         self.macros.insert(name.text.clone(), Rc::new(new));
     }
 
-    /// Checks the places of `#` and `##` in a body.
+    /// Reports a `##` at the start or end of a macro's body, and returns false. Warns of a `#` that no
+    /// parameter follows, and returns true, as for a correct body.
     fn check_body(&mut self, new: &Macro) -> bool {
         let ends = [new.body.first(), new.body.last()];
         if let Some(paste) = ends.into_iter().flatten().find(|t| t.kind == T::HashHash) {
@@ -247,7 +249,7 @@ impl Preprocessor<'_> {
 
     // -- Expansion ----------------------------------------------------------------------------------------------------
 
-    /// Expands all macros in `tokens`.
+    /// Expands all macros in `tokens`, and returns the result.
     pub(crate) fn expand(&mut self, tokens: &[Token]) -> Vec<Token> {
         if !tokens.iter().any(|t| self.may_expand(t)) {
             return tokens.to_vec();
@@ -260,7 +262,7 @@ impl Preprocessor<'_> {
         token.kind.is_word() && self.is_defined(&token.text)
     }
 
-    /// Expands the macros of a condition, but not in the operands of `defined` and `__has_include`.
+    /// Expands the macros of a condition, except in the operands of `defined` and `__has_include`.
     pub(crate) fn expand_condition(&mut self, tokens: &[Token]) -> Vec<Token> {
         self.in_condition = true;
         let expanded = self.expand(tokens);
@@ -268,8 +270,8 @@ impl Preprocessor<'_> {
         expanded
     }
 
-    /// Expands lines of text, after what the lines before have left open. A use of a macro that they leave open waits for the next
-    /// ones: directives may stand among its arguments.
+    /// Expands the macros in lines of text. A use of a macro whose arguments do not end in these lines is
+    /// kept open and continued by the next lines, since directives may stand between its arguments.
     pub(crate) fn expand_lines(&mut self, tokens: &[Token]) -> Vec<Token> {
         if self.open_use.is_none() && !tokens.iter().any(|t| self.may_expand(t)) {
             return tokens.to_vec();
@@ -291,7 +293,8 @@ impl Preprocessor<'_> {
         done.into_iter().map(|l| l.token).collect()
     }
 
-    /// Expands what is still open at the end of a file, and reports it.
+    /// Expands and returns the tokens of a macro's use that is still open at the end of a file, and reports
+    /// the missing parenthesis.
     pub(crate) fn close_lines(&mut self) -> Vec<Token> {
         let Some(open) = self.open_use.take() else {
             return Vec::new();
@@ -302,7 +305,8 @@ impl Preprocessor<'_> {
         done.into_iter().map(|l| l.token).collect()
     }
 
-    /// Replaces a use that was left open. Returns what is to be expanded then, the last token first.
+    /// Replaces a use of a macro that was kept open, whose arguments now end. Returns the tokens that are
+    /// still to be expanded, the last token first.
     fn resume(&mut self, open: OpenUse, done: &mut Vec<Live>) -> Vec<Live> {
         let mut todo = open.rest;
         todo.reverse();
@@ -317,7 +321,7 @@ impl Preprocessor<'_> {
         done
     }
 
-    /// Expands the macros in `todo`, whose tokens are in reverse order, and appends the result to `done`.
+    /// Expands the macros in `todo`, whose tokens stand in reverse order, and appends the result to `done`.
     fn expand_into(&mut self, mut todo: Vec<Live>, done: &mut Vec<Live>) {
         while let Some(live) = todo.pop() {
             let expands = |m: &&Rc<Macro>| {
@@ -346,8 +350,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Keeps the use of the macro `used` by the token `name`, whose arguments do not end in `todo`, for the
-    /// lines that follow.
+    /// Keeps open the use of the macro `used` by the token `name`, whose arguments do not end in `todo`;
+    /// the following lines continue them.
     fn leave_open(&mut self, used: Rc<Macro>, name: Live, todo: &mut Vec<Live>) {
         let parens = |kind| todo.iter().filter(|l| l.token.kind == kind).count();
         self.open_use = Some(OpenUse {
@@ -358,7 +362,7 @@ impl Preprocessor<'_> {
         });
     }
 
-    /// Replaces one use of a macro, whose name has just been taken from `todo`.
+    /// Replaces one use of a macro, whose name has just been removed from `todo`.
     fn use_macro(
         &mut self,
         used: &Rc<Macro>,
@@ -403,7 +407,8 @@ impl Preprocessor<'_> {
         self.put_replacement(used, &name.token, (&args, site, hidden), todo);
     }
 
-    /// Puts the body of `used` in the place of its use `name`, to be expanded further.
+    /// Puts the body of `used`, with its arguments, onto `todo` in place of the use `name`, for further
+    /// expansion. Stops the preprocessor if macros have produced more than `MAX_PRODUCED` tokens.
     fn put_replacement(
         &mut self,
         used: &Macro,
@@ -434,7 +439,7 @@ impl Preprocessor<'_> {
         todo.extend(replacement.into_iter().rev());
     }
 
-    /// Replaces a macro that is always there; any other token stays as it is.
+    /// Replaces the name of a predefined macro, such as `__LINE__`, by its value. Returns any other token unchanged.
     fn predefined(&mut self, mut live: Live) -> Live {
         if !live.token.text.starts_with("__") {
             return live;
@@ -460,7 +465,7 @@ impl Preprocessor<'_> {
         live
     }
 
-    /// Returns the body of `used` with `args` in place of its parameters.
+    /// Returns the body of the macro `used` with `args` in place of its parameters.
     fn substitute(&mut self, used: &Macro, args: &[Vec<Live>], site: Span) -> Vec<Live> {
         let mut expanded: Vec<Option<Vec<Live>>> = vec![None; args.len()];
         let mut out: Vec<Live> = Vec::new();
@@ -504,7 +509,8 @@ impl Preprocessor<'_> {
         expanded
     }
 
-    /// Puts the operands of a run of `##` together, or handles a single `#` operand or token.
+    /// Joins the operands of a sequence of `##`. If `group` is a single operand, returns its tokens, or for
+    /// `# param` the string made of the argument.
     fn paste(
         &mut self,
         used: &Macro,
@@ -542,7 +548,7 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Returns a token of the body, or the argument for it if it is a parameter, not expanded.
+    /// Returns a token of the body of `used`; if it is a parameter, the argument for it, without expansion.
     fn raw_operand(
         &self,
         used: &Macro,
@@ -563,8 +569,9 @@ impl Preprocessor<'_> {
         arg
     }
 
-    /// Appends `right` to `left`, making one token of the two that meet. Where they make none both stay, as with the reference
-    /// compiler's preprocessor, which takes programs for assembler.
+    /// Appends `right` to `left`, and joins the last token of `left` and the first of `right` to one token.
+    /// If the two make no valid token, both stay, as in the reference compiler's preprocessor, which runs
+    /// in its mode for assembler.
     fn join(&mut self, used: &Macro, left: &mut Vec<Live>, right: Vec<Live>, site: Span) {
         let mut right = right.into_iter();
         if let (Some(last), Some(first)) = (left.last_mut(), right.as_slice().first()) {
@@ -591,8 +598,8 @@ impl Preprocessor<'_> {
         left.extend(right);
     }
 
-    /// Makes a string of the text of an argument. Quotes and backslashes are escaped in strings alone (ISO C
-    /// 6.10.3.2).
+    /// Makes a string literal of the text of an argument. Quotes and backslashes are escaped only inside
+    /// string literals (ISO C 6.10.3.2).
     fn stringify(&mut self, arg: &[Live], hash: &Token, site: Span) -> Live {
         let mut text = String::from("\"");
         for (i, live) in arg.iter().enumerate() {
@@ -620,7 +627,8 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Counts the tokens of `todo` that are the operand of a word of a condition that must not be expanded.
+/// Counts the next tokens of `todo` that are the operand of `word`, `defined` or `__has_include`, and so
+/// must not be expanded. Returns 0 for any other word.
 fn operand_of(word: &str, todo: &[Live]) -> usize {
     let kind = |ahead: usize| {
         let index = todo.len().checked_sub(ahead + 1)?;
@@ -645,8 +653,8 @@ fn quote(text: &str) -> String {
     format!("\"{}\"", escape(text))
 }
 
-/// Parses the parameters after the opening parenthesis. Returns them, whether the last takes the rest, and how
-/// many tokens they are; `None` if they are malformed.
+/// Parses the parameters of a macro after the opening parenthesis. Returns their names, whether the last
+/// one is variadic (`...`), and the number of tokens read; `None` if the list is malformed.
 fn macro_params(tokens: &[Token]) -> Option<(Vec<Arc<str>>, bool, usize)> {
     let mut params: Vec<Arc<str>> = Vec::new();
     let mut i = 0;
@@ -676,7 +684,7 @@ fn macro_params(tokens: &[Token]) -> Option<(Vec<Arc<str>>, bool, usize)> {
     }
 }
 
-/// Returns whether the parenthesis that stands next in `todo` is closed.
+/// Returns whether the opening parenthesis that is the next token in `todo` has its closing parenthesis in `todo`.
 fn is_closed(todo: &[Live]) -> bool {
     let mut depth = 0;
     todo.iter().rev().any(|live| {
@@ -685,8 +693,8 @@ fn is_closed(todo: &[Live]) -> bool {
     })
 }
 
-/// Takes the arguments of a use of a macro from `todo`, from the opening parenthesis on; `None` when they never
-/// end.
+/// Removes the arguments of a macro's use from `todo`, from the opening to the closing parenthesis, and
+/// returns them; `None` if there is no closing parenthesis.
 fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<Actuals> {
     todo.pop();
     let mut list: Vec<Vec<Live>> = Vec::new();
@@ -715,7 +723,8 @@ fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<
     }
 }
 
-/// Returns the end of the run of operands joined by `##` that starts at `start`. `# param` is one operand.
+/// Returns the position after the sequence of operands joined by `##` that starts at `start`. `# param`
+/// counts as one operand.
 fn paste_group(used: &Macro, start: usize) -> usize {
     let operand_end = |i: usize| {
         let hash = used.body.get(i).is_some_and(|t| t.kind == T::Hash);

@@ -38,7 +38,8 @@ struct Failed;
 
 type Outcome<R> = Result<R, Failed>;
 
-/// Parses tokens that end with an end marker. Behind the strings `cut_strings`, text is missing.
+/// Parses a program from tokens that end with an end marker. `cut_strings` are strings without an end,
+/// after which text is missing.
 pub(crate) fn parse(tokens: &[Token], cut_strings: &[Span], sink: &mut Sink) -> Program {
     let mut parser = Parser::new(tokens, sink);
     parser.cut_strings = cut_strings;
@@ -138,7 +139,7 @@ impl<'t> Parser<'t> {
         self.token_at(0)
     }
 
-    /// Returns the token `ahead` of the current one; past the end it is the end marker.
+    /// Returns the token `ahead` tokens after the current one; the end marker if there are fewer tokens.
     fn token_at(&self, ahead: usize) -> &'t Token {
         self.token_index(self.pos + ahead)
     }
@@ -159,7 +160,8 @@ impl<'t> Parser<'t> {
         self.kind() == kind
     }
 
-    /// Returns the index after the bracket that closes the one at `index`; `None` if no bracket does.
+    /// Returns the index of the token after the bracket that closes the bracket at `index`; `None` if no
+    /// bracket closes it.
     fn after_partner(&self, index: usize) -> Option<usize> {
         self.partners
             .get(index)
@@ -172,19 +174,19 @@ impl<'t> Parser<'t> {
         self.token().span
     }
 
-    /// Returns the span of the last token read.
+    /// Returns the place of the token that was read last.
     fn last_span(&self) -> Span {
         self.token_index(self.pos.saturating_sub(1)).span
     }
 
-    /// Returns the span from `start` to the last token read.
+    /// Returns the range from `start` to the token that was read last.
     fn since(&self, start: Span) -> Span {
         start.to(self.last_span())
     }
 
     // -- Taking tokens ------------------------------------------------------------------------------------------------
 
-    /// Returns the current token and goes to the next; the end marker stays.
+    /// Returns the current token and moves to the next one. The end marker stays the current token.
     fn bump(&mut self) -> &'t Token {
         let token = self.token();
         if token.kind != T::Eof {
@@ -209,8 +211,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Takes a `{`. A missing one is reported, and taken as written if the file has a `}` too many, so that
-    /// what follows is read as it was meant.
+    /// Reads a `{` and returns its place. Reports a missing `{`; if the program has more `}` than `{`,
+    /// continues as if the `{` were there, so that the text after it is read correctly.
     fn open_brace(&mut self) -> Outcome<Span> {
         if self.at(T::LBrace) || !self.lacks_open_brace() {
             return self.expect(T::LBrace);
@@ -220,12 +222,13 @@ impl<'t> Parser<'t> {
         Ok(self.last_span().after())
     }
 
-    /// Returns whether a `{` is missing here, most likely.
+    /// Returns whether a `{` is probably missing before the current token.
     fn lacks_open_brace(&self) -> bool {
         self.missing_opens > 0 && !matches!(self.kind(), T::LBrace | T::RBrace | T::Semi | T::Eof)
     }
 
-    /// Reads a name where one is declared or selected. Reports any other token, a keyword too, where `what` was wanted.
+    /// Reads a name where one is declared or selected. Reports any other token, including a keyword, with
+    /// `what` as the expected construct.
     fn name(&mut self, what: &str) -> Outcome<Name> {
         if self.kind().is_name() {
             let token = self.bump();
@@ -241,8 +244,8 @@ impl<'t> Parser<'t> {
         Err(self.expected(what))
     }
 
-    /// Reads `name` or `.name` where an expression or a type names something. Reports anything else where
-    /// `what` was wanted.
+    /// Reads `name` or `.name`, which refers to a declaration. Reports any other token, with `what` as the
+    /// expected construct.
     fn path(&mut self, what: &str) -> Outcome<Path> {
         let start = self.span();
         let absolute = self.eat(T::Dot);
@@ -254,7 +257,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Takes a semicolon. A missing one at the end of a line is reported and taken as written.
+    /// Reads a semicolon. Reports a semicolon missing at the end of a line, and continues as if it were there.
     fn semi(&mut self, after: &str) -> Outcome<()> {
         if self.eat(T::Semi) {
             return Ok(());
@@ -270,7 +273,8 @@ impl<'t> Parser<'t> {
 
     // -- Reporting ----------------------------------------------------------------------------------------------------
 
-    /// Reports a mistake that does not stop the construct being read, at most once for each token.
+    /// Reports an error after which the current construct can still be read. Reports at most one error for
+    /// each token.
     fn report(&mut self, diagnostic: Diagnostic) {
         if !self.aborted && self.last_error != Some(self.pos) {
             self.last_error = Some(self.pos);
@@ -284,7 +288,7 @@ impl<'t> Parser<'t> {
         Failed
     }
 
-    /// Reports that `what` was wanted in place of the current token.
+    /// Reports that `what` was expected in place of the current token.
     fn expected(&mut self, what: &str) -> Failed {
         let token = self.token();
         let diagnostic = match token.kind {
@@ -302,7 +306,7 @@ impl<'t> Parser<'t> {
 
     // -- Nesting ------------------------------------------------------------------------------------------------------
 
-    /// Runs `read` one level deeper, or gives up on the file if that is too deep.
+    /// Runs `read` one nesting level deeper. Reports nesting beyond `MAX_DEPTH`, and gives up on the file.
     fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
         if self.depth >= MAX_DEPTH {
             return Err(self.too_deep());
@@ -313,7 +317,8 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Counts one more link of a chain, such as `a.b.c`, and gives up on the file if it has too many.
+    /// Counts one more link of a chain such as `a.b.c`. Reports a chain longer than `MAX_CHAIN`, and gives
+    /// up on the file.
     fn link(&mut self) -> Outcome<()> {
         self.chain += 1;
         if self.chain > MAX_CHAIN {
@@ -323,8 +328,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reports that the program is nested too deeply and goes to its end: the parser would only repeat itself
-    /// on every level on its way out.
+    /// Reports that the program is nested too deeply, and moves to its end; otherwise the parser would
+    /// report the same error again at every level that it leaves.
     fn too_deep(&mut self) -> Failed {
         let failed = self.fail(errors::too_deep(self.span()));
         self.aborted = true;
@@ -332,7 +337,7 @@ impl<'t> Parser<'t> {
         failed
     }
 
-    /// Runs `read` with `>` as an operator again, as it is inside any brackets.
+    /// Runs `read` with `>` as an operator, since inside of brackets it never closes type arguments.
     fn bracketed<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         let outer = std::mem::replace(&mut self.gt_closes, false);
         let result = read(self);
@@ -340,7 +345,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Runs `read` in a scope of its own: what it declares is unknown afterwards.
+    /// Runs `read` in a new scope, and forgets the names declared in it afterwards.
     fn scoped<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         self.scopes.stack.push(HashMap::new());
         let result = read(self);
@@ -350,7 +355,8 @@ impl<'t> Parser<'t> {
 
     // -- Lists --------------------------------------------------------------------------------------------------------
 
-    /// Reads items between commas up to (not including) `close`.
+    /// Reads items separated by commas, up to but not including `close`. `trailing_comma`: a comma may
+    /// follow the last item.
     fn comma_list<R>(
         &mut self,
         close: T,
@@ -374,7 +380,7 @@ impl<'t> Parser<'t> {
         Ok(items)
     }
 
-    /// Reads `<T1, T2>` after a declared name, and declares the type parameters.
+    /// Reads type parameters `<T1, T2>` after a declared name, and declares them. Returns none if no `<` follows.
     fn type_params(&mut self) -> Outcome<Vec<Name>> {
         if !self.eat(T::Lt) {
             return Ok(Vec::new());

@@ -92,7 +92,7 @@ impl Current {
     }
 }
 
-/// Returns whether a word of a directive is a line's number.
+/// Returns whether `text` is a line number: a decimal number of at most 32 bits.
 fn is_number(text: &str) -> bool {
     text.parse::<u32>().is_ok()
 }
@@ -129,7 +129,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Defines macros as if by a `#define NAME VALUE` line each before the first file.
+    /// Defines each macro of `defines` (name and value) as a line `#define NAME VALUE` before the first file would.
     pub(crate) fn define(&mut self, defines: &[(String, String)]) {
         let clean = |text: &str| text.replace(['\n', '\r'], " ");
         for (name, value) in defines {
@@ -140,8 +140,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Returns the whole program's tokens with an end marker, which stands at the end of the file `main`, and
-    /// whether they are really all.
+    /// Returns the tokens of the whole program, with an end marker at the end of the file `main`, and
+    /// whether they are complete. They are not if the preprocessor stopped early.
     pub(crate) fn finish(mut self, main: FileId) -> (Vec<Token>, bool) {
         let end = self
             .sources
@@ -160,7 +160,7 @@ impl<'a> Preprocessor<'a> {
         (self.out, !self.stopped)
     }
 
-    /// Reads a file to its end.
+    /// Reads a file to its end and processes it. Returns the file's id. `included_at` is the place of the `#include`.
     pub(crate) fn file(&mut self, loaded: Loaded, included_at: Option<Span>) -> FileId {
         let Loaded { path, text } = loaded;
         let too_large = text.len() > MAX_FILE_BYTES;
@@ -239,7 +239,7 @@ impl<'a> Preprocessor<'a> {
         self.end_string();
     }
 
-    /// Expands and emits lines that are not directives.
+    /// Expands the macros in lines that are no directives, and adds the result to the program's tokens.
     fn text_lines(&mut self, tokens: &[Token]) {
         let expanded = self.expand_lines(tokens);
         self.emit(expanded);
@@ -260,17 +260,17 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Returns the number of files that include the one being read, directly or not.
+    /// Returns the number of files that include the current file, directly or through others.
     pub(crate) fn include_level(&self) -> usize {
         self.open_files.saturating_sub(1)
     }
 
-    /// Stops because the program is too large.
+    /// Stops the preprocessor because the program has become too large; reports this at `at`.
     pub(crate) fn stop(&mut self, at: Span) {
         self.give_up(errors::program_too_large(at));
     }
 
-    /// Reports why the rest of the program is not read.
+    /// Stops the preprocessor and reports the reason `diagnostic`, if it has not stopped already.
     fn give_up(&mut self, diagnostic: Diagnostic) {
         if !self.stopped {
             self.stopped = true;
@@ -278,7 +278,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Processes a directive: `hash` is its `#`, and `line` is what follows it.
+    /// Processes a directive. `hash` is its `#`, and `line` contains the tokens after the `#`.
     fn directive(&mut self, hash: &Token, line: &[Token], current: &mut Current) {
         // A `#` alone on its line means nothing.
         let Some((word, args)) = line.split_first() else {
@@ -327,7 +327,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Returns the text from the first to the last of `tokens`, as in the file.
+    /// Returns the source text from the first to the last of `tokens`, with continued lines joined.
     fn text_of(&self, tokens: &[Token]) -> String {
         match (tokens.first(), tokens.last()) {
             (Some(first), Some(last)) => {
@@ -360,7 +360,8 @@ impl<'a> Preprocessor<'a> {
         });
     }
 
-    /// Returns whether the condition of an `#if`, `#ifdef`, `#elif` and so on holds.
+    /// Returns whether the condition of an `#if`, `#ifdef`, `#ifndef`, `#elif`, `#elifdef` or `#elifndef`
+    /// holds. Reports a malformed condition, and returns false.
     fn holds(&mut self, word: &Token, args: &[Token]) -> bool {
         let directive = &*word.text;
         if matches!(directive, "if" | "elif") {
@@ -447,7 +448,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Returns the file that an `#include` names, written as it is or made by macros; `None` if it names none.
+    /// Returns the name of the file that an `#include` names, written directly or produced by macros, and
+    /// whether it is in quotes or angle brackets; `None` if it names no file.
     fn include_name(&mut self, word: &Token, args: &[Token]) -> Option<(String, IncludeStyle)> {
         let first = args.first()?;
         if first.kind == T::Lt {
@@ -465,8 +467,8 @@ impl<'a> Preprocessor<'a> {
         header_name(&args[..1])
     }
 
-    /// Processes `#line 12 "file"`, whose numbers and names macros may make, or the `# 12 "file"` that other
-    /// preprocessors leave.
+    /// Processes `#line 12 "file"`, whose number and name macros may produce, or the form `# 12 "file"`
+    /// that other preprocessors write.
     fn line_directive(&mut self, word: &Token, args: &[Token]) {
         let last = args.last().unwrap_or(word).span;
         let args = self.expand(args);
@@ -489,8 +491,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Returns the end of the line of the directive whose last token is `last`: joined lines and comments may
-    /// continue it.
+    /// Returns the end of the line of the directive whose last token is at `last`. Continued lines and
+    /// comments of several lines belong to the line.
     fn end_of_line(&self, last: Span) -> Span {
         let text = self.sources.file(last.file).map_or("", |f| &f.text);
         let next = self.next_start.map_or(text.len(), |next| next as usize);
@@ -500,7 +502,8 @@ impl<'a> Preprocessor<'a> {
     }
 }
 
-/// Returns the file that tokens name, in quotes or angle brackets; `None` if they name none.
+/// Returns the file name that `tokens` contain, and whether it is in quotes or angle brackets; `None` if
+/// they are no file name.
 pub(crate) fn header_name(tokens: &[Token]) -> Option<(String, IncludeStyle)> {
     match tokens {
         [name] if name.kind == T::Str => Some((

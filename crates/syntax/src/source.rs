@@ -32,9 +32,9 @@ impl Span {
         }
     }
 
-    /// Returns the range from the start of `self` to the end of `other`. Places in different files cannot be
-    /// joined: the answer is then `self` (a construct that starts in one file and ends in another is shown
-    /// where it starts).
+    /// Returns the range from the start of `self` to the end of `other`. If `other` is in another file or
+    /// ends before `self`, returns `self`: a construct that starts in one file and ends in another is shown
+    /// where it starts.
     pub fn to(self, other: Span) -> Span {
         if self.file == other.file && other.end >= self.start {
             Span::new(self.file, self.start, other.end)
@@ -43,7 +43,7 @@ impl Span {
         }
     }
 
-    /// Returns the empty range just after `self`.
+    /// Returns the empty range directly after `self`.
     pub fn after(self) -> Span {
         Span::new(self.file, self.end, self.end)
     }
@@ -141,19 +141,19 @@ impl SourceMap {
         &self.files
     }
 
-    /// Returns a file, if `id` came from this map.
+    /// Returns the file with the id `id`; `None` if this map has no such file.
     pub fn file(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
     }
 
-    /// Returns the text of a span; empty when the span is not from this map.
+    /// Returns the text of a span; empty if the span is not in a file of this map.
     pub fn text(&self, span: Span) -> &str {
         let text = self.file(span.file).map_or("", |f| &f.text);
         text.get(span.start as usize..span.end as usize)
             .unwrap_or("")
     }
 
-    /// Returns where a span starts: file, line and column as a person would say them, after `#line` directives.
+    /// Returns the file name, line and column (both from 1) at which a span starts, as changed by `#line` directives.
     pub fn location(&self, span: Span) -> Location {
         let Some(file) = self.file(span.file) else {
             return Location {
@@ -188,7 +188,8 @@ impl SourceMap {
         }
     }
 
-    /// Returns the physical line a span starts on: its range of bytes without the line end, and its text.
+    /// Returns the line on which a span starts, without regard to `#line` directives: its range of bytes
+    /// without the line end, and its text.
     pub fn line(&self, span: Span) -> (Span, &str) {
         let Some(file) = self.file(span.file) else {
             return (Span::default(), "");
@@ -198,7 +199,8 @@ impl SourceMap {
         (line, self.text(line))
     }
 
-    /// Returns the place of a line without the blanks in front, by the name and number that [`SourceMap::location`] gives.
+    /// Returns the place, without leading blanks, of the line to which [`SourceMap::location`] gives the
+    /// file `name` and the number `line`; `None` if there is no such line.
     pub fn span_of_line(&self, name: &str, line: u32) -> Option<Span> {
         let ids = (0..self.files.len() as u32).map(FileId);
         let mut starts = self.files.iter().zip(ids).flat_map(|(file, id)| {
@@ -218,21 +220,22 @@ impl SourceMap {
         ))
     }
 
-    /// Returns the macro whose expansion put something at `span`, if `span` is (the start of) such a place.
+    /// Returns the macro expansion that produced the tokens at `span`; `None` if no macro did.
     pub fn expansion(&self, span: Span) -> Option<&Expansion> {
         self.expansions
             .get(&(span.file, span.start))
             .filter(|e| span.end <= e.site.end)
     }
 
-    /// Notes that the text at `expansion.site` was replaced by a macro's.
+    /// Records that a macro's expansion replaced the text at `expansion.site`.
     pub(crate) fn add_expansion(&mut self, expansion: Expansion) {
         self.expansions
             .entry((expansion.site.file, expansion.site.start))
             .or_insert(expansion);
     }
 
-    /// Applies a `#line` directive: the line after the one `at` stands on is called `line` of `name`.
+    /// Applies a `#line` directive at `at`: the next line gets the number `line`, and from there on the
+    /// file the name `name`. Without `name`, the file keeps the name of an earlier directive.
     pub(crate) fn override_line(&mut self, at: Span, line: u32, name: Option<Arc<str>>) {
         let Some(file) = self.files.get_mut(at.file.0 as usize) else {
             return;

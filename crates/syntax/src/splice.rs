@@ -28,7 +28,7 @@ pub(crate) struct Cut {
     pub blanks: bool,
 }
 
-/// Joins the lines of a file.
+/// Joins each line of `text` that ends with a backslash with the line after it, and records the places of the joins.
 pub(crate) fn splice(text: &str) -> Spliced<'_> {
     let mut joined = String::new();
     let mut cuts = Vec::new();
@@ -60,12 +60,12 @@ pub(crate) fn splice(text: &str) -> Spliced<'_> {
     }
 }
 
-/// Removes the continued line ends of a part of a file.
+/// Returns `text` with its continued lines joined.
 pub(crate) fn joined(text: &str) -> Cow<'_, str> {
     splice(text).text
 }
 
-/// Returns the first line of `text`, joined with those that continue it.
+/// Returns the first line of `text`, joined with the lines that continue it.
 pub(crate) fn logical_line(text: &str) -> Cow<'_, str> {
     let ends = |(end, _): &(usize, &str)| {
         let line = &text[..*end];
@@ -76,8 +76,8 @@ pub(crate) fn logical_line(text: &str) -> Cow<'_, str> {
     joined(&text[..end.map_or(text.len(), |(end, _)| end)])
 }
 
-/// Returns the length in bytes of the backslash at the start of `rest` with its line end, and whether blanks
-/// stand between; `None` if the line does not end here.
+/// Returns the length in bytes of a line end with the backslash before it, at the start of `rest`, and
+/// whether there are blanks between the two; `None` if the line does not end there.
 fn continuation(rest: &str) -> Option<(usize, bool)> {
     let after = &rest[1..];
     let trimmed = after.trim_start_matches(BLANK);
@@ -89,13 +89,13 @@ fn continuation(rest: &str) -> Option<(usize, bool)> {
 }
 
 impl Spliced<'_> {
-    /// Returns the place in the file of a token that starts at `at` in the joined text.
+    /// Returns the position in the file of the start of a token that starts at `at` in the joined text.
     pub fn start(&self, at: usize) -> u32 {
         let before = self.cuts.partition_point(|cut| cut.at <= at);
         self.original(at, before)
     }
 
-    /// Returns the place in the file of the end of a token that ends at `at` in the joined text.
+    /// Returns the position in the file of the end of a token that ends at `at` in the joined text.
     pub fn end(&self, at: usize) -> u32 {
         let before = self.cuts.partition_point(|cut| cut.at < at);
         self.original(at, before)
@@ -108,7 +108,7 @@ impl Spliced<'_> {
         (at + removed) as u32
     }
 
-    /// Returns the cuts, in the order of the text.
+    /// Returns the places at which lines were joined, in the order of the text.
     pub fn cuts(&self) -> &[Cut] {
         &self.cuts
     }

@@ -36,17 +36,17 @@ macro_rules! token_kinds {
         pub enum TokenKind { $($class,)* $($word,)* $($symbol,)* }
 
         impl TokenKind {
-            /// Returns the keyword spelled `text`, if it is one.
+            /// Returns the keyword with the spelling `text`; `None` if `text` is no keyword.
             pub fn keyword(text: &str) -> Option<TokenKind> {
                 match text { $($spelling => Some(TokenKind::$word),)* _ => None }
             }
 
-            /// Returns whether it is a keyword, reserved or not.
+            /// Returns whether the token is a keyword, reserved or not.
             pub fn is_keyword(self) -> bool {
                 matches!(self, $(TokenKind::$word)|*)
             }
 
-            /// Returns its name for a message, in backquotes if it is a word or symbol.
+            /// Returns the kind's name for messages, in backquotes if it is a word or symbol.
             pub fn describe(self) -> &'static str {
                 match self {
                     $(TokenKind::$class => $what,)*
@@ -100,18 +100,19 @@ token_kinds! {
 }
 
 impl TokenKind {
-    /// Returns whether it is an identifier or keyword.
+    /// Returns whether the token is an identifier or a keyword.
     pub fn is_word(self) -> bool {
         self == TokenKind::Ident || self.is_keyword()
     }
 
-    /// Returns whether it may stand where a declaration needs a name: an identifier, or a keyword that is one
-    /// only in context.
+    /// Returns whether the token can be a declared name: an identifier, or a keyword that is reserved only
+    /// in some places.
     pub fn is_name(self) -> bool {
         self.is_value_name() || self == TokenKind::List
     }
 
-    /// Returns whether it may stand where an expression needs a name.
+    /// Returns whether the token can be a name in an expression: an identifier, or one of the keywords that
+    /// are reserved only in some places.
     pub fn is_value_name(self) -> bool {
         use TokenKind::*;
         matches!(

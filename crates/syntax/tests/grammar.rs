@@ -11,7 +11,7 @@ fn check(text: &str, tree: Expect) {
     tree.assert_eq(&dump::program(&parsed.program));
 }
 
-/// Checks the expression in `const int X = ...;` after some types and values.
+/// Parses `text` as an expression, in a program that declares some types and values, and checks its syntax tree.
 fn check_expr(text: &str, tree: Expect) {
     let program = format!(
         "struct S {{ }} struct G<T> {{ }} enum E {{ A }} const int v = 1; const int X = {text};"
@@ -25,7 +25,7 @@ fn check_expr(text: &str, tree: Expect) {
     tree.assert_eq(&dump::expr(&decl.value));
 }
 
-/// Checks statements in the body of a control.
+/// Parses `text` as statements in the body of a control, and checks the syntax tree.
 fn check_stmts(text: &str, tree: Expect) {
     let program = format!("struct S {{ }} struct G<T> {{ }} control c() {{ apply {{ {text} }} }}");
     let parsed = syntax::parse_str(&program);

@@ -21,7 +21,7 @@ fn parse_files(files: &[(&str, &str)], defines: &[(&str, &str)]) -> Parsed {
     parse(Path::new(files[0].0), &loader, &defines)
 }
 
-/// Returns the dump of the program followed by its diagnostics.
+/// Returns the syntax tree of a parsed program as text, followed by its diagnostics.
 fn outcome(parsed: &Parsed) -> String {
     format!("{}{}", dump::program(&parsed.program), parsed.render())
 }
@@ -34,7 +34,7 @@ fn check_files(files: &[(&str, &str)], expected: Expect) {
     expected.assert_eq(&outcome(&parse_files(files, &[])));
 }
 
-/// Returns whether the condition of an `#if` holds.
+/// Returns whether `condition` is true as the condition of an `#if`.
 fn holds(condition: &str) -> bool {
     let text = format!(
         "#define ONE 1\n#define ADD(a, b) ((a) + (b))\n#if {condition}\nconst int A = 1;\n#endif\n"

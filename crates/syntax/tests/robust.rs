@@ -156,7 +156,7 @@ const WORDS: &[&str] = &[
     "é",
 ];
 
-/// Parses a text, and checks what every outcome must fulfil.
+/// Parses `text`, and checks the properties that every result must have, such as spans inside of their files.
 fn survive(text: &str) {
     let parsed = syntax::parse_str(text);
     let _ = dump::program(&parsed.program);
@@ -212,7 +212,7 @@ proptest! {
     }
 }
 
-/// Runs a function on a stack of 1 MiB, far smaller than any thread has by default.
+/// Runs a function on a stack of 1 MiB, which is smaller than the default of any thread.
 fn on_small_stack(run: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(1 << 20)

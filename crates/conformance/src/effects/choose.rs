@@ -35,7 +35,7 @@ struct Scope {
     calls_left: u32,
 }
 
-/// Makes the program that the bytes choose.
+/// Generates the program that `bytes` determine.
 pub(super) fn program(bytes: &[u8]) -> Program {
     let mut chooser = Chooser {
         choices: Choices::new(bytes),
@@ -253,7 +253,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses a call of something that a statement may call; `None` if there is nothing.
+    /// Chooses a call of any function or action, or any table or control that the current body may call;
+    /// `None` if there is nothing to call.
     fn any_call(&mut self) -> Option<Call> {
         let calls = |kind| self.scope.calls.is_some_and(|calls| calls(kind));
         let callables = self.program.callables.iter().enumerate();
@@ -266,7 +267,7 @@ impl Chooser<'_> {
         self.possible(callee).then(|| self.call(callee, false))
     }
 
-    /// Returns whether there are places for all parameters that need one.
+    /// Returns whether variables in scope can be the arguments for all parameters of `callee` that need a variable.
     fn possible(&self, callee: usize) -> bool {
         let place = |p: &Parameter| match p.direction {
             Direction::Out | Direction::InOut => self.has_place(p.ty, true),
@@ -276,8 +277,8 @@ impl Chooser<'_> {
         self.program.callables[callee].parameters.iter().all(place)
     }
 
-    /// Chooses the arguments of a call. `bound`: by a table, which gives no arguments for parameters without
-    /// direction.
+    /// Chooses the arguments of a call. `bound`: a table's list of actions makes the call, and gives no
+    /// arguments for parameters without direction.
     fn call(&mut self, callee: usize, bound: bool) -> Call {
         self.scope.calls_left = self.scope.calls_left.saturating_sub(1);
         let parameters = self.program.callables[callee].parameters.clone();
@@ -320,7 +321,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses the call of a function with a result of this type; `None` if there is none.
+    /// Chooses a call of a function that returns a value of type `ty`; `None` if no such function can be called.
     fn function(&mut self, ty: Type) -> Option<Call> {
         let callables = self.program.callables.iter().enumerate();
         let fits = callables
@@ -343,8 +344,8 @@ impl Chooser<'_> {
         variables.any(|(_, of, _)| !paths(*of, ty).is_empty())
     }
 
-    /// Chooses a variable of a type, or a part of one; `depth` is that of the expressions in its indexes.
-    /// `None` if nothing in scope fits.
+    /// Chooses a variable of type `ty` in scope, or a part of that type of another variable. `depth` limits
+    /// the expressions in its indexes. `None` if nothing in scope fits.
     fn lvalue(&mut self, ty: Type, writable: bool, depth: u32) -> Option<Lvalue> {
         let variables = self.scope.variables.iter();
         let fits = variables.filter(|(.., w)| *w || !writable);
@@ -390,7 +391,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses an expression whose value has the type, at most `depth` levels deep.
+    /// Chooses an expression of type `ty` with at most `depth` levels.
     fn expr(&mut self, ty: Type, depth: u32) -> Expr {
         if ty == Type::Items {
             // There is one in scope wherever one is asked for: see `possible`.
@@ -423,7 +424,7 @@ impl Chooser<'_> {
         Box::new(self.expr(ty, depth))
     }
 
-    /// Chooses an expression with operands, each at most `less` levels deep.
+    /// Chooses an expression of type `ty` that has operands, each with at most `less` levels.
     fn composed(&mut self, ty: Type, less: u32) -> Expr {
         match ty {
             Type::Byte => match self.choices.below(6) {
@@ -464,7 +465,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses the values of a struct or header, its fields in either order.
+    /// Chooses an expression for a struct or header that lists its fields, in either order.
     fn literal(&mut self, ty: Type, depth: u32) -> Expr {
         let mut order = [0, 1];
         if self.choices.one_in(2) {
@@ -479,8 +480,8 @@ fn is_action(kind: Kind) -> bool {
     matches!(kind, Kind::GlobalAction | Kind::LocalAction)
 }
 
-/// Returns the ways from a variable to something of a type, by fields and indexes (`None`), and whether four
-/// bits of a byte are meant.
+/// Returns all paths from a variable of type `of` to a part of type `wanted`. A path is made of field
+/// numbers and indexes (`None`); its second member is true if the part is four bits of a byte.
 fn paths(of: Type, wanted: Type) -> Vec<(Vec<Option<usize>>, bool)> {
     if wanted == Type::Nibble && of != Type::Nibble {
         let bytes = paths(of, Type::Byte).into_iter();
@@ -514,7 +515,7 @@ impl Scope {
         }
     }
 
-    /// Adds a parameter or local to the scope, and returns its position.
+    /// Adds a parameter or local variable to the scope, and returns its position.
     fn declare(&mut self, ty: Type, writable: bool) -> usize {
         self.variables
             .push((Variable::Local(self.next), ty, writable));

@@ -34,7 +34,7 @@ struct Machine<'a> {
 /// The end of a body by `return`, with a function's value.
 type Returned = Option<Option<Value>>;
 
-/// Returns the bytes that leave for a packet of [`super::PACKET_BYTES`] bytes.
+/// Returns the bytes of the packet that leaves when `packet`, of [`super::PACKET_BYTES`] bytes, arrives.
 pub(super) fn run(program: &Program, packet: &[u8]) -> Vec<u8> {
     let mut bytes = packet.iter().map(|byte| Value::Bits(*byte));
     let mut take = |count| bytes.by_ref().take(count).collect::<Vec<Value>>();
@@ -59,7 +59,7 @@ pub(super) fn run(program: &Program, packet: &[u8]) -> Vec<u8> {
 }
 
 impl Value {
-    /// Returns the value of a variable that nothing was assigned to.
+    /// Returns the value of a variable to which nothing has been assigned.
     fn initial(ty: Type) -> Value {
         let bytes = vec![Value::Bits(0); ty.fields().len()];
         match ty {
@@ -92,7 +92,8 @@ impl Value {
         }
     }
 
-    /// Replaces the part of the value that the steps lead to; a write into an invalid header is lost.
+    /// Replaces the part of the value to which the path `steps` leads by `new`: four bits from bit `low`
+    /// on, or the whole part for `None`. A write into an invalid header is lost.
     fn set(&mut self, steps: &[usize], low: Option<u32>, new: Value) {
         match (steps, self) {
             ([], old) => {
@@ -144,7 +145,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the low bits of the values of keys, evaluated from left to right, as a number.
+    /// Evaluates keys from left to right, and returns the number made of their lowest bits, the first key's
+    /// bit highest.
     fn bits_of(&mut self, keys: &[Expr]) -> usize {
         let bit = |key: &Expr| usize::from(self.value(key).byte() & 1);
         keys.iter()
@@ -152,7 +154,7 @@ impl Machine<'_> {
             .fold(0, |number, bit| number << 1 | bit)
     }
 
-    /// Runs a body with the values of its parameters. Returns their last values, and how the body was left.
+    /// Runs a body with the given values of its parameters. Returns the values at the end, and how the body ended.
     fn body(&mut self, body: &[Statement], parameters: Vec<Value>) -> (Vec<Value>, Returned) {
         self.frames.push(parameters);
         let returned = self.statements(body);
@@ -279,7 +281,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Evaluates the indexes of an lvalue.
+    /// Evaluates the indexes of an lvalue, and returns the place that it names.
     fn place(&mut self, lvalue: &Lvalue) -> Place {
         let step = |step: &Step| match step {
             Step::Field(i) => *i,
@@ -313,8 +315,9 @@ impl Machine<'_> {
         variable.set(&place.steps, place.low, value);
     }
 
-    /// Calls something in the steps of "Calling convention" and returns its result. `data`: the value of a
-    /// parameter that a table's entry gives.
+    /// Makes a call in the order that the specification gives in "Calling convention", and returns its
+    /// result; `None` for a call without one. `data`: the argument that a table's entry gives for a
+    /// parameter without direction.
     fn call(&mut self, call: &Call, data: Option<u8>) -> Option<Value> {
         let callee = &self.program.callables[call.callee];
         let mut values: Vec<Option<Value>> = callee.parameters.iter().map(|_| None).collect();
@@ -358,7 +361,8 @@ impl Machine<'_> {
         result
     }
 
-    /// Applies a table: the keys, the lookup, and only then the arguments of the action that is invoked.
+    /// Applies a table: evaluates the keys, looks up the entry, and only then evaluates the arguments of
+    /// the action that runs. Returns whether an entry matched.
     fn apply(&mut self, table: usize) -> bool {
         let table = &self.program.tables[table];
         let number = self.bits_of(&table.keys);

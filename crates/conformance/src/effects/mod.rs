@@ -26,24 +26,25 @@ const PACKETS: u64 = 6;
 /// Most attempts to make a case smaller.
 const ATTEMPTS: u32 = 400;
 
-/// Returns the bytes of a case, which depend on the seed only.
+/// Returns the bytes of the test case with the number `seed`.
 pub fn case(seed: u64) -> Vec<u8> {
     random_bytes(seed, [200, 500, 1500][(seed % 3) as usize])
 }
 
-/// Returns the program of a case.
+/// Returns the P4 program of a case.
 pub fn source(case: &[u8]) -> String {
     text::program(&choose::program(case))
 }
 
-/// Runs a case; an error has the program, the packet and what left.
+/// Runs a case. `Err` holds the program, the packet, and the bytes that left and should have left.
 pub fn run(case: &[u8]) -> Result<(), String> {
     let program = choose::program(case);
     let source = text::program(&program);
     judge(&source, |packet| evaluate::run(&program, packet))
 }
 
-/// Compares what leaves a program, on both executors and with every argument copied, with what should.
+/// Compares the packets that leave a program with those that `expected` returns: on both executors, and on
+/// the interpreter with every argument copied. `Err` describes the first difference.
 fn judge(source: &str, expected: impl Fn(&[u8]) -> Vec<u8>) -> Result<(), String> {
     let of = |what: &str| format!("{what}\n---- the program\n{source}----");
     let compiled = |copy_arguments| compiled(source, copy_arguments).map_err(|e| of(&e));
@@ -92,7 +93,7 @@ fn compiled(source: &str, copy_arguments: bool) -> Result<Program, String> {
     }
 }
 
-/// Returns a packet of small numbers, which meet each other and the values of keys.
+/// Returns a packet of mostly small bytes, which are often equal to each other and to the values of keys.
 fn packet(number: u64) -> Vec<u8> {
     let bytes = random_bytes(number, PACKET_BYTES).into_iter();
     bytes
@@ -100,7 +101,7 @@ fn packet(number: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Returns a smaller case that is still wrong, and what is wrong with it.
+/// Returns a smaller case that still fails, with its error message.
 pub fn minimise(case: &[u8], error: String) -> (Vec<u8>, String) {
     let mut left = ATTEMPTS;
     let mut best = (case.to_vec(), error);

@@ -23,7 +23,7 @@ control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
-/// Writes the P4 source of a program.
+/// Returns the P4 source of a program.
 pub(super) fn program(program: &Program) -> String {
     let mut out = Text {
         program,
@@ -183,7 +183,7 @@ impl Text<'_> {
         self.line(&format!("const default_action = {action}; }}"));
     }
 
-    /// Writes the call of an action with the argument that an entry gives.
+    /// Returns the text of an action's call, with the argument `data` that a table entry gives.
     fn with_data(&self, action: &Call, data: u8) -> String {
         let parameters = &self.program.callables[action.callee].parameters;
         let takes = parameters.iter().any(|p| p.direction == Direction::Entry);

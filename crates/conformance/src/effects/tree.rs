@@ -30,7 +30,7 @@ pub(super) const GLOBALS: [(&str, Type); 4] = [
 ];
 
 impl Type {
-    /// Returns the name of the type.
+    /// Returns the type as P4 writes it, such as `bit<8>`.
     pub fn name(self) -> &'static str {
         match self {
             Type::Bool => "bool",
@@ -43,7 +43,7 @@ impl Type {
         }
     }
 
-    /// Returns the names of the bytes that a value of the type has as fields.
+    /// Returns the names of the fields, each of one byte, of a struct or header type; none for any other type.
     pub fn fields(self) -> &'static [&'static str] {
         match self {
             Type::Data => &["a", "b", "c", "d", "e", "f"],

@@ -79,7 +79,7 @@ impl Generator<'_> {
         });
     }
 
-    /// Declares a control that ingress and egress apply, perhaps more than once.
+    /// Declares a control that the ingress and egress controls may apply, also several times.
     fn declare_sub_control(&mut self) {
         let types = [Type::Header(0), Type::Bit(8), self.argument_type()];
         let parameters = self.parameters(&types);
@@ -160,7 +160,8 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Puts a sum of the metadata into the packet, so that a difference there is seen.
+    /// Writes statements that put a sum of all metadata fields into the packet, so that differences in
+    /// metadata become visible.
     fn show_metadata(&mut self) {
         self.line("hdr.sum.setValid();");
         let variables = self.scope.variables.clone();

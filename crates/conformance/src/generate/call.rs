@@ -7,13 +7,13 @@ use super::{Direction, Generator, Parameter, Section};
 pub(super) const CALLS: u32 = 4;
 
 impl Generator<'_> {
-    /// Sets how many calls the body that follows may have.
+    /// Sets the number of calls that the next body may contain.
     pub(super) fn allow_calls(&mut self, calls: u32) {
         self.calls_left = calls;
     }
 
-    /// Chooses a type of parameters with direction: bits mostly, of few widths, and whole headers, structs and
-    /// stacks.
+    /// Chooses the type of a parameter with direction: mostly `bit` of one of four widths, else a whole
+    /// header, struct or header stack, or any scalar.
     pub(super) fn argument_type(&mut self) -> Type {
         match self.choices.below(8) {
             4 => Type::Header(self.choices.pick(&self.fixed_headers())),
@@ -28,9 +28,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes arguments for parameters, with expressions at most `depth` levels deep, by position or by name in
-    /// any order. `first`: a name and an argument that come before. `None` if there is nothing that could be
-    /// written to for one of them.
+    /// Returns the text of arguments for `parameters`, with expressions of at most `depth` levels, by
+    /// position or by name in any order. `first`: the name and the text of an argument before them. `None`
+    /// if one of them must be written to and no variable fits.
     pub(super) fn arguments(
         &mut self,
         first: Option<(&str, &str)>,
@@ -78,8 +78,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses something that can be written: a variable, an element of a stack (or a field of one) that is
-    /// known when the program runs, or a slice. `None` if nothing in scope fits.
+    /// Chooses an expression of type `ty` that can be assigned to: a variable, an element of a stack (or a
+    /// field of one) with an index known only at run time, or a slice. `None` if nothing in scope fits.
     fn place(&mut self, ty: &Type, depth: u32) -> Option<String> {
         let chosen = self.choices.below(6);
         let element = match chosen {
@@ -124,7 +124,8 @@ impl Generator<'_> {
         Some(format!("{path}[(bit<2>) {index}]{field}"))
     }
 
-    /// Chooses a number that is known when the program runs: a variable, or the result of a function.
+    /// Chooses a number that is known only at run time, as an index: a variable, or the result of a
+    /// function. `None` if there is neither.
     pub(super) fn index(&mut self, depth: u32) -> Option<String> {
         let call = match self.choices.below(3) {
             2 => self.call(&Type::Bit(8), depth),
@@ -134,7 +135,8 @@ impl Generator<'_> {
         call.or_else(|| Some(self.any_variable(false, number)?.0))
     }
 
-    /// Chooses a call of a function with this result, or with another number that is cast.
+    /// Chooses a call of a function that returns `ty`, or another `bit` type with a cast to `ty`. `None` if
+    /// no function can be called.
     pub(super) fn call(&mut self, ty: &Type, depth: u32) -> Option<String> {
         // An argument may be a call again, but one level less deep.
         let depth = depth.checked_sub(1)?;
@@ -161,8 +163,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes a call of a function for its effects, or of a control; a parser has sub-parsers, which its states
-    /// apply.
+    /// Writes a call of a function for its side effects, or of a control. Does not call parsers, which are
+    /// applied by parser states.
     pub(super) fn call_statement(&mut self) {
         let applies = !self.scope.in_action && self.scope.section != Section::Parser;
         if applies && !self.scope.instances.is_empty() && self.choices.one_in(2) {
@@ -185,7 +187,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Puts a list in any order.
+    /// Puts the items of a list into a random order.
     pub(super) fn shuffle<T>(&mut self, list: &mut [T]) {
         for i in (1..list.len()).rev() {
             // Without choices the order stays.

@@ -5,12 +5,12 @@ use super::{Constants, Generator, Section};
 use ir::Bits;
 
 impl Generator<'_> {
-    /// Chooses the path of some variable of this type; `None` if there is none.
+    /// Chooses the path of a variable of type `ty`; `None` if there is none.
     pub(super) fn readable(&mut self, ty: &Type) -> Option<String> {
         self.variable(ty, false)
     }
 
-    /// Chooses the path of some variable of this type that may be written; `None` if there is none.
+    /// Chooses the path of a variable of type `ty` that may be written; `None` if there is none.
     pub(super) fn writable(&mut self, ty: &Type) -> Option<String> {
         self.variable(ty, true)
     }
@@ -20,8 +20,8 @@ impl Generator<'_> {
         found.map(|(path, _)| path)
     }
 
-    /// Chooses a path of some type that `fits` likes, and returns the type too. In arguments it is often one
-    /// that the statement names already.
+    /// Chooses a variable in scope for whose type `fits` returns true, and returns its path and type;
+    /// `None` if there is none. Within arguments, often chooses a variable that the statement already uses.
     pub(super) fn any_variable(
         &mut self,
         writable: bool,
@@ -49,8 +49,8 @@ impl Generator<'_> {
         Some((chosen.path.clone(), chosen.ty.clone()))
     }
 
-    /// Chooses an expression of a type. Composite types become lists or named members, which only fit where the
-    /// type is known.
+    /// Chooses an expression of type `ty`. For a struct or header it may list the members, which P4 allows
+    /// only where the context gives the type.
     pub(super) fn expression(&mut self, ty: &Type, depth: u32) -> String {
         match ty {
             Type::Bit(width) => self.bits(*width, depth),
@@ -69,7 +69,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses a value of a type without variables.
+    /// Chooses a value of type `ty` that contains no variables.
     pub(super) fn constant(&mut self, ty: &Type) -> String {
         match ty {
             Type::Bit(width) => self.literal(*width),
@@ -123,13 +123,13 @@ impl Generator<'_> {
         format!("({sign}{width}s{})", hexadecimal(&positive))
     }
 
-    /// Returns whether constants are to be hidden from the compiler here, by an exclusive or with a variable that
-    /// is zero.
+    /// Returns whether the compiler should not see constants in the current scope. They are then combined
+    /// by exclusive or with a variable that is zero.
     fn hides(&self) -> bool {
         self.constants == Constants::Hidden && self.scope.has_zero
     }
 
-    /// Chooses a literal of type `bit<width>`, or a constant of that type by its name.
+    /// Chooses a literal of type `bit<width>`, or a named constant of that type.
     fn operand(&mut self, width: u32) -> String {
         let fits = self.constants_by_name.iter().filter(|(_, w)| *w == width);
         let named: Vec<String> = fits.map(|(name, _)| name.clone()).collect();
@@ -152,8 +152,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses an expression of type `bit<width>` without operators: a variable, one of another width with a cast,
-    /// or a literal.
+    /// Chooses an expression of type `bit<width>` without operators: a variable, a variable of another
+    /// width with a cast, or a literal.
     fn leaf(&mut self, width: u32) -> String {
         match self.choices.below(5) {
             1..=3 => match self.readable(&Type::Bit(width)) {
@@ -165,7 +165,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses a variable of any width, cast to `bit<width>`; a literal if there is none.
+    /// Chooses a variable of any width with a cast to `bit<width>`; a literal if there is no such variable.
     fn resized(&mut self, width: u32) -> String {
         match self.any_variable(false, |ty| matches!(ty, Type::Bit(_))) {
             Some((path, Type::Bit(w))) if w == width => path,
@@ -224,9 +224,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses a `bit<width>` expression of a rare kind: a cast of a serializable enum; else, in a parser, a
-    /// lookahead or the last index of a stack; else a field of a stack's element, or what [`Generator::leaf`]
-    /// chooses.
+    /// Chooses a rare kind of `bit<width>` expression: a cast of a serializable enum; else, in a parser, a
+    /// lookahead or the last index of a stack; else a field of a stack's element, or an expression as
+    /// [`Generator::leaf`] chooses it.
     fn special(&mut self, width: u32, depth: u32) -> String {
         let mut serials = self.types.serials.iter();
         if let Some(i) = serials.position(|s| s.width == width) {
@@ -249,8 +249,8 @@ impl Generator<'_> {
         self.scope.variables.iter().any(|v| v.path == "hdr.stack")
     }
 
-    /// Chooses a `bit<width>` field of a stack's element, whose index is known only when the program runs; `None`
-    /// if there is no such field.
+    /// Chooses a `bit<width>` field of a stack's element whose index is known only at run time; `None` if
+    /// there is no such field.
     fn stack_element(&mut self, width: u32, depth: u32) -> Option<String> {
         let mut stacks = self.scope.variables.iter();
         let stack = stacks.find_map(|v| match v.ty {
@@ -365,7 +365,7 @@ impl Generator<'_> {
         format!("({a} {operator} {b})")
     }
 
-    /// Chooses a comparison for equality of two values of any type that has it.
+    /// Chooses a comparison by `==` or `!=` of two values of any type that has these operators.
     fn equality(&mut self, depth: u32) -> String {
         let operator = self.choices.pick(&["==", "!="]);
         let types = self.types.clone();
@@ -433,7 +433,7 @@ impl Generator<'_> {
     }
 }
 
-/// Returns the largest number of so many bits, or of 64.
+/// Returns the largest number of `width` bits, or of 64 bits if `width` is larger.
 fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width.min(64))
 }

@@ -99,7 +99,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes a call that any control may make.
+    /// Writes a call of an extern that any control may use.
     fn shared_call(&mut self) {
         match self.choices.below(8) {
             0..=2 => self.register_call(),
@@ -110,7 +110,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes a statement that forwards the packet, to one port or a group, or drops it.
+    /// Writes a statement that forwards the packet to a port or a multicast group, or drops it.
     fn forward(&mut self) {
         let ingress = self.scope.section == Section::Ingress;
         match self.choices.below(8) {
@@ -176,7 +176,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses expressions for a hash or a checksum.
+    /// Chooses one to three values whose hash or checksum is computed, and returns the text of their list.
     pub(super) fn hashed(&mut self) -> String {
         let count = 1 + self.choices.below(3);
         let values = (0..count).map(|_| {
@@ -221,7 +221,7 @@ impl Generator<'_> {
         self.line(format!("digest<{name}>(1, {value});"));
     }
 
-    /// Returns whether a digest may have the type: bits only, at one level.
+    /// Returns whether a digest may have type `ty`: a struct whose fields are all of `bit` types.
     fn is_digest(&self, ty: &Type) -> bool {
         match ty {
             Type::Struct(i) => {
@@ -232,7 +232,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes a statement that makes a copy of the packet, at most once per pass of it.
+    /// Writes a statement that clones the packet, mostly at most once for each packet that arrives.
     fn copy(&mut self) {
         let kind = match self.scope.section {
             Section::Ingress => "I2E",
@@ -249,7 +249,7 @@ impl Generator<'_> {
         self.once(&call);
     }
 
-    /// Writes a statement that sends the packet to the start again.
+    /// Writes a statement that sends the packet back to the parser: a resubmission in ingress, else a recirculation.
     fn again(&mut self) {
         let index = 1 + self.choices.below(2);
         let call = match self.scope.section {
@@ -259,8 +259,8 @@ impl Generator<'_> {
         self.once(&call);
     }
 
-    /// Writes a call, mostly for packets from outside only: packets that multiply without end are cut off
-    /// anyway, but take long.
+    /// Writes a call, mostly on the condition that the packet came from outside. Packets that multiply
+    /// endlessly are stopped by a limit, but take a long time.
     fn once(&mut self, call: &str) {
         if self.choices.one_in(16) {
             return self.line(call);
@@ -278,7 +278,8 @@ impl Generator<'_> {
         self.line(format!("{call}({condition} || sm.ingress_port != {port});"));
     }
 
-    /// Writes a call in a checksum control, if a header has a field for it.
+    /// Writes a call of `verify_checksum` or `update_checksum`, as `verb` says, if a header has a field of
+    /// 16 bits for the checksum.
     pub(super) fn checksum(&mut self, verb: &str) {
         let Some(path) = self.writable(&Type::Bit(16)) else {
             return;
@@ -301,7 +302,7 @@ impl Generator<'_> {
 }
 
 impl super::Scope {
-    /// Returns whether standard metadata is at hand as `sm`.
+    /// Returns whether the section is ingress or egress, where standard metadata is a parameter named `sm`.
     pub(super) fn standard(&self) -> bool {
         matches!(self.section, Section::Ingress | Section::Egress)
     }

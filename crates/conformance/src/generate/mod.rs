@@ -53,7 +53,7 @@ pub enum Constants {
     Hidden,
 }
 
-/// Writes the program that the bytes spell.
+/// Generates the P4 program that `bytes` determine.
 pub fn program(bytes: &[u8], constants: Constants) -> String {
     let mut generator = Generator {
         constants,
@@ -96,7 +96,7 @@ impl Direction {
         }
     }
 
-    /// Returns whether the argument must be something that can be written.
+    /// Returns whether an argument for this direction must be a variable that can be written.
     fn writes(self) -> bool {
         matches!(self, Direction::Out | Direction::InOut)
     }
@@ -179,7 +179,7 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// Makes a name that nothing else has.
+    /// Returns a name that begins with `start` and that nothing else in the program has.
     fn name(&mut self, start: &str) -> String {
         self.names += 1;
         format!("{start}{}", self.names)
@@ -193,7 +193,7 @@ impl Generator<'_> {
         self.text.push('\n');
     }
 
-    /// Writes a line that ends in a brace, and indents what follows.
+    /// Writes a line with an opening brace at its end, and indents the lines after it.
     fn open(&mut self, line: impl AsRef<str>) {
         self.line(format!("{} {{", line.as_ref()));
         self.indent += 1;
@@ -208,7 +208,7 @@ impl Generator<'_> {
         self.line(line);
     }
 
-    /// Returns parameters as they are declared.
+    /// Returns the text of a parameter list's declaration.
     fn parameter_list(&self, parameters: &[Parameter]) -> String {
         let mut list = String::new();
         for (i, parameter) in parameters.iter().enumerate() {
@@ -220,7 +220,7 @@ impl Generator<'_> {
         list
     }
 
-    /// Brings a parameter into scope.
+    /// Adds a parameter and its parts to the variables in scope.
     fn declare(&mut self, parameter: &Parameter) {
         let writable = parameter.direction.writes();
         let variables = &mut self.scope.variables;

@@ -5,7 +5,7 @@ use super::types::{HEADERS, METADATA, STANDARD, Type};
 use super::{Callable, DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Scope, Section};
 
 impl Generator<'_> {
-    /// Declares a parser that takes one header and has a number to work with.
+    /// Declares a sub-parser that extracts one header and has a number as a further parameter.
     pub(super) fn declare_sub_parser(&mut self) {
         let header = self.choices.pick(&self.fixed_headers());
         let parameter = |name: String, direction, ty| Parameter {
@@ -103,7 +103,7 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Writes a statement that takes something from the packet: an extract, a lookahead or a sub-parser.
+    /// Writes a statement that reads from the packet: an extract, a lookahead or a call of a sub-parser.
     fn take(&mut self) {
         self.touched.clear();
         let stacks = self.scope.variables.iter();
@@ -154,8 +154,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses the target of a transition, which may be any state: forward mostly, and back, which ends with
-    /// the packet or with the steps it may take.
+    /// Chooses the target of a transition, which may be any state: mostly the next one, sometimes an
+    /// earlier one. The loop that this makes ends at the end of the packet or at the limit of parser steps.
     fn target(&mut self, state: u32, states: u32) -> String {
         match self.choices.below(8) {
             0 | 1 => "accept".into(),

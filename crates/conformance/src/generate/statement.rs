@@ -5,14 +5,14 @@ use super::types::{STANDARD, Type};
 use super::{DEPTH, Generator, MAX_BODY, NESTING, Section};
 
 impl Generator<'_> {
-    /// Writes a body with its own budget of statements.
+    /// Writes a body that has at most `statements` statements, nested ones included.
     pub(super) fn body_of(&mut self, statements: u32) {
         self.statements_left = statements;
         self.allow_calls(CALLS);
         self.body();
     }
 
-    /// Writes statements in a scope of their own.
+    /// Writes statements in a new scope.
     pub(super) fn body(&mut self) {
         if self.scope.nesting > NESTING {
             return;
@@ -55,7 +55,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes a statement of a parser: parsers have no loops, no switch and nothing to leave.
+    /// Writes a statement that is allowed in parsers: no loop, no `switch`, and nothing that leaves a body.
     fn parser_statement(&mut self) {
         match self.choices.below(12) {
             0 => {}
@@ -231,7 +231,7 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Writes a statement that leaves something, on a condition.
+    /// Writes a conditional `break`, `continue`, `return` or `exit`, whichever is allowed in the current body.
     fn leave(&mut self) {
         let mut ways: Vec<String> = Vec::new();
         if self.scope.loops > 0 {

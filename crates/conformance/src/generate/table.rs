@@ -95,7 +95,7 @@ impl Generator<'_> {
         self.scope.actions.push(Action { name, parameters });
     }
 
-    /// Chooses a type of values that the control plane can give.
+    /// Chooses a type for an action's parameter whose argument the control plane gives.
     fn entry_type(&mut self) -> Type {
         match self.choices.below(6) {
             4 => Type::Bit(9),
@@ -151,7 +151,7 @@ impl Generator<'_> {
         self.scope.tables.push(Table { name, actions });
     }
 
-    /// Declares direct counters and meters, action profiles and selectors.
+    /// Declares the direct counters, direct meters, action profiles and action selectors of a table.
     fn declare_attached(&mut self) -> Attached {
         let mut attached = Attached::default();
         if self.choices.one_in(3) {
@@ -195,7 +195,8 @@ impl Generator<'_> {
         attached
     }
 
-    /// Declares the key, and returns it without the fields that only select.
+    /// Declares the key of a table. Returns the type and match kind of each key field, without those that
+    /// are only inputs of a selector.
     fn declare_keys(&mut self, selects: bool) -> Vec<(Type, Match)> {
         let count = match self.choices.below(6) {
             0..=2 => 1,
@@ -249,7 +250,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Declares a list of some of the actions in scope, each with its bound arguments.
+    /// Declares a table's list of actions, some of those in scope, and returns each with the text of its
+    /// bound arguments.
     fn declare_action_list(&mut self, reader: Option<&str>) -> Vec<(Action, String)> {
         let mut list = Vec::new();
         self.open("actions =");
@@ -286,7 +288,7 @@ impl Generator<'_> {
         list
     }
 
-    /// Chooses an action without bound arguments, with constants for the others.
+    /// Chooses an action without bound arguments, and returns the text of its call with constants as arguments.
     fn entry_call(&mut self, actions: &[Action]) -> String {
         let action = actions[self.choices.below(actions.len() as u32) as usize].clone();
         let arguments = action.parameters.iter().map(|p| self.constant(&p.ty));
@@ -324,7 +326,8 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Chooses a match; the first key has another value in each entry, so that no two are the same.
+    /// Chooses the match of a key field in an entry. `own`: the number of the entry, for the first key
+    /// field, which gets a different value in each entry, so that no two entries are equal.
     fn key_set(&mut self, ty: &Type, kind: Match, own: Option<u32>) -> String {
         let Type::Bit(width) = *ty else {
             return match (ty, own) {

@@ -38,7 +38,7 @@ pub(super) struct Composite {
 }
 
 impl Composite {
-    /// Returns the length of the varbit field, if there is one (it is the last).
+    /// Returns the width in bits of the varbit field, always the last field; `None` if there is none.
     pub fn varbit(&self) -> Option<u32> {
         match self.fields.last() {
             Some((_, Type::Varbit(width))) => Some(*width),
@@ -102,7 +102,7 @@ impl Types {
         }
     }
 
-    /// Appends a variable and everything in it to `variables`.
+    /// Appends to `variables` a variable and all its parts, at any depth.
     pub fn expand(&self, path: &str, ty: &Type, writable: bool, variables: &mut Vec<Variable>) {
         variables.push(Variable {
             path: path.into(),
@@ -133,7 +133,8 @@ impl Types {
         }
     }
 
-    /// Returns the number of bits in a packet, of what may be in headers.
+    /// Returns the width in bits that a value of a type has in a packet; 0 for a type that headers cannot
+    /// contain, and for varbits.
     pub fn bits(&self, ty: &Type) -> u32 {
         match ty {
             Type::Bit(width) | Type::Int(width) => *width,
@@ -147,8 +148,8 @@ impl Types {
         }
     }
 
-    /// Returns whether values of it can be written with their members and compared: no varbit, stack or union
-    /// is in it.
+    /// Returns whether values of type `ty` can be written as lists of members and compared: no varbit,
+    /// stack or header union is in the type.
     pub fn is_plain(&self, ty: &Type) -> bool {
         match ty {
             Type::Varbit(_) | Type::Stack(..) | Type::Union(_) => false,
@@ -170,7 +171,7 @@ impl Generator<'_> {
         self.choices.pick(&WIDTHS)
     }
 
-    /// Chooses a type without parts.
+    /// Chooses a type that has no members.
     pub(super) fn scalar(&mut self) -> Type {
         match self.choices.below(10) {
             5 => Type::Int(self.width().max(2)),
@@ -188,7 +189,7 @@ impl Generator<'_> {
         Type::Serial(self.choices.below(self.types.serials.len() as u32) as usize)
     }
 
-    /// Declares everything that types are made of.
+    /// Declares the types of the program: errors, enums, structs, headers and header unions.
     pub(super) fn declare_types(&mut self) {
         for _ in 0..self.choices.below(3) {
             let name = self.name("error_");
@@ -224,7 +225,7 @@ impl Generator<'_> {
         self.declare_metadata();
     }
 
-    /// Declares constants by name, which are seen in all of the program.
+    /// Declares named constants, which are in scope in the whole program.
     pub(super) fn declare_constants(&mut self) {
         for _ in 0..self.choices.below(5) {
             let (name, width) = (self.name("CONSTANT_"), self.width());
@@ -270,7 +271,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Declares a header of whole bytes; the second one ends in a varbit half of the time.
+    /// Declares a header of whole bytes. With `position` 1, the header ends with a varbit in half of the programs.
     fn header(&mut self, position: u32) {
         let name = self.name("header_");
         let mut fields = Vec::new();
@@ -308,7 +309,7 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Declares a struct of bits and numbers only.
+    /// Declares a struct whose fields are all of `bit` and `int` types.
     fn flat_structure(&mut self) {
         let name = self.name("flat_");
         let fields: Vec<_> = (0..1 + self.choices.below(3))
@@ -352,15 +353,15 @@ impl Generator<'_> {
         self.types.unions.push(Composite { name, fields });
     }
 
-    /// Returns the headers without a varbit; the first is always one.
+    /// Returns the positions of the headers without a varbit; the first header is always among them.
     pub(super) fn fixed_headers(&self) -> Vec<usize> {
         let headers = self.types.headers.iter().enumerate();
         let fixed = headers.filter(|(_, h)| h.varbit().is_none());
         fixed.map(|(i, _)| i).collect()
     }
 
-    /// Declares the struct of headers: one instance of each, sometimes a stack and a union, and where metadata
-    /// is made visible.
+    /// Declares the struct of headers: one instance of each header, sometimes a stack and a header union,
+    /// and a header into which metadata is copied to make it visible.
     fn declare_headers(&mut self) {
         let sum = Composite {
             name: "sum_t".into(),
@@ -415,7 +416,7 @@ impl Generator<'_> {
     }
 }
 
-/// Returns the fields of standard metadata that programs use.
+/// Returns the names and types of the fields of standard metadata that generated programs use.
 fn standard_metadata() -> Vec<(String, Type)> {
     let fields = [
         ("ingress_port", 9),

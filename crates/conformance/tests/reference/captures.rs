@@ -13,8 +13,8 @@ use stf::script::{Command, Line, PacketPattern, Script};
 use stf::suite::{TestResult, run_script};
 use wire::pcap::Reader;
 
-/// Returns the cases of a directory, in order of their names: the programs that have a directory of captures
-/// beside them.
+/// Returns the test cases in a directory, sorted by name: the programs `NAME.p4` that have a directory
+/// `NAME` with captures.
 pub fn cases(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut cases = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -27,7 +27,7 @@ pub fn cases(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(cases)
 }
 
-/// Runs a case on both executors.
+/// Runs a test case on both executors.
 pub fn run_case(program: &Path, options: &Options) -> TestResult {
     run_script(program, options, || script(program))
 }
@@ -39,8 +39,8 @@ enum Direction {
     Out,
 }
 
-/// Makes a script of the commands, then the packets in the order of their times, then what the other switch
-/// made of them.
+/// Makes a script of the commands of a test case, its incoming packets in the order of their times, and the
+/// packets that the other switch sent as the expected ones.
 fn script(program: &Path) -> Result<Script, String> {
     let mut script = commands(&program.with_extension("stf"))?;
     let captures = program.with_extension("");
@@ -86,7 +86,7 @@ fn script(program: &Path) -> Result<Script, String> {
     Ok(script)
 }
 
-/// Reads the commands before the packets; none if there is no file.
+/// Reads the commands that are executed before the packets; no commands if the file does not exist.
 fn commands(path: &Path) -> Result<Script, String> {
     let text = match std::fs::read(path) {
         Ok(text) => text,
@@ -111,7 +111,8 @@ fn commands(path: &Path) -> Result<Script, String> {
     Ok(script)
 }
 
-/// Returns port and direction, from the name of a file: digits in front of `_in` or `_out`.
+/// Returns the port and the direction that a capture's file name gives, as `NAME3_in.pcap` or
+/// `NAME3_out.pcap`; `None` for any other name.
 fn port_of(path: &Path) -> Option<(u32, Direction)> {
     let stem = path.file_stem()?.to_str()?;
     let (name, direction) = match stem.rsplit_once('_')? {

@@ -47,8 +47,8 @@ fn constant(width: u32, value: u64) -> Expr {
 }
 
 impl Generator {
-    /// Makes an expression of `width` bits with at most `depth` levels of operators (and one to adapt the width of
-    /// a slot).
+    /// Generates an expression of `width` bits with at most `depth` levels of operators, plus one that
+    /// adapts the width of a slot.
     pub(super) fn expr(&mut self, width: u32, depth: u32) -> Expr {
         if depth == 0 {
             return self.leaf(width);
@@ -200,7 +200,7 @@ impl Generator {
         self.program.slots[slot.index()].width
     }
 
-    /// Picks a scalar whose width is good, if there is one.
+    /// Chooses a scalar slot for whose width `good` returns true; `None` if there is none.
     pub(super) fn scalar_where(&mut self, good: impl Fn(u32) -> bool) -> Option<SlotId> {
         let scalars: Vec<_> = self
             .scalars
@@ -241,7 +241,7 @@ impl Generator {
         LabelId(self.next_label - 1)
     }
 
-    /// Makes `if (something) break label`.
+    /// Generates the statement `if (cond) break label` with a random condition.
     fn leave(&mut self, label: LabelId) -> Stmt {
         let loc = self.loc();
         let then = vec![Stmt {
@@ -284,7 +284,7 @@ impl Generator {
         }
     }
 
-    /// Makes a loop over a counter that nothing else writes.
+    /// Generates a loop over a counter that no other statement writes.
     fn bounded_loop(&mut self, place: Place, depth: u32) -> StmtKind {
         let label = self.label();
         let counter = self.slot(format!("loop{}", label.0), 8);
@@ -326,7 +326,7 @@ impl Generator {
         HeaderId(self.rng.below(self.program.headers.len() as u32))
     }
 
-    /// Makes a guarded write to a field, as the compiler does.
+    /// Generates a write to a header field behind a test of the header's validity, as the compiler does.
     fn header_write(&mut self) -> StmtKind {
         let header = self.any_header();
         let header = &self.program.headers[header.index()];
@@ -362,7 +362,7 @@ impl Generator {
         }
     }
 
-    /// Makes an index, mostly within the array.
+    /// Generates an index expression of 32 bits, mostly below 8, so that it is within the array.
     fn index(&mut self) -> Expr {
         let index = self.expr(3, 1);
         match self.rng.below(8) {
@@ -453,7 +453,7 @@ impl Generator {
         }
     }
 
-    /// Makes a statement that is allowed in few places, this being one.
+    /// Generates a statement of a kind that is allowed only in some places, `place` among them.
     fn of_place(&mut self, place: Place) -> StmtKind {
         match place {
             Place::Parser => self.of_parser(),

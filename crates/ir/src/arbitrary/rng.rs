@@ -7,7 +7,7 @@ use crate::Bits;
 pub struct Rng(u64);
 
 impl Rng {
-    /// Makes a generator that starts from a seed.
+    /// Creates a generator whose sequence depends only on `seed`.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
@@ -22,7 +22,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `n`, which is not zero.
+    /// Returns a number below `n`, which must not be zero.
     pub fn below(&mut self, n: u32) -> u32 {
         (self.next() % u64::from(n)) as u32
     }
@@ -32,17 +32,17 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// Returns true once in `n` times.
+    /// Returns true with a probability of 1 in `n`.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == 0
     }
 
-    /// Picks one of several, at least one.
+    /// Returns a random item of `from`, which must not be empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u32) as usize]
     }
 
-    /// Returns a value of `width` bits: often an extreme one.
+    /// Returns a value of `width` bits; often an extreme one, such as all zeros or all ones.
     pub fn bits(&mut self, width: u32) -> Bits {
         let one = Bits::from_u64(width, 1);
         let top = one.shl(&Bits::from_u64(32, u64::from(width - 1)));
@@ -60,7 +60,7 @@ impl Rng {
         }
     }
 
-    /// Returns a value below eight, of `width` bits.
+    /// Returns a value of `width` bits that is below 8 (cut to the width).
     pub fn small_bits(&mut self, width: u32) -> Bits {
         Bits::from_u64(width, u64::from(self.below(8)))
     }

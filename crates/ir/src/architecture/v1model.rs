@@ -61,7 +61,8 @@ metadata! {
 }
 
 impl StandardMetadata {
-    /// Returns the forwarding of packets: which inputs their metadata has, and which slots decide where they go.
+    /// Returns how v1model forwards packets: the inputs that the metadata slots receive, and the slots that
+    /// decide where a packet goes.
     pub fn forwarding(&self) -> Forwarding {
         Forwarding {
             arrival: vec![

@@ -25,7 +25,7 @@ fn signed(value: &Bits) -> BigInt {
     }
 }
 
-/// Returns the integer modulo 2^width, which is not negative.
+/// Returns the integer modulo 2^width, as a bit string of `width` bits.
 fn wrap(width: u32, value: BigInt) -> Bits {
     let modulus = power(width);
     let value = ((value % &modulus) + &modulus) % &modulus;
@@ -36,7 +36,7 @@ fn clamp(value: BigInt, low: BigInt, high: BigInt) -> BigInt {
     value.max(low).min(high)
 }
 
-/// Calculates what an operator means, said with unbounded integers.
+/// Calculates the result of an operator with unbounded integers, for comparison.
 fn expected(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
     let w = a.width();
     let (x, y) = (unsigned(a), unsigned(b));
@@ -79,7 +79,7 @@ const OPERATORS: [BinaryOp; 21] = {
     ]
 };
 
-/// Makes values of `width` bits; extremes often.
+/// Generates values of `width` bits, often extreme ones.
 fn value(width: u32) -> impl Strategy<Value = Bits> {
     any::<u64>().prop_map(move |seed| crate::arbitrary::Rng::new(seed).bits(width))
 }

@@ -70,7 +70,7 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Returns the width in bits of the value, given the program's slots.
+    /// Returns the width in bits of the expression's value; `slots` are the program's slots.
     pub fn width(&self, slots: &[Slot]) -> u32 {
         match self {
             Expr::Const(value) => value.width(),
@@ -149,13 +149,13 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Returns true if the operator is a comparison, whose result is one bit.
+    /// Returns whether the operator is a comparison, whose result has one bit.
     pub fn is_comparison(self) -> bool {
         use BinaryOp::*;
         matches!(self, Eq | Ne | Ult | Ule | Slt | Sle)
     }
 
-    /// Returns true if the operator is a shift, whose `b` may have another width than `a`.
+    /// Returns whether the operator is a shift, whose operands may have different widths.
     pub fn is_shift(self) -> bool {
         matches!(self, BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Sar)
     }

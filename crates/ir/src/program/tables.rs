@@ -80,8 +80,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns true if entries carry a priority: some key field is ternary, range or optional. The highest number
-    /// wins.
+    /// Returns whether the table's entries have priorities, of which the highest number wins: some key
+    /// field is ternary, range or optional.
     pub fn needs_priority(&self) -> bool {
         self.keys.iter().any(|k| {
             matches!(

@@ -29,7 +29,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0 }
     }
 
-    /// Takes the next token; returns where it begins, in bytes, and the token.
+    /// Reads the next token, and returns its position in bytes and the token. `Err` holds the position and a message.
     pub(super) fn next(&mut self) -> Result<(usize, Token<'a>), (usize, String)> {
         self.skip_blank();
         let start = self.at;
@@ -96,7 +96,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Replaces the escapes of a string token by what they stand for; an error is about the string as a whole.
+/// Replaces the escape sequences in the text of a string token by the characters that they stand for. `Err`
+/// holds a message, which applies to the whole string.
 pub(super) fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -124,7 +125,8 @@ pub(super) fn unescape(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Reads `u{HEX}` at the beginning of `text`; returns the character, and what follows.
+/// Reads an escape `u{HEX}` at the start of `text`, and returns its character and the text after it; `None`
+/// if there is no valid one.
 fn unicode(text: &str) -> Option<(char, &str)> {
     let (digits, after) = text.strip_prefix("u{")?.split_once('}')?;
     let good = (1..=6).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());

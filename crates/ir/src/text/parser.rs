@@ -26,7 +26,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads a program from its text. The program has the right form, and is not verified.
+/// Parses a program from its text form. The program is not verified.
 pub fn parse(text: &str) -> Result<Program, ParseError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(ParseError {
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         self.advance()
     }
 
-    /// Reads one of `words`, and returns what it stands for.
+    /// Reads one of `words`, and returns the value that belongs to it. `what` describes the words in an error.
     pub(super) fn choice<T: Copy>(&mut self, words: &super::Words<T>, what: &str) -> Parsed<T> {
         if let Token::Word(word) = self.token
             && let Some(value) = value_of(words, word)
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         Ok(SlotId(self.number()?))
     }
 
-    /// Reads an id like `t3`, and returns its number.
+    /// Reads an id such as `t3`, made of `letter` and a number, and returns the number.
     pub(super) fn id(&mut self, letter: char, what: &str) -> Parsed<u32> {
         if let Token::Word(word) = self.token
             && let Some(digits) = word.strip_prefix(letter)
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
         self.expected(&format!("{what}, {letter} and a number"))
     }
 
-    /// Reads an id that must be the next of its kind.
+    /// Reads the id of a declaration, which must be `count`, the number of declarations of its kind before it.
     fn new_id(&mut self, letter: char, what: &str, count: usize) -> Parsed<()> {
         let at = self.at;
         let found = match letter {
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads a list `open item, item close`, which may be empty.
+    /// Reads a list of items separated by commas between `open` and `close`; it may be empty.
     pub(super) fn list<T>(
         &mut self,
         open: char,
@@ -250,7 +250,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads a constant with its width, as in `8w0x1f`.
+    /// Reads a constant with its width, such as `8w0x1f`.
     pub(super) fn bits(&mut self) -> Parsed<Bits> {
         if let Token::Number(text) = self.token
             && let Some((width, digits)) = text.split_once('w')
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads all items that begin with `keyword` and the next id.
+    /// Reads all declarations that begin with `keyword` and an id; the ids must count up from zero.
     fn items<T>(
         &mut self,
         keyword: &str,
@@ -378,7 +378,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads `word item`, if the word is there.
+    /// Reads `word item` if the next token is `word`, and returns the item; else `None`.
     pub(super) fn optional<T>(
         &mut self,
         word: &str,
@@ -390,7 +390,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// Reads `string "id" number`, and returns both.
+    /// Reads `string "id" number`, and returns the string and the number.
     fn named(&mut self) -> Parsed<(String, u32)> {
         let name = self.string()?;
         self.word("id")?;
@@ -666,7 +666,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns the value of `0xHEX` or `DECIMAL` if it has at most `width` bits.
+/// Returns the value of the digits `0xHEX` or `DECIMAL` in `width` bits; `None` if they are malformed or
+/// have more bits.
 fn bits_of(width: u32, digits: &str) -> Option<Bits> {
     let Some(hex) = digits.strip_prefix("0x") else {
         let good = digits.bytes().all(|b| b.is_ascii_digit());

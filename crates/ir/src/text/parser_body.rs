@@ -169,7 +169,7 @@ impl Parser<'_> {
         Ok(Stmt { kind, loc })
     }
 
-    /// Reads a statement that contains no other. `keyword` is the next token.
+    /// Reads a statement that contains no other statements. `keyword` is the next token.
     fn simple(&mut self, keyword: &str) -> Parsed<StmtKind> {
         match keyword {
             "assign" | "register_read" | "meter_execute" | "direct_meter_read" | "hash"
@@ -258,7 +258,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads one of the remaining simple statements.
+    /// Reads a statement of one of the kinds that [`Parser::simple`] does not read itself.
     fn extern_call(&mut self, keyword: &str) -> Parsed<StmtKind> {
         let at = self.at;
         self.word(keyword)?;
@@ -376,7 +376,7 @@ impl Parser<'_> {
         self.expr().map(Box::new)
     }
 
-    /// Reads a comma and a further operand.
+    /// Reads a comma and the operand after it.
     fn next_operand(&mut self) -> Parsed<Box<Expr>> {
         self.mark(',')?;
         self.operand()

@@ -3,9 +3,9 @@
 use super::print;
 use crate::{Program, Slot};
 
-/// Writes the text of a program up to its first header: one file, which has the program's name, the slots of the
-/// standard metadata as `%0` to `%15` in their order in v1model.p4, then slots of these names and widths, and the
-/// errors of core.p4.
+/// Returns the text form of a program up to its first header: a file named after the program, the slots of
+/// the standard metadata as `%0` to `%15` in the order of v1model.p4, then `slots` with their names and
+/// widths in bits, and the errors of core.p4.
 pub fn preamble<N: Into<String>>(name: &str, slots: impl IntoIterator<Item = (N, u32)>) -> String {
     let mut program = Program::empty(name);
     program.files.push(format!("{name}.p4"));

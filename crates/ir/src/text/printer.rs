@@ -4,7 +4,7 @@ use super::{BINARY, COUNTER_UNITS, HASHES, MATCH_KINDS, UNARY, VERSION, word_of}
 use crate::*;
 use std::fmt::{self, Display, Write};
 
-/// Writes the text of a program.
+/// Returns the text form of a program.
 ///
 /// The recursion is as deep as the program; a verified one is shallow enough for any thread.
 pub fn print(program: &Program) -> String {
@@ -388,7 +388,7 @@ impl Printer {
         self.body(body)
     }
 
-    /// Writes the statements and the closing brace.
+    /// Writes the statements of a body, indented, and its closing brace.
     fn body(&mut self, body: &[Stmt]) -> fmt::Result {
         self.indent += 1;
         for stmt in body {

@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Changes, removes or doubles a few characters; digits often become other digits.
+/// Changes, removes or repeats a few characters of a text; often replaces digits by other digits.
 fn mutate(text: &str, rng: &mut Rng) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for _ in 0..1 + rng.below(4) {
@@ -87,7 +87,7 @@ fn mutate(text: &str, rng: &mut Rng) -> String {
     chars.into_iter().collect()
 }
 
-/// Writes the declarations that every text begins with, and then `rest`.
+/// Returns the declarations with which every program's text begins, followed by `rest`.
 fn with_preamble(rest: &str) -> String {
     let text = print(&arbitrary::program(0));
     let start = text.find("header h0").expect("programs have headers");
@@ -232,7 +232,7 @@ fn deep(depth: u32) -> String {
     ))
 }
 
-/// Runs a test on a stack far smaller than any thread has: code that walks a program recursively is safe.
+/// Runs a test on a stack of 512 KiB, smaller than that of any thread, to show that recursion over a program is safe.
 fn on_small_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(512 << 10)

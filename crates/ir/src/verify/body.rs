@@ -176,7 +176,7 @@ impl<'a> Verifier<'a> {
         cx.depth -= 1;
     }
 
-    /// Checks invariants 23 and 24, of statements that only some bodies may have.
+    /// Checks invariants 23 and 24, which allow some statements only in some bodies.
     fn allowed_here(&mut self, stmt: &StmtKind, cx: &Context<'_>) {
         let pipeline = match cx.block {
             Body::Control(block @ (Block::Ingress | Block::Egress)) => Some(block.pipeline()),
@@ -334,7 +334,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Returns true if the value of `expr` is certainly the length of a varbit of at most `max` bits.
+    /// Returns whether the value of `expr` is certainly the length of a varbit of at most `max` bits.
     fn is_length(&self, expr: &Expr, max: u32) -> bool {
         match expr {
             Expr::Const(value) => value.to_u64().is_some_and(|v| v <= u64::from(max)),
@@ -346,7 +346,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Checks a slot that a statement other than an assignment writes; returns its width if the id is in range.
+    /// Checks a slot to which a statement other than an assignment writes, and returns its width in bits;
+    /// `None` if the id is out of range.
     fn destination(&mut self, dst: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.slot(dst, place)?;
         self.not_a_length(dst, place);
@@ -362,7 +363,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Returns the declaration with an id, which is checked to be in range.
+    /// Returns the declaration with the id `id` in `list`. Reports an id out of range, and returns `None`.
     fn declared<T>(
         &mut self,
         list: &'a [T],
@@ -586,7 +587,7 @@ impl<'a> Verifier<'a> {
         });
     }
 
-    /// Checks an expression, which must have a certain width.
+    /// Checks an expression, whose width must be `expected` bits.
     fn expect(&mut self, expr: &Expr, expected: u32, place: Place<'_>) {
         if let Some(width) = self.expr(expr, place, 0) {
             self.check(width == expected, 26, place, || {
@@ -595,7 +596,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Checks an expression. Returns its width, if everything below is well-formed.
+    /// Checks an expression and returns its width in bits; `None` after a violation in it. `depth` is the
+    /// number of expressions around it.
     fn expr(&mut self, expr: &Expr, place: Place<'_>, depth: u32) -> Option<u32> {
         if !self.check(depth < MAX_EXPR_DEPTH, 32, place, || {
             format!("an expression nests more than {MAX_EXPR_DEPTH} deep")

@@ -61,7 +61,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks that a slot is no other header's, and takes it for this one; returns its width if the id is in range.
+    /// Checks that no other header uses a slot, and marks it as used. Returns its width in bits; `None` if
+    /// the id is out of range.
     fn take(&mut self, slot: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.slot(slot, place)?;
         let taken = std::mem::replace(&mut self.roles.taken[slot.index()], true);
@@ -230,7 +231,7 @@ impl Verifier<'_> {
         self.widths(widths.iter().copied(), 11, place);
     }
 
-    /// Checks that each width is a slot's, and the sum an expression's.
+    /// Checks that each of the widths is allowed for a slot, and their sum for an expression.
     fn widths(&mut self, widths: impl Iterator<Item = u32>, invariant: u32, place: Place<'_>) {
         let mut sum = 0u64;
         for width in widths {
@@ -286,7 +287,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks that a slot does not hold the length of a varbit. Its id is in range.
+    /// Checks that a slot, whose id is in range, does not contain the length of a varbit.
     pub(super) fn not_a_length(&mut self, slot: SlotId, place: Place<'_>) {
         let free = self.roles.max_length[slot.index()].is_none();
         self.check(free, 6, place, || {
@@ -346,7 +347,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks a call of one of the table's actions, which must not have the scope `forbidden`.
+    /// Checks that a call is of an action that the table has and that does not have the scope `forbidden`,
+    /// and that its arguments fit the action's parameters.
     fn call(&mut self, table: &Table, call: &ActionCall, forbidden: ActionScope, place: Place<'_>) {
         let id = call.action;
         let allowed = table
@@ -479,7 +481,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Returns true if `value` is zero outside `mask`. Widths are equal.
+/// Returns whether all bits of `value` outside of `mask` are zero. Both must have the same width.
 pub(super) fn is_within(value: &Bits, mask: &Bits) -> bool {
     value.and(mask) == *value
 }

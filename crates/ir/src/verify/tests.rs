@@ -399,8 +399,8 @@ fn every_spoiled_program_is_found() {
     }
 }
 
-/// Makes programs with violations that a text cannot have or that take too much of it, each with the invariant's
-/// number.
+/// Returns programs that violate an invariant in a way that the text form cannot express, or only with a
+/// very long text; each with the invariant's number.
 fn built() -> Vec<(u32, Program)> {
     let good = || parsed(&good_text());
     let mut all = Vec::new();

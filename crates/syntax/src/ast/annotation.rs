@@ -31,8 +31,9 @@ pub enum AnnotationBody {
 }
 
 impl Annotation {
-    /// Returns the string if the body is just one string literal (or several in a row, or with `++` between
-    /// them, which are joined): `@name("a.b")` or `@name["a.b"]`. `None` for any other body.
+    /// Returns the string if the body consists only of string literals, as in `@name("a.b")` or
+    /// `@name["a.b"]`. Several literals, in a row or with `++` between them, are joined. `None` for any
+    /// other body.
     pub fn string(&self) -> Option<String> {
         match &self.body {
             AnnotationBody::Tokens(tokens) => string_of_tokens(tokens),
@@ -49,8 +50,8 @@ impl Annotation {
         }
     }
 
-    /// Returns the integer if the body is just one integer literal: `@id(0x2a)` or `@id[0x2a]`. `None` for any
-    /// other body.
+    /// Returns the integer if the body consists of only one integer literal, as in `@id(0x2a)` or
+    /// `@id[0x2a]`. `None` for any other body.
     pub fn int(&self) -> Option<&IntLiteral> {
         match &self.body {
             AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
@@ -76,7 +77,8 @@ impl Annotation {
     }
 }
 
-/// Joins string literals in a row, or with `++` between them; `None` if there is none, or anything else.
+/// Joins string literals that stand in a row or have `++` between them; `None` if `tokens` contain no
+/// string literal, or anything else.
 pub fn string_of_tokens(tokens: &[AnnotationToken]) -> Option<String> {
     let is_string = |t: &AnnotationToken| matches!(t.kind, AnnotationTokenKind::Str(_));
     let part = |t: &AnnotationToken| match &t.kind {

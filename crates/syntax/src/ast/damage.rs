@@ -37,14 +37,14 @@ pub struct Hole {
 }
 
 impl Hole {
-    /// Returns whether `name` may have been declared in this hole.
+    /// Returns whether `name` may have been declared in this hole, a piece of the program that could not be parsed.
     pub fn may_declare(&self, name: &str) -> bool {
         self.nameless || self.words.contains(name)
     }
 }
 
 impl Damage {
-    /// Returns whether nothing is missing from the program.
+    /// Returns whether the syntax tree contains the whole program.
     pub fn is_none(&self) -> bool {
         self.broken.is_empty() && self.lost.is_empty() && !self.hopeless
     }

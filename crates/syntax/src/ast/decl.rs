@@ -64,7 +64,7 @@ pub enum DeclKind {
 }
 
 impl Decl {
-    /// Returns the declared name; `error` and `match_kind` declarations have none.
+    /// Returns the declared name; `None` for `error` and `match_kind` declarations.
     pub fn name(&self) -> Option<&Name> {
         Some(match &self.kind {
             DeclKind::Const(d) => &d.name,

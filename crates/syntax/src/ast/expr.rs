@@ -186,7 +186,7 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
-    /// Returns the operator as it is written.
+    /// Returns the operator's symbol in P4, such as `!`.
     pub fn symbol(self) -> &'static str {
         match self {
             UnaryOp::Not => "!",
@@ -245,7 +245,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Returns the operator as it is written.
+    /// Returns the operator's symbol in P4, such as `++`.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Mul => "*",

@@ -77,7 +77,7 @@ pub struct Param {
 }
 
 impl Param {
-    /// Returns whether `@optional` stands before the parameter.
+    /// Returns whether the parameter has the annotation `@optional`.
     pub fn is_optional(&self) -> bool {
         self.annotations
             .iter()

@@ -45,7 +45,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads `@pragma name tokens` to the end of the line.
+    /// Reads `@pragma name tokens`, up to the end of the line.
     fn pragma(&mut self, start: Span) -> Outcome<Annotation> {
         self.bump();
         let name = self.annotation_name()?;
@@ -67,7 +67,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads an annotation's name, which may be any word, keywords included.
+    /// Reads the name of an annotation, which may be an identifier or any keyword.
     fn annotation_name(&mut self) -> Outcome<Name> {
         if !self.kind().is_word() {
             return Err(self.expected("an annotation's name"));
@@ -79,8 +79,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads tokens up to and including the parenthesis that closes the body, which `open` opened. If there is
-    /// none, the body ends with its line.
+    /// Reads the tokens of an annotation's body up to and including its closing parenthesis; `open` is the
+    /// place of the opening one. Reports a missing closing parenthesis, and skips the rest of the line.
     fn annotation_tokens(&mut self, open: Span) -> Outcome<Vec<AnnotationToken>> {
         let start = self.pos;
         let mut tokens = Vec::new();

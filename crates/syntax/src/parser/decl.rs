@@ -35,7 +35,8 @@ impl Place {
         }
     }
 
-    /// Checks that a declaration of `kind` may stand here. The error says what it is and where it belongs.
+    /// Checks that a declaration of `kind` is allowed at this place. `Err` holds a description of the
+    /// declaration and one of the places where it is allowed.
     fn allows(self, kind: &DeclKind) -> Result<(), (&'static str, &'static str)> {
         use DeclKind::*;
         let (what, belongs, allowed) = match kind {
@@ -78,7 +79,7 @@ impl Place {
     }
 }
 
-/// Returns the name, for messages, of a kind of declaration that can only be at the top level.
+/// Returns the description, for messages, of a kind of declaration that is only allowed at the top level.
 fn global(kind: &DeclKind) -> &'static str {
     match kind {
         DeclKind::Parser(_) | DeclKind::ParserType(_) => "a parser",
@@ -91,8 +92,8 @@ fn global(kind: &DeclKind) -> &'static str {
     }
 }
 
-/// Returns whether a word lacks one letter of a keyword that stands before a name and parameters, as a
-/// function's type does.
+/// Returns whether a word is `control`, `parser` or `action` with one letter missing. Such a word before a
+/// name and parameters looks like the type of a function.
 fn is_misspelt(word: &str) -> bool {
     ["control", "parser", "action"].iter().any(|keyword| {
         let without = |i: usize| keyword[..i] == word[..i] && keyword[i + 1..] == word[i..];
@@ -101,7 +102,7 @@ fn is_misspelt(word: &str) -> bool {
 }
 
 impl Parser<'_> {
-    /// Reads the whole program, to the end of the tokens.
+    /// Reads the whole program, up to the end of the tokens.
     pub(super) fn program(mut self) -> Program {
         let mut program = Program::default();
         // Once something stands outside of where it belongs, a misplaced brace is to blame for what follows it too.
@@ -146,7 +147,7 @@ impl Parser<'_> {
         program
     }
 
-    /// Returns whether something stands here that belongs inside a declaration.
+    /// Returns whether the current token begins something that is only allowed inside of a declaration.
     fn at_stray(&self) -> bool {
         let brace_follows = self.kind_at(1) == T::LBrace || self.kind_at(2) == T::LBrace;
         match self.kind() {
@@ -164,20 +165,20 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips the rest of an item whose first word is stray; a stray `}` is alone.
+    /// Skips the rest of a stray item, whose first token has just been read. A stray `}` is skipped alone.
     fn skip_stray(&mut self) {
         if self.token_index(self.pos - 1).kind != T::RBrace {
             self.skip_item(self.pos - 1);
         }
     }
 
-    /// Reads one declaration that may stand at `place`.
+    /// Reads one declaration, which must be allowed at `place`.
     pub(super) fn decl(&mut self, place: Place) -> Outcome<Decl> {
         let annotations = self.annotations()?;
         self.decl_after(annotations, place)
     }
 
-    /// Reads a declaration whose annotations have been read.
+    /// Reads a declaration, which must be allowed at `place`, after its annotations have been read.
     pub(super) fn decl_after(
         &mut self,
         annotations: Vec<Annotation>,
@@ -216,7 +217,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Enters a declared name into the scope around it.
+    /// Enters the name of a declaration into the current scope, as a type or as a value.
     fn declare(&mut self, decl: &Decl) {
         use DeclKind::*;
         let is_type = !matches!(
@@ -279,7 +280,7 @@ impl Parser<'_> {
 
     // -- Declarations that start with a type --------------------------------------------------------------------------
 
-    /// Reads a declaration that begins with a type: a variable, instantiation or function.
+    /// Reads a declaration that begins with a type: a variable, an instantiation or a function.
     fn typed_decl(&mut self) -> Outcome<DeclKind> {
         let start = self.span();
         let ty = self.ty()?;
@@ -312,7 +313,7 @@ impl Parser<'_> {
         Ok(DeclKind::Var(VarDecl { ty, name, init }))
     }
 
-    /// Reports a size after the name, where C has it.
+    /// Reports an array size after a declared name, where C would have it.
     fn check_no_array(&mut self, ty: Span) -> Outcome<()> {
         if self.at(T::LBracket) {
             Err(self.fail(errors::size_after_name(self.span(), ty)))
@@ -333,7 +334,7 @@ impl Parser<'_> {
         Ok(DeclKind::Function(FunctionDecl { signature, body }))
     }
 
-    /// Reads the rest of a signature, from the type parameters to the closing parenthesis.
+    /// Reads the rest of a function's signature, from the type parameters to the closing parenthesis.
     fn signature_after(
         &mut self,
         start: Span,
@@ -595,7 +596,7 @@ impl Parser<'_> {
 
     // -- Parsers and controls -----------------------------------------------------------------------------------------
 
-    /// Reads the name, type parameters and parameters of a parser, control or package.
+    /// Reads the name, the type parameters and the parameters of a parser, control or package.
     fn block_type(&mut self) -> Outcome<BlockType> {
         let name = self.name("a name")?;
         let type_params = self.type_params()?;

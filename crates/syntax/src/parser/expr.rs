@@ -12,7 +12,7 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::TokenKind as T;
 
-/// Returns the text between a string literal's quotes.
+/// Returns the text of a string literal without its quotes.
 pub(super) fn string_value(text: &str) -> Arc<str> {
     text.strip_prefix('"')
         .and_then(|t| t.strip_suffix('"'))
@@ -20,7 +20,8 @@ pub(super) fn string_value(text: &str) -> Arc<str> {
         .into()
 }
 
-/// Parses an integer literal; the error says what is wrong with it.
+/// Parses an integer literal of P4. `Err` holds a message about a malformed literal, such as "the width is
+/// too large".
 pub(super) fn int_literal(text: &str) -> Result<IntLiteral, &'static str> {
     let after_digits = text
         .find(|c: char| !c.is_ascii_digit())
@@ -66,7 +67,8 @@ pub(super) fn int_literal(text: &str) -> Result<IntLiteral, &'static str> {
     })
 }
 
-/// Returns the operator of a token and how tightly it binds; `None` if it is no binary operator.
+/// Returns the binary operator of a token and its precedence (a higher number binds more tightly); `None`
+/// if the token is no binary operator.
 fn binary_op(kind: T) -> Option<(BinaryOp, u8)> {
     use BinaryOp::*;
     Some(match kind {
@@ -97,7 +99,7 @@ fn binary_op(kind: T) -> Option<(BinaryOp, u8)> {
 const SHIFT_POWER: u8 = 8;
 
 impl Parser<'_> {
-    /// Reads any expression, `? :` included.
+    /// Reads an expression of any form, including `? :`.
     pub(super) fn expr(&mut self) -> Outcome<Expr> {
         self.deeper(|p| {
             let condition = p.binary(0)?;
@@ -120,7 +122,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads the expression at the head of a statement: there `f<x>(...)` is a call whatever `x` is.
+    /// Reads the expression at the start of a statement. In it `f<x>(...)` is always a call with the type
+    /// argument `x`, never two comparisons.
     pub(super) fn statement_expr(&mut self) -> Outcome<Expr> {
         if matches!(self.kind(), T::LParen)
             || !(self.kind().is_value_name() || matches!(self.kind(), T::Dot | T::This))
@@ -137,7 +140,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads an expression of operators that bind tighter than `min`.
+    /// Reads an expression whose operators, outside of brackets, all have a precedence higher than `min`.
     fn binary(&mut self, min: u8) -> Outcome<Expr> {
         let outer = std::mem::take(&mut self.chain);
         let left = self.prefix()?;
@@ -172,7 +175,8 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Returns the operator here, how tightly it binds and its number of tokens: `>>` is two.
+    /// Returns the binary operator at the current token, its precedence, and its number of tokens, which is
+    /// two for `>>`; `None` if there is no binary operator.
     fn operator(&self) -> Option<(BinaryOp, u8, usize)> {
         let token = self.token();
         if token.kind == T::Gt && self.gt_closes {
@@ -210,7 +214,7 @@ impl Parser<'_> {
 
     // -- Casts --------------------------------------------------------------------------------------------------------
 
-    /// Returns whether the parenthesis here starts a cast.
+    /// Returns whether the current `(` starts a cast.
     fn at_cast(&self) -> bool {
         let first = self.token_at(1);
         match first.kind {
@@ -224,7 +228,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether `name`, with the token `ahead` after it, is the type of a cast.
+    /// Returns whether `name` is the type of a cast; the token after the name is `ahead` tokens from the current one.
     fn names_cast_type(&self, name: &str, ahead: usize) -> bool {
         match (self.scopes.lookup(name), self.kind_at(ahead)) {
             (Some(is_type), T::RParen | T::Lt | T::LBracket) => is_type,
@@ -320,7 +324,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads `{ values }` or `{ names = values }`, braces included.
+    /// Reads `{ values }` or `{ name = value, ... }`, including the braces.
     fn braced(&mut self) -> Outcome<Expr> {
         let start = self.expect(T::LBrace)?;
         let kind = if self.kind().is_name() && self.kind_at(1) == T::Assign {
@@ -356,8 +360,8 @@ impl Parser<'_> {
 
     // -- Postfixes ----------------------------------------------------------------------------------------------------
 
-    /// Reads members, indices, slices and calls after `base`. `call_likely` says that `<` is not a comparison
-    /// if it can be type arguments.
+    /// Reads the members, indices, slices and calls that follow `base`. `call_likely`: a `<` that could
+    /// start type arguments does so, and is no comparison.
     fn postfix(&mut self, mut base: Expr, call_likely: bool) -> Outcome<Expr> {
         loop {
             let start = base.span;
@@ -415,8 +419,8 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Returns whether the `<` here starts type arguments. It does after a type, and before something that can
-    /// only be a type.
+    /// Returns whether the current `<` starts type arguments of `base`. It does if `base` is a type, or if
+    /// the token after it can only be a type.
     fn at_type_args(&self, base: &Expr, call_likely: bool) -> bool {
         let names_type = match &base.kind {
             ExprKind::Path(path) => self.scopes.is_type(path.name.as_str()),
@@ -442,7 +446,7 @@ impl Parser<'_> {
         self.scopes.is_type(name) && !matches!(self.kind_at(ahead), T::Dot | T::LParen)
     }
 
-    /// Reads the rest of `base<types>(arguments)`, or of the type `base<types>` before a dot.
+    /// Reads the rest of the call `base<types>(arguments)`, or of the type `base<types>` before a dot.
     fn specialised(&mut self, base: Expr) -> Outcome<ExprKind> {
         let start = base.span;
         let type_args = self.type_args()?;
@@ -469,7 +473,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// Reads `(arguments)`, the list of a call, parentheses included.
+    /// Reads the arguments of a call, including the parentheses.
     pub(super) fn arguments(&mut self) -> Outcome<Vec<Argument>> {
         self.expect(T::LParen)?;
         let args = self.bracketed(|p| p.comma_list(T::RParen, false, Self::argument))?;

@@ -15,27 +15,28 @@ pub(super) struct Gap {
 }
 
 impl Parser<'_> {
-    /// Notes that the syntax tree lacks the tokens from `start` to the current place.
+    /// Records that the tokens from index `start` to the current position are missing from the syntax tree.
     pub(super) fn leave_gap(&mut self, start: usize) {
         let end = self.pos;
         self.gaps.push(Gap { start, end });
     }
 
-    /// Notes that an item without statements in it, read from `start` on, is in doubt if a mistake was reported
-    /// since there were `gaps` gaps.
+    /// Records the whole item from index `start` to the current position as missing if a gap was recorded
+    /// while the item was read. `gaps` is the number of gaps before it.
     pub(super) fn doubt(&mut self, start: usize, gaps: usize) {
         if self.gaps.len() > gaps {
             self.leave_gap(start);
         }
     }
 
-    /// Returns whether the program has as many `{` as `}`.
+    /// Returns whether every `{` of the program has its `}`.
     fn braces_match(&self) -> bool {
         !self.lacks_close && !self.lacks_open
     }
 
-    /// Returns what the declaration from the token `start` to the current place lacks; `None` if it is whole.
-    /// `gaps` and `errors` are the numbers of those before it was read.
+    /// Returns the holes of the declaration from the token `start` to the current position; `None` if the
+    /// declaration is complete. `gaps` and `errors` are the numbers of gaps and errors before the
+    /// declaration was read.
     pub(super) fn broken(
         &mut self,
         start: usize,
@@ -79,14 +80,14 @@ impl Parser<'_> {
         })
     }
 
-    /// Returns whether the declaration at `start` may be part of another one that ended too early: it follows
-    /// the place where braces stopped to match.
+    /// Returns whether the declaration at the token `start` may be a part of an earlier declaration that
+    /// ended too early, since braces before it do not match.
     fn is_doubtful(&mut self, start: usize) -> bool {
         self.unstructured &= !self.is_certain(start);
         self.unstructured
     }
 
-    /// Returns whether the declaration at `start` begins with a word that only stands at the top level.
+    /// Returns whether the declaration at the token `start` begins with a word that is only allowed at the top level.
     fn is_certain(&self, start: usize) -> bool {
         let mut kinds = self.tokens[start..].iter().map(|t| t.kind);
         let first = kinds.find(|k| *k != T::At);
@@ -106,8 +107,8 @@ impl Parser<'_> {
         )
     }
 
-    /// Records what was left out between two declarations, in the gaps since there were `gaps`, as holes of the
-    /// program.
+    /// Records the gaps between two declarations as holes of the program. `gaps` is the number of gaps
+    /// before the first of them.
     pub(super) fn lose(&mut self, program: &mut Program, gaps: usize) {
         let strays = |gap: &Gap| {
             let first = self.token_index(gap.start).kind;
@@ -129,8 +130,8 @@ impl Parser<'_> {
         words.map(|t| t.text.clone()).collect()
     }
 
-    /// Returns the hole that a gap leaves: its place, its words, and whether it may have declared what no word in
-    /// it names. At the top level everything is a declaration.
+    /// Returns the hole that a gap leaves: its place, its words, and whether it may declare a name that is
+    /// not among the words. At the top level every gap may be a declaration.
     pub(super) fn hole(&self, gap: Gap, top_level: bool) -> Hole {
         let Gap { mut start, mut end } = gap;
         let declares = top_level || self.may_declare(&self.tokens[start..end]);
@@ -152,7 +153,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the range of tokens of the statement that has the token `index`.
+    /// Returns the range of the tokens of the statement that contains the token `index`.
     fn statement_around(&self, index: usize) -> Gap {
         let ends = |t: &Token| matches!(t.kind, T::Semi | T::LBrace | T::RBrace);
         let behind = self.tokens[index..].iter().position(ends);
@@ -162,15 +163,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the start of the statement before `start`: what cannot be a statement may be the rest of that
-    /// one, behind a `;` too many.
+    /// Returns the index of the first token of the statement that ends directly before the token `start`,
+    /// because the tokens from `start` on may be its end, after a superfluous `;`.
     fn statement_before(&self, start: usize) -> usize {
         let ends = |t: &Token| matches!(t.kind, T::Semi | T::LBrace | T::RBrace);
         let before = &self.tokens[..start.saturating_sub(1)];
         before.iter().rposition(ends).map_or(start, |end| end + 1)
     }
 
-    /// Returns whether a broken statement or local item may have been a declaration.
+    /// Returns whether the broken statement or local item `tokens` may have been a declaration.
     fn may_declare(&self, tokens: &[Token]) -> bool {
         let kind = |i: usize| tokens.get(i).map_or(T::Eof, |t| t.kind);
         match kind(0) {
@@ -197,8 +198,9 @@ impl Parser<'_> {
     }
 }
 
-/// Marks the last declarations before stray text as of uncertain extent, since the text may belong to one of them:
-/// from the last one that cannot be local to another (such as a control) to the end.
+/// Marks the last declarations of `decls` as of uncertain extent, since stray text after them may belong to
+/// one of them: all from the last declaration that cannot be local to another, such as a control, to the
+/// end.
 pub(super) fn doubt_last(damage: &mut Damage, decls: &[Decl]) {
     for (i, decl) in decls.iter().enumerate().rev() {
         damage.broken.entry(i).or_default().unstructured = true;
@@ -216,7 +218,7 @@ pub(super) fn doubt_last(damage: &mut Damage, decls: &[Decl]) {
     }
 }
 
-/// Returns whether tokens begin as a statement or a declaration, or assign something.
+/// Returns whether `tokens` begin as a statement or declaration does, or contain an assignment.
 fn is_statement(tokens: &[Token]) -> bool {
     let Some((first, rest)) = tokens.split_first() else {
         return false;
@@ -233,8 +235,8 @@ fn is_statement(tokens: &[Token]) -> bool {
     }
 }
 
-/// Returns whether a name stands among `tokens` as in a declaration, outside of brackets: behind a word or the
-/// end of a type, and before `=`, `;` or a bracket.
+/// Returns whether `tokens` contain, outside of brackets, a name in the position of a declared name: after
+/// a word or the end of a type, and before `=`, `;` or a bracket.
 fn declares_name(tokens: &[Token]) -> bool {
     let end_of_type =
         |t: &Token| t.kind.is_word() || matches!(t.kind, T::Gt | T::RBracket | T::RParen);

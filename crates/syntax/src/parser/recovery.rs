@@ -5,7 +5,8 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
-/// Finds for each opening bracket the index of its partner, and returns with that whether all have one.
+/// Returns for each opening bracket the index of its closing bracket (`None` for other tokens and for
+/// brackets without a partner), and whether all brackets have partners.
 ///
 /// A closing bracket that does not fit the innermost open one closes an outer one if that fits, and those
 /// between stay alone; round and square brackets never reach across a brace.
@@ -40,7 +41,7 @@ pub(super) fn partners(tokens: &[Token]) -> (Vec<Option<u32>>, bool) {
     (partners, balanced && open.is_empty())
 }
 
-/// Returns whether a reserved word starts a declaration and can start nothing else.
+/// Returns whether a token of `kind` starts a declaration and can start nothing else.
 pub(super) fn starts_declaration(kind: T) -> bool {
     use T::*;
     matches!(
@@ -59,7 +60,7 @@ pub(super) fn starts_declaration(kind: T) -> bool {
     )
 }
 
-/// Returns whether a reserved word starts a statement and can start nothing else.
+/// Returns whether a token of `kind` starts a statement and can start nothing else.
 fn starts_statement(kind: T) -> bool {
     use T::*;
     matches!(
@@ -69,8 +70,9 @@ fn starts_statement(kind: T) -> bool {
 }
 
 impl Parser<'_> {
-    /// Skips what is left of the broken item that began at `start`: up to and including its `;` or its `{ ... }`, but
-    /// not past the `}` that ends the list it is in, nor past a word at the start of a line that starts another item.
+    /// Skips the rest of the broken item that began at the token `start`: up to and including its `;` or `{
+    /// ... }`. Stops earlier at the `}` of the surrounding list, and at a word at the start of a line that
+    /// begins another item.
     pub(super) fn skip_item(&mut self, start: usize) {
         self.skip(start);
         self.leave_gap(start);
@@ -86,7 +88,8 @@ impl Parser<'_> {
         self.close_braces(unclosed);
     }
 
-    /// Skips the part of [`Parser::skip_item`] after the current place.
+    /// Skips tokens from the current position to the end of the item that began at `start`, as
+    /// [`Parser::skip_item`] describes.
     fn skip_to_end(&mut self, start: usize) {
         loop {
             let token = self.token();
@@ -120,8 +123,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes to the end of the outermost bracket opened since `start` and still open here. Returns whether that
-    /// ends the item.
+    /// Goes to the end of the outermost bracket that was opened after `start` and is still open at the
+    /// current position. Returns whether the item ends with that bracket.
     ///
     /// Where brackets do not match, the partner of this one may be another's: it counts only if it is in the
     /// same statement. Otherwise the error is the number of braces that are open.
@@ -145,7 +148,7 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    /// Counts the braces opened since `start` that are open here.
+    /// Counts the braces opened after `start` that are still open at the current position.
     fn open_braces(&self, start: usize) -> usize {
         self.tokens[start..self.pos]
             .iter()
@@ -156,7 +159,8 @@ impl Parser<'_> {
             })
     }
 
-    /// Takes closing braces on the same line that belong to a broken expression, as in `x = {1, {2; };`.
+    /// Skips up to `unclosed` closing braces, with semicolons after them, that stand on the current line
+    /// and so belong to a broken expression, as in `x = {1, {2; };`.
     fn close_braces(&mut self, mut unclosed: usize) {
         while unclosed > 0 && self.at(T::RBrace) && !self.token().line_start {
             self.bump();
@@ -165,8 +169,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether an item is over after a `{ ... }` that has just been skipped: it is not before the rest
-    /// of an expression or statement.
+    /// Returns whether the item ends with the `{ ... }` that has just been skipped. It does not if the next
+    /// token continues an expression or statement.
     fn body_ends_item(&self) -> bool {
         let next = self.token();
         let ends_typedef = next.kind.is_name() && self.kind_at(1) == T::Semi;
@@ -175,8 +179,8 @@ impl Parser<'_> {
         starts_item && next.kind != T::Else && !ends_typedef
     }
 
-    /// Reads items between braces, the opening one included, each by `item`. Broken ones are skipped. `what`
-    /// names the whole, for a message when the closing brace is missing.
+    /// Reads the items between braces with `item`, and skips broken items. `what` names the construct in
+    /// the message about a missing closing brace.
     pub(super) fn braced_items<R>(
         &mut self,
         what: &str,
@@ -197,8 +201,8 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Returns whether a list that `open` opened ends here; takes the closing brace, or reports that it is
-    /// missing.
+    /// Returns whether the list that was opened at `open` ends at the current token. Reads the closing
+    /// brace, or reports that it is missing.
     pub(super) fn closes(&mut self, open: Span, what: &str) -> bool {
         if self.eat(T::RBrace) {
             return true;
@@ -211,7 +215,7 @@ impl Parser<'_> {
         missing
     }
 
-    /// Returns whether a declaration starts here that cannot be inside `what`.
+    /// Returns whether the current token starts a declaration that is not allowed inside of `what`.
     fn starts_outer_item(&self, what: &str) -> bool {
         let state = self.at(T::State) && self.kind_at(1).is_name() && self.kind_at(2) == T::LBrace;
         match what {
@@ -233,7 +237,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Makes sure that a loop goes on: if nothing was read since `start`, the current token is skipped.
+    /// Skips the current token if nothing was read since the position `start`, so that the loop of the caller ends.
     pub(super) fn progress(&mut self, start: usize) {
         if self.pos == start {
             self.bump();

@@ -12,8 +12,8 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::TokenKind as T;
 
-/// Returns the operator of an assignment (`None` inside for the plain one), or `None` if the token assigns
-/// nothing.
+/// Returns the operator of a compound assignment such as `+=`, `Some(None)` for `=`, and `None` for a token
+/// that assigns nothing.
 fn assignment(kind: T) -> Option<Option<BinaryOp>> {
     Some(Some(match kind {
         T::Assign => return Some(None),
@@ -33,7 +33,7 @@ fn assignment(kind: T) -> Option<Option<BinaryOp>> {
 }
 
 impl Parser<'_> {
-    /// Reads `{ statements }` with annotations before it, in a scope of its own.
+    /// Reads `{ statements }` and the annotations before it, in a new scope. `what` names the construct in messages.
     pub(super) fn block(&mut self, what: &str) -> Outcome<Block> {
         let annotations = self.annotations()?;
         self.block_after(annotations, what)
@@ -94,7 +94,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports statements a parser state cannot hold.
+    /// Reports a statement that is not allowed in a parser state.
     fn check_state_statement(&mut self) {
         let token = self.token();
         if matches!(
@@ -126,7 +126,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether a variable declaration or instantiation starts here, rather than an expression.
+    /// Returns whether the current token starts the declaration of a variable or instance rather than an expression.
     fn at_declaration(&self) -> bool {
         match self.kind() {
             T::Error => return self.kind_at(1) != T::Dot,
@@ -165,7 +165,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads an assignment or a call, without its semicolon.
+    /// Reads an assignment or a call, without the semicolon.
     fn simple_stmt(&mut self) -> Outcome<StmtKind> {
         let target = self.statement_expr()?;
         let shift_assign = self.at(T::Gt) && self.token().joint && self.kind_at(1) == T::Ge;
@@ -272,7 +272,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads the variable of a loop: `T name` or `T name = value`.
+    /// Reads the variable of a `for` loop: `T name` or `T name = value`.
     fn loop_variable(&mut self, annotations: Vec<Annotation>, start: Span) -> Outcome<Decl> {
         let ty = self.ty()?;
         let name = self.name("a loop variable's name")?;
@@ -356,8 +356,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads a function's, action's or control's body. A broken header leaves the body unread: it is skipped by
-    /// the caller.
+    /// Reads the body of a function, action or control. Fails if no body starts at the current token
+    /// because the declaration's head is broken; the caller then skips the body.
     pub(super) fn body(&mut self, what: &str) -> Outcome<Block> {
         if !matches!(self.kind(), T::LBrace | T::At) && !self.lacks_open_brace() {
             return Err(self.expected("`{`"));

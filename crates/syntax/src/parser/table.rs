@@ -9,7 +9,7 @@ use crate::errors;
 use crate::token::TokenKind as T;
 
 impl Parser<'_> {
-    /// Reads a table, from the word `table` on.
+    /// Reads a table, beginning with the word `table`.
     pub(super) fn table(&mut self) -> Outcome<TableDecl> {
         self.expect(T::Table)?;
         let name = self.name("a table's name")?;
@@ -126,7 +126,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads the priority of an entry: `priority = 10:` or `priority = (expression):`.
+    /// Reads the priority of a table entry: `priority = 10:` or `priority = (expression):`.
     fn priority(&mut self) -> Outcome<Expr> {
         self.bump();
         self.expect(T::Assign)?;
@@ -140,7 +140,7 @@ impl Parser<'_> {
         Ok(priority)
     }
 
-    /// Returns whether parentheses stand around the whole of an expression that has just been read.
+    /// Returns whether the expression that has just been read stands in parentheses as a whole.
     fn wrapped(&self, expr: &Expr) -> bool {
         let first = self.tokens[..self.pos]
             .iter()
@@ -150,7 +150,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads `keyset` or `(keyset, keyset)`, up to the colon.
+    /// Reads `keyset` or `(keyset, keyset, ...)`, up to the colon after it.
     pub(super) fn keysets(&mut self) -> Outcome<Keysets> {
         let start = self.span();
         let tuple = self.at(T::LParen)

@@ -4,7 +4,7 @@ use super::{Outcome, Parser};
 use crate::ast::{Direction, Expr, Param, Path, Type, TypeKind};
 use crate::token::TokenKind as T;
 
-/// Returns whether a token of this kind starts a type that is not a name.
+/// Returns whether a token of `kind` starts a type that has no declared name, such as `bit`.
 pub(super) fn starts_base_type(kind: T) -> bool {
     use T::*;
     matches!(
@@ -14,7 +14,7 @@ pub(super) fn starts_base_type(kind: T) -> bool {
 }
 
 impl Parser<'_> {
-    /// Reads a type, `void` included: later passes refuse it where that is no type to have.
+    /// Reads a type. Accepts `void` everywhere; later passes report it where it is not allowed.
     pub(super) fn ty(&mut self) -> Outcome<Type> {
         self.deeper(|p| {
             let start = p.span();
@@ -83,7 +83,7 @@ impl Parser<'_> {
         Ok(TypeKind::List(Box::new(element)))
     }
 
-    /// Reads the rest of the type named `path`, which has been read: type arguments if there are any.
+    /// Reads the type arguments after the type name `path`, if any follow, and returns the type.
     fn named_type(&mut self, path: Path) -> Outcome<TypeKind> {
         if self.at(T::Lt) {
             let args = self.type_args()?;
@@ -101,7 +101,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads a width `<expression>`, in which `>` is an operator only inside brackets.
+    /// Reads a width `<expression>`. Inside of it, `>` is an operator only within brackets.
     fn width(&mut self) -> Outcome<Expr> {
         self.expect(T::Lt)?;
         let outer = std::mem::replace(&mut self.gt_closes, true);
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(width)
     }
 
-    /// Reads type arguments `<T1, T2>`, angle brackets included.
+    /// Reads type arguments `<T1, T2>`, including the angle brackets.
     pub(super) fn type_args(&mut self) -> Outcome<Vec<Type>> {
         self.expect(T::Lt)?;
         let args = self.bracketed(|p| p.comma_list(T::Gt, false, Self::type_arg))?;
@@ -130,7 +130,7 @@ impl Parser<'_> {
         self.ty()
     }
 
-    /// Reads `(parameters)`, the list of a declaration, parentheses included.
+    /// Reads the parameters of a declaration, including the parentheses.
     pub(super) fn params(&mut self) -> Outcome<Vec<Param>> {
         self.expect(T::LParen)?;
         let params = self.bracketed(|p| p.comma_list(T::RParen, false, Self::param))?;
@@ -168,8 +168,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Returns the index after type arguments that start at `index`, going by brackets alone; `None` if they do
-    /// not end.
+    /// Returns the index of the token after the type arguments that start at `index`, found by matching
+    /// brackets alone; `None` if the type arguments do not end.
     pub(super) fn after_type_args(&self, index: usize) -> Option<usize> {
         let mut depth = 0usize;
         let mut index = index;

@@ -17,7 +17,7 @@ pub(super) struct SplitString {
 }
 
 impl Preprocessor<'_> {
-    /// Processes lines of text that end at the byte `end`, where a directive or the end of the file is.
+    /// Processes the lines of text before `end`, the byte position of the next directive or of the end of the file.
     pub(super) fn text_run(&mut self, tokens: &[Token], end: u32) {
         let split = tokens.iter().position(|t| t.kind == T::SplitStr);
         self.text_lines(&tokens[..split.unwrap_or(tokens.len())]);
@@ -29,7 +29,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Returns the text from `start` to the end of the last whole line before `end`, its lines joined.
+    /// Returns the text from `start` to the end of the last complete line before `end`, with continued lines joined.
     fn lines_between(&self, file: FileId, start: u32, end: u32) -> String {
         let text = self.sources.text(Span::new(file, start, end));
         let trimmed = text.trim_end_matches([' ', '\t']);
@@ -41,7 +41,8 @@ impl Preprocessor<'_> {
         splice::joined(whole).into_owned()
     }
 
-    /// Goes on with an interrupted string in the lines from `start` to `end`, and with what stands behind it.
+    /// Continues a string that directives interrupt with the lines from `start` to `end`, and processes the
+    /// tokens after the string.
     pub(super) fn continue_string(&mut self, start: u32, end: u32) {
         let Some(mut string) = self.split_string.take() else {
             return;
@@ -74,7 +75,8 @@ impl Preprocessor<'_> {
         self.text_run(&tokens, end);
     }
 
-    /// Reports a string that is still interrupted at the end of its file, and takes its first line for it.
+    /// Reports a string that has no closing quote at the end of its file, and processes the first line of
+    /// the string as the whole string.
     pub(super) fn end_string(&mut self) {
         if let Some(string) = self.split_string.take() {
             self.text_lines(&[Token {

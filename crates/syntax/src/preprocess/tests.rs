@@ -60,8 +60,8 @@ const SEVERAL: &[(&str, &str)] = &[
     ("|+|=", "| + |="),
 ];
 
-/// Returns the texts of tokens; `>` has a mark if the next is a `>` without a blank between, since the two can
-/// be a shift.
+/// Returns the texts of `tokens`. A `>` that a second `>` follows without a blank gets a mark, since the
+/// two can be a shift.
 fn texts(tokens: &[Token]) -> Vec<String> {
     let text = |t: &Token| {
         let several = SEVERAL.iter().find(|(symbol, _)| *symbol == &*t.text);
@@ -93,7 +93,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Prepares `cpp` with the options with which the reference compiler calls it, but for `-C`: comments stay out.
+/// Prepares a call of `cpp` with the options of the reference compiler, except `-C`: comments are removed.
 fn cpp(dir: &Path) -> Command {
     let mut command = Command::new("cpp");
     command.current_dir(dir).args([
@@ -107,7 +107,7 @@ fn cpp(dir: &Path) -> Command {
     command
 }
 
-/// Returns whether there is a `cpp` that is GCC's; the reason is printed if there is none.
+/// Returns whether `cpp` exists and is GCC's; prints the reason for the skipped test otherwise.
 fn has_cpp() -> bool {
     let version = Command::new("cpp").arg("--version").output();
     let text = version.map(|v| String::from_utf8_lossy(&v.stdout).into_owned());
@@ -118,7 +118,7 @@ fn has_cpp() -> bool {
     found
 }
 
-/// Returns the tokens that `cpp` leaves of a program, or its messages.
+/// Returns the tokens of a program after `cpp` has processed it; `Err` holds the messages of `cpp`.
 fn reference(dir: &Path, files: &Files) -> Result<Vec<String>, String> {
     for (name, text) in files {
         std::fs::write(dir.join(name), text).expect("a file for cpp");
@@ -218,8 +218,8 @@ fn place(outcome: &Outcome, span: Span) -> (u32, u32) {
     (at.line, at.column)
 }
 
-/// Returns the line and column of a place, counted from the start of its file. A `#line` before it is not
-/// followed.
+/// Returns the line and column of a place, counted from the start of its file; after a `#line` directive,
+/// those that the directive gives.
 fn counted(outcome: &Outcome, span: Span) -> (u32, u32) {
     let file = outcome.sources.file(span.file).expect("a file");
     let before = &file.text[..span.start as usize];

@@ -4,7 +4,7 @@
 
 use syntax::ast::*;
 
-/// Renders a whole program, one declaration per line or block.
+/// Renders a program as text, each declaration on a line or, if it is long, a block of lines.
 pub fn program(program: &Program) -> String {
     let mut out = String::new();
     for decl in &program.decls {
@@ -14,7 +14,7 @@ pub fn program(program: &Program) -> String {
     out
 }
 
-/// Renders one expression on one line.
+/// Renders an expression on one line.
 pub fn expr(expr: &Expr) -> String {
     expr_sexp(expr).flat()
 }
@@ -35,7 +35,8 @@ impl Sexp {
         }
     }
 
-    /// Renders the node on one line if it is short, else its parts on lines of their own.
+    /// Renders the node on one line if it fits into 100 characters, else with its parts on separate lines.
+    /// `indent` is the indentation in characters.
     fn layout(&self, indent: usize) -> String {
         let flat = self.flat();
         let Sexp::List(items) = self else { return flat };
@@ -68,14 +69,14 @@ fn atom(text: impl Into<String>) -> Sexp {
     Sexp::Atom(text.into())
 }
 
-/// Makes a node of its head and its parts.
+/// Makes a node from its head and its parts.
 fn node(head: &str, parts: impl IntoIterator<Item = Sexp>) -> Sexp {
     let mut items = vec![atom(head)];
     items.extend(parts);
     Sexp::List(items)
 }
 
-/// Makes a node of its head and its parts; `None` if it has no parts.
+/// Makes a node from its head and its parts; `None` if it has no parts.
 fn group(head: &str, parts: impl IntoIterator<Item = Sexp>) -> Option<Sexp> {
     let mut parts = parts.into_iter().peekable();
     parts.peek()?;
@@ -183,7 +184,7 @@ fn decl_kind(kind: &DeclKind) -> Sexp {
     }
 }
 
-/// Renders the declarations of types and of the members of `error` and `match_kind`.
+/// Renders a declaration of a type, or of members of `error` or `match_kind`.
 fn type_decl(kind: &DeclKind) -> Sexp {
     match kind {
         DeclKind::Typedef(d) => {

@@ -66,7 +66,7 @@ fn gap() -> BoxedStrategy<&'static str> {
         .boxed()
 }
 
-/// Generates words with gaps between; some symbols have none.
+/// Generates `count` words with blanks between them; some symbols stand without blanks.
 fn joined(part: BoxedStrategy<String>, count: std::ops::Range<usize>) -> BoxedStrategy<String> {
     let words = vec((part, gap(), any::<bool>()), count);
     words
@@ -85,7 +85,7 @@ fn joined(part: BoxedStrategy<String>, count: std::ops::Range<usize>) -> BoxedSt
         .boxed()
 }
 
-/// Generates tokens and uses of macros, whose arguments are such again.
+/// Generates a sequence of tokens and of macro uses, whose arguments are such sequences too.
 fn sequence(newlines: bool) -> BoxedStrategy<String> {
     let leaf = prop_oneof![9 => lexeme(), 1 => Just(",".to_string())].boxed();
     leaf.prop_recursive(3, 20, 4, move |inner| {
@@ -114,7 +114,7 @@ fn sequence(newlines: bool) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Generates the body of a macro with the parameters `x` and `y`.
+/// Generates the body of a macro; with `function`, of one that has the parameters `x` and `y`.
 fn body(function: bool) -> BoxedStrategy<String> {
     let paste = (lexeme(), gap(), lexeme()).prop_map(|(a, gap, b)| format!("{a}{gap}##{gap}{b}"));
     let param = select(&["x", "y"][..]).prop_map(str::to_string);
@@ -199,7 +199,7 @@ fn item() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Generates places to join lines at, and the text that joins them.
+/// Generates places at which lines are to be joined, each with the text that joins them, a backslash and a line end.
 pub fn splices() -> BoxedStrategy<Vec<(Index, &'static str)>> {
     vec(
         (
@@ -211,7 +211,7 @@ pub fn splices() -> BoxedStrategy<Vec<(Index, &'static str)>> {
     .boxed()
 }
 
-/// Returns `text` with joined lines put in.
+/// Returns `text` with the line joins `splices` inserted.
 pub fn spliced(text: &str, splices: &[(Index, &str)]) -> String {
     let mut places: Vec<(usize, &str)> = splices
         .iter()
@@ -227,7 +227,7 @@ pub fn spliced(text: &str, splices: &[(Index, &str)]) -> String {
     text
 }
 
-/// Generates a main file that may include others.
+/// Generates a program: a main file and files that it may include.
 pub fn whole_program() -> BoxedStrategy<Files> {
     let file = |count| vec(item(), count).prop_map(|items| items.concat());
     let includes = select(
@@ -263,7 +263,7 @@ pub fn whole_program() -> BoxedStrategy<Files> {
         .boxed()
 }
 
-/// Generates a main file that may include others, with joined lines.
+/// Generates a program as [`whole_program`] does, with continued lines in its main file.
 pub fn program() -> BoxedStrategy<Files> {
     let splice = |(mut files, splices): (Files, Vec<(Index, &str)>)| {
         files[0].1 = spliced(&files[0].1, &splices);
@@ -278,7 +278,7 @@ pub fn program() -> BoxedStrategy<Files> {
 pub const CONDITION_MACROS: &str = "#define ONE 1\n#define BIG 0xFFFFFFFFFFFFFFFF\n#define MINUS -3\n#define ADD(a, b) ((a) + (b))\n\
     #define HAS_ONE defined(ONE)\n#define HAS(x) defined x\n#define EMPTY\n";
 
-/// Generates an expression of `#if` without a mistake.
+/// Generates a correct expression for `#if`.
 pub fn condition() -> BoxedStrategy<String> {
     let leaf = prop_oneof![
         select(
