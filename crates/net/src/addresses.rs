@@ -39,7 +39,7 @@ impl Addresses {
         }
     }
 
-    /// Returns the EtherType of the Ethernet header in front of packets between these addresses.
+    /// Returns the EtherType of frames that carry packets between these addresses: that of IPv4 or IPv6.
     #[inline]
     pub(crate) fn ethertype(self) -> u16 {
         match self {
@@ -48,7 +48,8 @@ impl Addresses {
         }
     }
 
-    /// Appends the IP header of a packet that a modelled host sends to `out`.
+    /// Appends the IP header of a packet with `payload_len` bytes of payload to `out`. Fails if the payload is too
+    /// long.
     #[inline(always)]
     pub(crate) fn emit_header(
         self,
@@ -76,8 +77,8 @@ impl Addresses {
         }
     }
 
-    /// Returns the sum over the pseudo header of a packet with this protocol and `len` bytes behind the IP header, for transport
-    /// checksums.
+    /// Returns the sum over the pseudo header of a packet with this protocol and `len` bytes behind the IP header,
+    /// with which transport checksums begin.
     pub(crate) fn pseudo_header_sum(self, protocol: u8, len: u16) -> Sum {
         match self {
             Addresses::V4(source, destination) => {
@@ -90,7 +91,8 @@ impl Addresses {
     }
 }
 
-/// Builds the IPv4 header of a packet that must not be fragmented, with a traffic class of 0 and no options.
+/// Builds the IPv4 header of a packet with `payload_len` bytes of payload that must not be fragmented, with a traffic
+/// class of 0 and no options.
 #[inline(always)]
 pub(crate) fn ipv4_header(
     source: Ipv4Addr,

@@ -70,8 +70,8 @@ impl PortDetectors {
         }
     }
 
-    /// Returns the state that the switch is to be told of the port, true for up; `None` if it was told that already. A state that
-    /// is returned counts as told.
+    /// Returns the state of the port to report to the switch, true for up; `None` if the switch already knows it. A
+    /// returned state counts as reported.
     pub(crate) fn news(&mut self) -> Option<bool> {
         let session_up = self.session.as_ref().is_none_or(|it| it.says_up());
         let up = self.signal && session_up && !self.declared_down;
@@ -91,8 +91,8 @@ impl Detection {
         }
     }
 
-    /// Draws a discriminator that is random, unique and not zero (RFC 5880, section 6.8.1: nobody who does not see the packets can
-    /// guess it).
+    /// Draws a discriminator that is random, unique and not zero (RFC 5880, section 6.8.1), so that only a station
+    /// that sees the packets can know it.
     fn draw_discriminator(&mut self) -> u32 {
         loop {
             let number = (self.draws.next_u64() >> 32) as u32;
@@ -102,8 +102,8 @@ impl Detection {
         }
     }
 
-    /// Draws the discriminators of all sessions anew, and those of later ones, from another seed. Both ends of each session know
-    /// the new ones.
+    /// Draws other discriminators for all sessions from another seed, which later sessions use as well. Both ends of
+    /// each session know the new ones.
     pub(crate) fn redraw(&mut self, seed: u64) {
         self.draws = Stream::named(seed, "bfd discriminators");
         for direction in 0..self.ports.len() {
@@ -117,13 +117,13 @@ impl Detection {
         }
     }
 
-    /// Adds the detectors of the port that the next direction leads to.
+    /// Adds the detectors of the port to which the next direction leads.
     pub(crate) fn add(&mut self, config: &DetectionConfig) {
         self.ports.push(PortDetectors::new(config));
     }
 
-    /// Replaces the parameters of a direction that carried nothing, and returns whether they are accepted. BFD is between two ends,
-    /// so it is refused to add it or to take it away.
+    /// Replaces the parameters of a direction that has carried nothing, and returns whether they are accepted. Adding
+    /// or removing BFD is refused, since BFD runs between two ends.
     pub(crate) fn configure(&mut self, direction: u32, config: &DetectionConfig) -> bool {
         let port = self.port(direction);
         let accepted = port.config.bfd.is_some() == config.bfd.is_some();
@@ -133,8 +133,8 @@ impl Detection {
         accepted
     }
 
-    /// Establishes the BFD sessions that a link's two directions ask for: they are up from now on. A direction's session is at the
-    /// end that it leads to, and sends by the other direction.
+    /// Makes the BFD sessions for which a link's two directions are configured, up from now on. A direction's session
+    /// belongs to the end to which it leads, and sends by the other direction.
     pub(crate) fn establish(&mut self, now_ps: Time, seed: u64, directions: [(u32, &str); 2]) {
         let discriminators = [self.draw_discriminator(), self.draw_discriminator()];
         for (end, (direction, name)) in directions.into_iter().enumerate() {
@@ -154,29 +154,29 @@ impl Detection {
         }
     }
 
-    /// Returns whether there is a BFD session at the end of a direction.
+    /// Returns whether there is a BFD session at the receiving end of a direction.
     #[inline]
     pub(crate) fn has_session(&self, direction: u32) -> bool {
         self.sessions > 0 && self.ports[direction as usize].session.is_some()
     }
 
-    /// Returns the BFD session at the end of a direction, if there is one.
+    /// Returns the BFD session at the receiving end of a direction, or `None` if it has none.
     pub(crate) fn session(&self, direction: u32) -> Option<&Session> {
         self.ports[direction as usize].session.as_deref()
     }
 
-    /// Returns the detectors of the port that a direction leads to.
+    /// Returns the detectors of the port to which a direction leads.
     pub(crate) fn port(&mut self, direction: u32) -> &mut PortDetectors {
         &mut self.ports[direction as usize]
     }
 
-    /// Returns whether `signal` differs from the state of the signal that the end of a direction has noticed.
+    /// Returns whether `signal` differs from the state of the signal last noticed at the receiving end of a direction.
     pub(crate) fn is_unnoticed(&self, direction: u32, signal: bool) -> bool {
         self.ports[direction as usize].signal != signal
     }
 
-    /// Returns the time in picoseconds that the end of a direction takes to notice that a signal is there (`signal` is true) or is
-    /// gone.
+    /// Returns the time in picoseconds that the receiving end of a direction takes to notice that a signal has come
+    /// (`signal` is true) or has gone.
     pub(crate) fn signal_delay_ps(&self, direction: u32, signal: bool) -> u64 {
         let port = &self.ports[direction as usize];
         let own_ps = match signal {

@@ -100,7 +100,7 @@ impl fmt::Display for NetError {
 
 impl std::error::Error for NetError {}
 
-/// Builds the error that a parameter is out of its range; `expected` says what the range is.
+/// Builds the error for a parameter that is out of range; `expected` describes the range.
 pub(crate) fn out_of_range(parameter: &'static str, expected: impl Into<String>) -> NetError {
     NetError::OutOfRange {
         parameter,

@@ -76,8 +76,8 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Adds something that fails at random; returns its number, and when it fails first, if it does. Refuses what fails at random
-    /// already.
+    /// Adds something that fails at random. Returns the number of the process and the time of the first failure,
+    /// `None` if it never fails. Refuses anything that already fails at random.
     pub(crate) fn add(
         &mut self,
         (what, change): (String, Change),
@@ -102,8 +102,8 @@ impl Failures {
         Ok((self.processes.len() as u32 - 1, first_ps))
     }
 
-    /// Records that something which fails at random fails or is repaired now; returns what it is, whether it is up from now on, and
-    /// the time of the change after this one, if there is one.
+    /// Records that the thing of a process fails or is repaired now. Returns what it is, whether it is up from now on,
+    /// and the time of its next change, `None` if there is none.
     pub(crate) fn next_change(
         &mut self,
         number: u32,
@@ -167,7 +167,8 @@ impl Duration {
 }
 
 impl FailureProcess {
-    /// Draws the time of the next failure or repair; `None` if that is a failure behind the end of failures.
+    /// Draws the time of the next failure or repair; `None` if that would be a failure at or after the end of
+    /// failures.
     fn next(&mut self, now_ps: Time) -> Option<Time> {
         let duration = match self.down {
             true => self.failures.time_to_repair,

@@ -157,8 +157,8 @@ impl Schedule {
         })
     }
 
-    /// Builds the schedule of a constant rate: the interval is 10^21 picoseconds per 10^9 seconds, divided by nano-packets per
-    /// second. Refuses rates outside 1e-7 to 1e9 packets per second.
+    /// Builds the schedule of a constant rate: the interval is 10^21 picoseconds per 10^9 seconds, divided by the rate
+    /// in nano-packets per second. Refuses rates outside 1e-7 to 1e9 packets per second.
     fn at_rate(start_ps: Time, stop_ps: Time, packets_per_s: f64) -> Result<Schedule, NetError> {
         const PS_PER_GS: u128 = 1_000_000_000_000_000_000_000;
         let nano = (packets_per_s * 1e9).round();
@@ -176,7 +176,8 @@ impl Schedule {
         })
     }
 
-    /// Makes the times between packets of a schedule, and the one before the first, random: exponential with the same mean.
+    /// Makes the times between packets, and the time before the first, random: exponentially distributed with the same
+    /// mean.
     fn poisson(self, draws: Stream) -> Schedule {
         let mut schedule = Schedule {
             draws: Some(draws),
@@ -190,7 +191,7 @@ impl Schedule {
         (self.next_ps < self.stop_ps).then_some(self.next_ps)
     }
 
-    /// Computes when the packet of a number, counted from 0, is due at a constant rate.
+    /// Computes the time at which packet `number`, counted from 0, is due at a constant rate.
     fn constant_due_ps(&self, number: u64) -> Time {
         let fractions = match number.checked_mul(self.remainder) {
             Some(0) => 0,
@@ -240,14 +241,15 @@ pub(crate) struct Flow {
     pub(crate) corrupted: u64,
 }
 
-/// Returns the flow that a stream's payload claims to be of; `None` if it does not begin with [`MAGIC`] or is too short.
+/// Returns the flow to which a stream's payload claims to belong; `None` if it does not begin with [`MAGIC`] or is too
+/// short.
 pub(crate) fn claimed_flow(payload: &[u8]) -> Option<FlowId> {
     let rest = payload.strip_prefix(&MAGIC)?;
     let id = rest.first_chunk::<4>()?;
     Some(FlowId(u32::from_be_bytes(*id)))
 }
 
-/// Returns the sequence number that a stream's payload has; `None` if it is too short.
+/// Returns the sequence number in a stream's payload; `None` if the payload is too short.
 pub(crate) fn sequence(payload: &[u8]) -> Option<u64> {
     u64_at(payload, SEQUENCE_AT)
 }
@@ -258,8 +260,8 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 }
 
 impl Flow {
-    /// Creates a UDP stream from `source` to an address behind `next_hop`. `draws` are the random numbers of a Poisson process.
-    /// Refuses parameters that are out of range.
+    /// Creates a UDP stream from the host `source` to an address behind `next_hop`. `draws` returns the random numbers
+    /// of a Poisson process. Refuses parameters that are out of range.
     pub(crate) fn udp(
         id: FlowId,
         (source, host): (NodeId, &Host),
@@ -324,7 +326,7 @@ impl Flow {
         })
     }
 
-    /// Creates pings with the given ICMP identifier. Refuses parameters that are out of range.
+    /// Creates a flow of pings with this ICMP identifier. Refuses parameters that are out of range.
     pub(crate) fn ping(
         identifier: u16,
         (source, host): (NodeId, &Host),
@@ -380,27 +382,28 @@ impl Flow {
         })
     }
 
-    /// Returns when the next packet is due; `None` if there is no more before the end.
+    /// Returns the time at which the next packet is due; `None` if no packet is due before the flow ends.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         self.schedule.due_ps()
     }
 
-    /// Returns the time between packets in picoseconds, rounded down; the mean one of a Poisson process.
+    /// Returns the time between packets in picoseconds, rounded down; the mean time for a Poisson process.
     pub(crate) fn interval_ps(&self) -> u64 {
         self.schedule.interval_ps
     }
 
-    /// Ends the flow: no packet is due any more at `now_ps` or later.
+    /// Ends the flow: packets that would be due at `now_ps` or later are not sent.
     pub(crate) fn end(&mut self, now_ps: Time) {
         self.schedule.stop_ps = self.schedule.stop_ps.min(now_ps);
     }
 
-    /// Advances the schedule by a packet: the next one is due one interval later.
+    /// Advances the schedule by one packet.
     pub(crate) fn advance(&mut self) {
         self.schedule.advance();
     }
 
-    /// Records the next packet as sent now, and returns its bytes: those that packets store, and the shared end of the payload.
+    /// Records that the next packet is sent now, and returns its bytes: those that the packet stores, and the shared
+    /// end of its payload.
     pub(crate) fn next_frame(&mut self, now_ps: Time) -> (&[u8], Shared) {
         let sequence = self
             .record
@@ -439,7 +442,7 @@ impl Flow {
         self.put(transport_at + 2, &sum.to_be_bytes());
     }
 
-    /// Writes IPv4's identification, which is the sequence number modulo 2^16, and the header checksum.
+    /// Writes IPv4's identification, the sequence number modulo 2^16, and the header checksum into the frame.
     #[inline(always)]
     fn put_identification(&mut self, sequence: u64) {
         self.put(IP_AT + 4, &(sequence as u16).to_be_bytes());
@@ -453,7 +456,7 @@ impl Flow {
         self.frame[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Returns whether a payload is one of this stream's, whatever its sequence number and time of sending.
+    /// Returns whether a payload belongs to this stream, whatever its sequence number and time of sending.
     fn is_stream_payload(&self, payload: &[u8]) -> bool {
         let sent = &self.frame[self.frame.len() - STREAM_FIELDS_BYTES..];
         matches!(self.kind, Kind::Udp | Kind::UdpV6)
@@ -462,16 +465,17 @@ impl Flow {
             && payload[STREAM_FIELDS_BYTES..] == *self.rest.bytes()
     }
 
-    /// Returns the sum of a payload's bytes for its checksum if it is one of this stream's, else `None`: comparing is cheaper than
-    /// adding, and has to be done anyway.
+    /// Returns the sum of a payload's bytes for its checksum if the payload belongs to this stream; else `None`. The
+    /// comparison with the known pattern is cheaper than a summation, and is needed anyway.
     pub(crate) fn sum_of(&self, payload: &[u8]) -> Option<Sum> {
         let fields = || Sum::new().bytes(&payload[..STREAM_FIELDS_BYTES]);
         self.is_stream_payload(payload)
             .then(|| fields().word(self.pattern_sum))
     }
 
-    /// Records the arrival at a host of a datagram with right checksums that claims to be of this flow; returns whether it is
-    /// intact, and counts it as corrupted otherwise. `known` says that its payload was found to be one of this stream's before.
+    /// Records that a datagram with correct checksums that claims to belong to this flow arrived at a host. Returns
+    /// whether its payload is intact, and counts it as corrupted otherwise. `known` means that the payload has already
+    /// been found intact.
     pub(crate) fn datagram(
         &mut self,
         now_ps: Time,
@@ -496,8 +500,8 @@ impl Flow {
         }
     }
 
-    /// Records the arrival at the source of an echo reply with right checksums and this flow's identifier; returns whether it is
-    /// intact, and counts it as corrupted otherwise.
+    /// Records that an echo reply with correct checksums and this flow's identifier arrived at the source. Returns
+    /// whether its payload is intact, and counts it as corrupted otherwise.
     pub(crate) fn echo_reply(&mut self, now_ps: Time, sequence: u16, payload: &[u8]) -> bool {
         let requests = self.record.sent_count();
         let behind = (requests as u16).wrapping_sub(1).wrapping_sub(sequence);
@@ -522,13 +526,14 @@ impl Flow {
     }
 }
 
-/// Returns the error for a packet that cannot be built: other parameters were checked, so its payload is too long.
+/// Returns the error for a packet that cannot be built. Since the other parameters were checked before, its payload is
+/// too long.
 fn unsendable(_: wire::Error) -> NetError {
     out_of_range("payload_bytes", "what fits into a packet")
 }
 
-/// Returns the most bytes of payload in one packet of a family. The longest packets of both families have the same length; no
-/// link's MTU is longer.
+/// Returns the largest payload, in bytes, of a packet of a family. The longest packets of both families have the same
+/// length, which no link's MTU exceeds.
 fn max_payload_bytes(family: Family) -> usize {
     match family {
         Family::Ipv4 => MAX_PAYLOAD_BYTES,

@@ -85,7 +85,7 @@ impl Generator {
         }
     }
 
-    /// Returns when the generator makes its first packet; `None` if ports trigger it.
+    /// Returns the time at which the generator makes its first packet; `None` if changes of ports trigger it.
     pub(crate) fn start_ps(&self) -> Option<Time> {
         match self.trigger {
             GeneratorTrigger::Periodic { start_ps, .. } => Some(start_ps),
@@ -93,7 +93,8 @@ impl Generator {
         }
     }
 
-    /// Begins a period: returns the packet of this one, and when the next one begins, if there is one.
+    /// Begins a period: returns the packet of this period, and the time at which the next period begins, `None` after
+    /// the last.
     pub(crate) fn begin_period(&mut self) -> (Packet, Option<Time>) {
         let packet = Packet::new(&self.packet);
         let GeneratorTrigger::Periodic {
@@ -110,8 +111,9 @@ impl Generator {
         (packet, has_next.then_some(next_ps))
     }
 
-    /// Returns the packet that the generator makes because a port of a switch went up or down; `None` if it waits for something
-    /// else. The port's number is written into it where the trigger says.
+    /// Returns the packet that the generator makes because port `port` of the switch `node` went up or down; `None` if
+    /// another event triggers the generator. The port's number is written into the packet at the offset that the
+    /// trigger gives.
     pub(crate) fn packet_for_port(&self, node: NodeId, port: u32, up: bool) -> Option<Packet> {
         let GeneratorTrigger::PortChange {
             up: wanted,

@@ -105,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Sends the IGMP and MLD messages that are due, and schedules an event for the next ones.
+    /// Sends the IGMP and MLD messages that are due, and schedules an event for the next message.
     pub(crate) fn say_memberships(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(memberships) = &mut self.memberships else {
             return;
@@ -124,7 +124,7 @@ impl Host {
         self.wake_for_memberships(own, medium);
     }
 
-    /// Schedules an event for when the next IGMP or MLD message is due.
+    /// Schedules an event for the time at which the next IGMP or MLD message is due, unless one is scheduled already.
     pub(crate) fn wake_for_memberships(&mut self, own: &NodeState, medium: &mut Medium) {
         let Some(memberships) = &mut self.memberships else {
             return;
@@ -137,12 +137,13 @@ impl Host {
         }
     }
 
-    /// Makes the host take INT headers out of TCP segments from now on, where the DSCP says that there are some.
+    /// Makes the host remove INT headers from TCP segments from now on, where the DSCP says that there are some.
     pub(crate) fn take_telemetry(&mut self) {
         self.takes_telemetry = true;
     }
 
-    /// Registers a connection from `port` of this host to `peer_port` of the destination; returns false if there is one already.
+    /// Registers a connection from `port` of this host to `peer_port` of the destination; returns false if the host
+    /// already has this connection.
     pub(crate) fn add_connection(
         &mut self,
         to: Addresses,
@@ -182,7 +183,7 @@ impl Host {
         })
     }
 
-    /// Returns whether this is one of the host's addresses.
+    /// Returns whether an address is one of the host's own.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => address == self.config.ipv4,
@@ -190,8 +191,8 @@ impl Host {
         }
     }
 
-    /// Parses a frame, and returns what it is to this host. `recognise` may know what the bytes of a UDP payload add up to without
-    /// adding them all.
+    /// Parses a frame, and returns what it means to this host. `recognise` may return the checksum sum of a UDP
+    /// payload that it knows, so that its bytes need not be added up.
     pub(crate) fn receive<'a>(
         &self,
         frame: &'a [u8],
@@ -299,7 +300,7 @@ impl Host {
         }
     }
 
-    /// Reads a TCP segment, with INT headers where the DSCP says so and the host takes them.
+    /// Reads a TCP segment, with INT headers if the DSCP announces them and the host removes them.
     #[inline]
     fn read<A: Address>(
         &self,
@@ -404,7 +405,7 @@ impl Host {
         emitted.map_or(Received::Other, |()| Received::Answer(frame))
     }
 
-    /// Builds the Ethernet header of a frame that this host sends.
+    /// Builds the Ethernet header of a frame from this host to `destination`.
     pub(crate) fn ethernet(&self, destination: MacAddress, ethertype: u16) -> ethernet::Header {
         ethernet::Header {
             destination,
@@ -414,7 +415,7 @@ impl Host {
     }
 }
 
-/// Adds an end of a connection to a sorted table; returns false if the key is in it.
+/// Adds an endpoint of a connection to a sorted table; returns false if the table already contains the key.
 fn insert<K: Copy + Ord>(table: &mut Vec<(K, EndpointId)>, key: K, endpoint: EndpointId) -> bool {
     match table.binary_search_by_key(&key, |(key, _)| *key) {
         Ok(_) => false,
@@ -430,8 +431,8 @@ fn find<K: Copy + Ord>(table: &[(K, EndpointId)], key: K) -> Option<EndpointId> 
     found.ok().map(|at| table[at].1)
 }
 
-/// Interprets an ICMP echo message of either version for a host; a request to an address of its own (`is_own`) is given to
-/// `answer`.
+/// Interprets an ICMP echo message of either IP version for a host. A request is passed to `answer` if `is_own`, that
+/// is, if it is to an address of the host.
 fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     read: Result<icmp::Message<REQUEST, REPLY>, wire::Error>,
     payload: &'a [u8],
@@ -460,7 +461,7 @@ fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     }
 }
 
-/// Interprets a TCP segment for a host: finds the connection whose key its ports give, if there is one.
+/// Interprets a TCP segment for a host, and looks up the connection for the key that `key` makes from its ports.
 fn received_segment<'a, K: Copy + Ord>(
     read: Result<Taken, wire::Error>,
     connections: &[(K, EndpointId)],
@@ -505,7 +506,8 @@ fn receive_udp<'a, A: Address>(
     }
 }
 
-/// Returns the payload of the UDP datagram in an IPv4 packet, without checking checksums; `None` if there is no datagram.
+/// Returns the payload of the UDP datagram in an IPv4 packet, without checking checksums; `None` if the packet
+/// contains no datagram.
 fn datagram_payload<'a>(packet: &ipv4::View<'a>) -> Option<&'a [u8]> {
     if packet.protocol() != ipv4::PROTOCOL_UDP {
         return None;

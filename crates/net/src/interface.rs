@@ -50,7 +50,7 @@ impl Interfaces {
         self.numbered.get(number)?.as_ref()
     }
 
-    /// Checks that an interface of this name may be added: it is not empty and not in use.
+    /// Checks that an interface may be added: its name is not empty and not in use.
     pub(crate) fn check(&self, interface: &str) -> Result<(), NetError> {
         if interface.is_empty() {
             return Err(out_of_range("interface", "not empty"));
@@ -64,7 +64,7 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Returns the lowest number that no interface has.
+    /// Returns the lowest number that is not in use by an interface.
     pub(crate) fn vacant(&self) -> usize {
         let vacant = self.numbered.iter().position(Option::is_none);
         vacant.unwrap_or(self.numbered.len())
@@ -85,12 +85,13 @@ impl Interfaces {
         self.numbered[number] = None;
     }
 
-    /// Returns whether an interface can carry frames, as far as we were told.
+    /// Returns whether an interface can carry frames, according to its last reported state.
     pub(crate) fn is_up(&self, number: usize) -> bool {
         self.get(number).is_some_and(|interface| interface.up)
     }
 
-    /// Records that an interface went down or came up; returns where it is attached if it was in the other state before.
+    /// Records that an interface went down or came up. Returns the port to which it is attached if its state changed,
+    /// else `None`.
     pub(crate) fn changed(&mut self, number: usize, up: bool) -> Option<Attachment> {
         let interface = self.numbered.get_mut(number)?.as_mut()?;
         let changed = interface.up != up;
@@ -110,14 +111,14 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Stores a frame that arrived at a port of the switch whose frames are collected.
+    /// Stores a frame that arrived at a port of the switch whose arrivals are being collected.
     pub(crate) fn push(&mut self, port: u32, frame: &[u8]) {
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.copy_from(frame);
         self.packets.push((port, packet));
     }
 
-    /// Takes back a packet that has left, to reuse its memory.
+    /// Keeps a packet that has left, so that its memory can be reused.
     pub(crate) fn recycle(&mut self, packet: Packet) {
         if self.spare.len() < MAX_SPARE {
             self.spare.push(packet);

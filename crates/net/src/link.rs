@@ -81,8 +81,8 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// Creates the configuration of a link with this rate and delay, no jitter, no loss, no MTU, no ordering and a queue of 150,000
-    /// bytes.
+    /// Creates the configuration of a link with this rate in bits per second and this delay in picoseconds, without
+    /// jitter, loss, MTU or ordering, and with a queue of 150,000 bytes.
     pub fn new(rate_bps: u64, delay_ps: u64) -> LinkConfig {
         LinkConfig {
             rate_bps,
@@ -151,7 +151,7 @@ pub struct DirectionCounters {
 }
 
 impl DirectionCounters {
-    /// Accounts for a packet whose transmission starts.
+    /// Counts a packet whose transmission starts, and which is lost on the way if `lost`.
     fn started(&mut self, frame_bytes: usize, lost: bool) {
         self.packets += 1;
         self.bytes += wire_bytes(frame_bytes);
@@ -193,7 +193,7 @@ pub(crate) struct Attachment {
 pub(crate) struct Links(Vec<Direction>);
 
 impl Links {
-    /// Returns the number of directions, two per link.
+    /// Returns the number of directions of all links, two per link.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -202,12 +202,12 @@ impl Links {
         self.0.iter()
     }
 
-    /// Adds a direction; every second one makes a link.
+    /// Adds a direction; every second one completes a link.
     pub(crate) fn push(&mut self, direction: Direction) {
         self.0.push(direction);
     }
 
-    /// Returns the number of one of a link's directions; an error if there is no such link.
+    /// Returns the number of one of a link's directions. Fails if there is no such link.
     pub(crate) fn number(&self, link: LinkId, direction: LinkDirection) -> Result<u32, NetError> {
         let first = link
             .0
@@ -220,7 +220,8 @@ impl Links {
         })
     }
 
-    /// Returns the counters of both directions of a link at a time, which is not before the last event.
+    /// Returns the counters of both directions of a link at `now_ps`, which must not be before the last event. Fails
+    /// if there is no such link.
     pub(crate) fn counters(&self, link: LinkId, now_ps: Time) -> Result<LinkCounters, NetError> {
         let first = self.number(link, LinkDirection::AToB)?;
         Ok(LinkCounters {
@@ -301,8 +302,8 @@ struct Disturbance {
 }
 
 impl Disturbance {
-    /// Creates the random loss and jitter of a direction; `None` if it has neither. `name` tells its random streams from all
-    /// others'.
+    /// Creates the random loss and jitter of a direction; `None` if it has neither. `name` makes its random streams
+    /// differ from all others.
     fn new(loss: Loss, jitter: Jitter, seed: u64, name: &str) -> Option<Box<Disturbance>> {
         if loss == Loss::None && jitter == Jitter::None {
             return None;
@@ -317,7 +318,8 @@ impl Disturbance {
 }
 
 impl Direction {
-    /// Creates a direction between two ports that is up and idle. `name` tells its random streams from all others'.
+    /// Creates a direction between two ports that is up and idle. `name` makes its random streams differ from all
+    /// others.
     pub(crate) fn new(
         from: Attachment,
         to: Attachment,
@@ -351,7 +353,8 @@ impl Direction {
         }
     }
 
-    /// Offers a frame to the direction, which may mark it; returns when the frame arrives, or why it does not.
+    /// Offers a frame to the direction, which may set the frame's congestion mark. Returns the time at which the frame
+    /// arrives, or why it is dropped or lost.
     pub(crate) fn offer(&mut self, now_ps: Time, packet: &mut Packet) -> Result<Time, DropReason> {
         self.counters.offered += 1;
         if !self.up {
@@ -366,7 +369,8 @@ impl Direction {
         self.send(now_ps, packet.len())
     }
 
-    /// Asks the queue's gate whether there is room for a frame; marks the frame, or counts its drop and returns the reason.
+    /// Asks the queue's gate whether a frame may enter the queue, and marks the frame if the gate wants that.
+    /// Otherwise counts a drop, and returns its reason as an error.
     fn admit(&mut self, now_ps: Time, busy: bool, packet: &mut Packet) -> Result<(), DropReason> {
         let found = Occupancy {
             packets: self.waiting.len() as u64,
@@ -391,7 +395,8 @@ impl Direction {
         }
     }
 
-    /// Sends a frame behind those that wait; returns when it arrives, or that it is lost.
+    /// Sends a frame behind the waiting ones. Returns the time at which it arrives, or an error if it is lost on the
+    /// way.
     fn send(&mut self, now_ps: Time, frame_bytes: usize) -> Result<Time, DropReason> {
         let busy = self.busy_until_ps > now_ps;
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
@@ -425,20 +430,20 @@ impl Direction {
         }
     }
 
-    /// Stores the size and the sending time of a frame whose size differs from that of the one before.
+    /// Stores the size and the transmission time of a frame whose size differs from that of the last one.
     fn size_changed(&mut self, frame_bytes: usize) {
         // Frames beyond 4 GiB would be of one size; there are none.
         self.last_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
         self.last_sending_ps = serialisation_ps(frame_bytes, self.rate_bps);
     }
 
-    /// Returns whether nothing was ever offered, and no traffic manager relies on the direction's parameters.
+    /// Returns whether the direction was never offered a packet, and no traffic manager relies on its parameters.
     pub(crate) fn is_unused(&self) -> bool {
         let holds = self.ordering().is_some_and(|it| it.counters().held > 0);
         self.counters.offered == 0 && !self.gate.asleep && !holds
     }
 
-    /// Sets whether the direction's own queue is used, or a traffic manager's in its place.
+    /// Sets whether the direction's own queue is used (`own`), or that of a traffic manager.
     pub(crate) fn use_queue(&mut self, own: bool) {
         self.gate.asleep = !own;
         self.gate_is_active = self.gate.is_active();
@@ -448,7 +453,7 @@ impl Direction {
         self.gate.config
     }
 
-    /// Returns the propagation time of packets in picoseconds, if it is the same for all.
+    /// Returns the propagation time of packets in picoseconds, or `None` if it varies.
     pub(crate) fn constant_delay_ps(&self) -> Option<u64> {
         match &self.disturbance {
             Some(it) if !it.jitter.is_none() => None,
@@ -460,12 +465,12 @@ impl Direction {
         self.rate_bps
     }
 
-    /// Returns when the transmitter has sent all packets that it took.
+    /// Returns the time at which the transmitter will have sent all packets that it accepted.
     pub(crate) fn busy_until_ps(&self) -> Time {
         self.busy_until_ps
     }
 
-    /// Moves packets whose transmission has started out of the queue.
+    /// Removes packets whose transmission has started by `now_ps` from the queue.
     fn settle(&mut self, now_ps: Time) {
         while let Some(&Waiting {
             start_ps,
@@ -482,13 +487,14 @@ impl Direction {
         }
     }
 
-    /// Counts the arrival of a packet of the current generation: it is delivered, and no longer in transit.
+    /// Counts the arrival of a packet of the current generation as delivered.
     pub(crate) fn arrived(&mut self) {
         self.counters.delivered += 1;
         self.counters.in_transit -= 1;
     }
 
-    /// Lets the wire lose all packets from now on, without a change of the signal, or ends that. Packets under way arrive.
+    /// Makes the wire lose all packets from now on without a change of the signal (`silent`), or ends that. Packets
+    /// under way still arrive.
     pub(crate) fn set_silent(&mut self, silent: bool) {
         match &mut self.disturbance {
             Some(it) => it.silent = silent,
@@ -503,7 +509,8 @@ impl Direction {
         }
     }
 
-    /// Fails or repairs the direction; returns the number of packets that ended, if it changed anything.
+    /// Sets the direction up or down, if that changes its state. Returns the number of packets lost by the change,
+    /// `None` if nothing changed.
     pub(crate) fn set_up(&mut self, now_ps: Time, up: bool) -> Option<u64> {
         if self.up == up {
             return None;
@@ -525,7 +532,7 @@ impl Direction {
         Some(lost - told)
     }
 
-    /// Returns the counters at a time; packets whose sending has begun by then are counted as sent.
+    /// Returns the counters at `now_ps`; packets whose transmission has begun by then count as sent.
     pub(crate) fn counters(&self, now_ps: Time) -> DirectionCounters {
         let mut counters = self.counters;
         for packet in self

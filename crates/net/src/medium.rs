@@ -58,7 +58,7 @@ impl Medium {
         self.scheduler.now_ps
     }
 
-    /// Tells controllers what happened at a node.
+    /// Notifies controllers of an event at a node.
     pub(crate) fn notify(&mut self, own: &NodeState, event: NotificationEvent) {
         self.notifications.push(Notification {
             time_ps: self.now_ps(),
@@ -67,7 +67,7 @@ impl Medium {
         });
     }
 
-    /// Tells observers what happened at a node.
+    /// Reports to observers what happened at a node or one of its ports.
     #[inline(always)]
     pub(crate) fn tell(&mut self, own: &NodeState, port: Option<u32>, seen: Observation<'_>) {
         if self.observers.is_active() {
@@ -89,7 +89,7 @@ impl Medium {
         self.observers.tell(moment, place, seen);
     }
 
-    /// Tells observers that packets ended at a node or at one of its ports.
+    /// Reports to observers that packets were dropped at a node or one of its ports.
     #[inline(always)]
     pub(crate) fn tell_dropped(
         &mut self,
@@ -103,13 +103,15 @@ impl Medium {
         }
     }
 
-    /// Counts packets that were inside a node that failed, or came to it while it was down, as lost, and tells observers.
+    /// Counts packets as lost that were inside a node when it failed, or came to it while it was down, and reports
+    /// them to observers.
     pub(crate) fn lose(&mut self, own: &mut NodeState, packets: u64) {
         own.counters.down_drops += packets;
         self.tell_dropped(own, None, DropReason::NodeDown, packets);
     }
 
-    /// Counts a packet that comes to a node, and tells observers; returns whether the node takes it, which it does if it is up.
+    /// Counts a packet that comes to a node, and reports it to observers. Returns whether the node takes it, as a node
+    /// does that is up.
     #[inline(always)]
     pub(crate) fn takes_packet(&mut self, own: &mut NodeState, port: u32, packet: &Packet) -> bool {
         let taken = own.takes_packet();
@@ -122,8 +124,8 @@ impl Medium {
         taken
     }
 
-    /// Counts the arrival of a packet at the end of a direction, now; returns the attachment there, or `None` if the direction
-    /// failed since the packet was sent.
+    /// Counts the arrival of a packet at the end of a direction now. Returns the port at which it arrives, or `None`
+    /// if the direction failed after the packet was sent.
     #[inline]
     pub(crate) fn arrive(&mut self, direction: u32, generation: u32) -> Option<Attachment> {
         let link = &mut self.links[direction];
@@ -133,7 +135,7 @@ impl Medium {
         })
     }
 
-    /// Hands a packet of a node to the link at a port.
+    /// Passes a packet from a node to the link, or the external interface, at a port.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, own: &mut NodeState, port: u32, packet: Packet) {
         let Some(direction) = own.direction_from(port) else {
@@ -145,7 +147,7 @@ impl Medium {
         }
     }
 
-    /// Hands a packet to the direction at a port, without looking at its MTU and ordering function.
+    /// Passes a packet to the direction at a port, without regard to an MTU or ordering function.
     #[inline(always)]
     fn transmit_by(&mut self, own: &mut NodeState, port: u32, direction: u32, mut packet: Packet) {
         self.count_sent(own, port, &packet);
@@ -173,14 +175,16 @@ impl Medium {
             .push_arrival(arrival_ps, direction, generation, packet);
     }
 
-    /// Counts a packet as sent that leaves a node at a port, whatever becomes of it there, and tells observers.
+    /// Counts a packet that leaves a node at a port as sent, whatever happens to it afterwards, and reports it to
+    /// observers.
     #[inline]
     fn count_sent(&mut self, own: &mut NodeState, port: u32, packet: &Packet) {
         own.counters.sent += 1;
         self.tell(own, Some(port), Observation::Sent(packet));
     }
 
-    /// Sends a packet out of a port without a link: to the external interface that the port is; otherwise it is counted as dropped.
+    /// Sends a packet out of a port without a link: to the external interface at the port, if there is one; otherwise
+    /// counts it as dropped.
     fn transmit_external(&mut self, own: &mut NodeState, port: u32, packet: Packet) {
         let Some(number) = own.external_at(port) else {
             own.counters.unconnected_drops += 1;
@@ -190,7 +194,7 @@ impl Medium {
         self.outbound.push((number, packet));
     }
 
-    /// Hands a packet to a direction that has an MTU or an ordering function.
+    /// Passes a packet to a direction that has an MTU or an ordering function.
     #[cold]
     fn transmit_specially(&mut self, own: &mut NodeState, direction: u32, mut packet: Packet) {
         let now_ps = self.now_ps();
@@ -211,7 +215,7 @@ impl Medium {
         self.send_ordered(own, direction, sent);
     }
 
-    /// Sends the packets of a node's ordering function whose time to be held is over.
+    /// Sends the packets that the ordering function of a node's direction has held for long enough.
     pub(crate) fn ordering_due(&mut self, own: &mut NodeState, direction: u32) {
         let now_ps = self.now_ps();
         let mut sent = std::mem::take(&mut self.ordered);
@@ -225,7 +229,8 @@ impl Medium {
         self.send_ordered(own, direction, sent);
     }
 
-    /// Sends what an ordering function let go, and schedules an event for when it has to be looked at again.
+    /// Sends the packets that an ordering function released, and schedules an event for the time at which it must
+    /// release the next.
     fn send_ordered(&mut self, own: &mut NodeState, direction: u32, mut sent: Vec<Packet>) {
         let port = self.links[direction].from.port;
         for packet in sent.drain(..) {
@@ -248,7 +253,7 @@ impl Medium {
         }
     }
 
-    /// Counts the packets as lost that the ordering functions of a node hold, because it failed.
+    /// Counts the packets that the ordering functions of a failed node held as lost.
     pub(crate) fn lose_held(&mut self, own: &mut NodeState) {
         for port in 0..own.ports.len() as u32 {
             if let Some(away) = own.direction_from(port)

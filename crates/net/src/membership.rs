@@ -46,7 +46,7 @@ pub enum MembershipVersion {
 }
 
 impl MembershipVersion {
-    /// Returns whether this is a version of MLD, rather than of IGMP.
+    /// Returns whether this is a version of MLD; otherwise it is one of IGMP.
     pub(crate) fn is_mld(self) -> bool {
         self.parts().0
     }
@@ -158,8 +158,8 @@ impl Protocol {
         self.version_at(now_ps) < self.latest
     }
 
-    /// Returns the longest time in picoseconds between the first two reports of a change (RFC 3376, section 8.11; RFC 2236, section
-    /// 8.10; RFC 2710, section 7.10).
+    /// Returns the longest time in picoseconds between the first and the second report of a change (RFC 3376, section
+    /// 8.11; RFC 2236, section 8.10; RFC 2710, section 7.10).
     fn unsolicited_ps(&self, now_ps: Time) -> u64 {
         match self.is_old(now_ps) {
             false => PS_PER_S,
@@ -210,12 +210,12 @@ impl Memberships {
         }
     }
 
-    /// Returns whether the host may have to send messages without being asked.
+    /// Returns whether the host may have to send messages without a query.
     pub(crate) fn is_active(&self) -> bool {
         !(self.groups.is_empty() && self.pending.is_empty())
     }
 
-    /// Sets the version that the host speaks; an error if it speaks another one already.
+    /// Sets the version that the host speaks. Fails if the host already speaks another version of the same protocol.
     pub(crate) fn speak(&mut self, version: MembershipVersion) -> Result<(), &'static str> {
         let (is_mld, number) = version.parts();
         match &mut self.protocols[usize::from(is_mld)].version {
@@ -227,13 +227,13 @@ impl Memberships {
         }
     }
 
-    /// Plans to replace the filter of a group at a time.
+    /// Plans to replace the host's filter for a group at `at_ps`.
     pub(crate) fn plan(&mut self, at_ps: Time, group: IpAddr, filter: GroupFilter) {
         self.added += 1;
         self.pending.insert((at_ps, self.added), (group, filter));
     }
 
-    /// Returns the statistics of the packets received of a group; all zero if there were none.
+    /// Returns the statistics of the received packets of a group; all are zero if none was received.
     pub(crate) fn statistics(&self, group: IpAddr) -> GroupStatistics {
         let Some(counts) = self.counts.get(&group) else {
             return GroupStatistics::default();
@@ -248,7 +248,8 @@ impl Memberships {
         }
     }
 
-    /// Counts a datagram to a group that arrived; `stream` is the stream that it is of and its sequence number there, if known.
+    /// Counts a datagram to a group that arrived. `stream` is the stream to which it belongs, with its sequence
+    /// number, or `None` if unknown.
     pub(crate) fn arrived(&mut self, now_ps: Time, group: IpAddr, stream: Option<(FlowId, u64)>) {
         let counts = self.counts.entry(group).or_default();
         let seen = &mut counts.seen;
@@ -266,7 +267,8 @@ impl Memberships {
 
     // ---- Hearing ----
 
-    /// Handles a frame that came to the host if it is an IGMP or MLD message, and judges whether it is for a group of the host.
+    /// Judges whether a frame that came to the host is for one of the host's groups. If it is an IGMP or MLD message,
+    /// handles it.
     pub(crate) fn judge(&mut self, now_ps: Time, frame: &[u8]) -> Verdict {
         let Some((group, source, message)) = multicast(frame) else {
             return Verdict::Other;
@@ -331,8 +333,8 @@ impl Memberships {
         }
     }
 
-    /// Schedules the answer to a query for a group, or for sources of it, at a random time within `within_ps` (RFC 3376, section
-    /// 5.2; RFC 2236, section 3).
+    /// Schedules the answer to a query for a group or for some of its sources at a random time within `within_ps`
+    /// picoseconds (RFC 3376, section 5.2; RFC 2236, section 3).
     fn asked_of(
         &mut self,
         now_ps: Time,
@@ -368,7 +370,7 @@ impl Memberships {
 
     // ---- Saying ----
 
-    /// Returns the time of the next message or timer; [`Time::NEVER`] if there is none.
+    /// Returns the time at which the next message, planned change or timer is due; [`Time::NEVER`] if there is none.
     pub(crate) fn due_ps(&self) -> Time {
         let pending = self.pending.first_key_value().map(|((at_ps, _), _)| *at_ps);
         let timer = self.timers.first().map(|(due_ps, _)| *due_ps);
@@ -377,7 +379,7 @@ impl Memberships {
         times.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
-    /// Does what is due by now, and returns the frames to send.
+    /// Does everything that is due at `now_ps`, and returns the frames to send.
     pub(crate) fn due(
         &mut self,
         now_ps: Time,
@@ -451,7 +453,7 @@ impl Memberships {
         }
     }
 
-    /// Appends the messages of a group that are due to `said`, and sets its next timer.
+    /// Appends the messages about a group that are due to `said`, and sets the group's next timer.
     fn say(&mut self, now_ps: Time, group: IpAddr, said: &mut Vec<AnyMessage>) {
         let protocol = &self.protocols[usize::from(group.is_ipv6())];
         let version = protocol.version_at(now_ps);
@@ -474,7 +476,7 @@ impl Memberships {
         }
     }
 
-    /// Appends the current state of all groups of a protocol to `said`, in as many reports as it takes.
+    /// Appends reports of the current state of all groups of a protocol to `said`, as many as are needed.
     fn report_all(&self, is_mld: bool, said: &mut Vec<AnyMessage>) {
         let (mut records, mut bytes) = (Vec::new(), 0);
         let of_protocol = self.groups.iter().filter(|it| it.0.is_ipv6() == is_mld);
@@ -510,7 +512,7 @@ impl Group {
         }
     }
 
-    /// Builds the answer to a query for this group (RFC 3376, section 5.2); `None` if there is nothing to answer.
+    /// Builds the answer to a query for this group (RFC 3376, section 5.2); `None` if the host need not answer.
     fn answer(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         let asked = self.asked.take();
         if !self.filter.is_member() {
@@ -532,8 +534,8 @@ impl Group {
         (!record.sources.is_empty()).then(|| Message::Report(vec![record]))
     }
 
-    /// Builds the next report of a change of this group's filter (RFC 3376, section 5.1), and counts it as sent; `None` if none is
-    /// needed.
+    /// Builds the next report of a change of this group's filter (RFC 3376, section 5.1), and counts it as sent;
+    /// `None` if no report is needed.
     fn report_change(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         if is_old {
             self.sources_left.clear();
@@ -577,7 +579,7 @@ impl Group {
     }
 }
 
-/// Draws a delay in picoseconds, uniform from the least to the most.
+/// Draws a delay in picoseconds, uniformly distributed between `least_ps` and `most_ps`.
 fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
     let signed = |ps| i64::try_from(ps).unwrap_or(i64::MAX);
     draws
@@ -585,12 +587,12 @@ fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
         .unsigned_abs()
 }
 
-/// Returns whether a time has come, and takes it away if so.
+/// Returns whether the time in `at_ps` has come, and sets it to `None` if so.
 fn is_due(at_ps: &mut Option<Time>, now_ps: Time) -> bool {
     at_ps.take_if(|at_ps| *at_ps <= now_ps).is_some()
 }
 
-/// Returns whether routers forward packets to an address: it is a group's, and not one of those of a link alone.
+/// Returns whether routers forward packets to an address: it is a multicast address, but not a link-local one.
 pub(crate) fn is_routed_group(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(group) => group.is_multicast() && group.octets()[..3] != [224, 0, 0],
@@ -598,8 +600,8 @@ pub(crate) fn is_routed_group(address: IpAddr) -> bool {
     }
 }
 
-/// Parses a multicast frame into the destination and the source of its IP packet, and the IGMP or MLD message that this is, if it
-/// is one; `None` for any other frame.
+/// Parses a multicast frame into the destination and the source of its IP packet, and the IGMP or MLD message in it,
+/// `None` if it contains none. Returns `None` for any other frame.
 fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
     let ethernet = ethernet::View::new(frame).ok()?;
     if !ethernet.destination().is_multicast() {
@@ -622,7 +624,7 @@ fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
     }
 }
 
-/// Returns the MAC address of frames to a group (RFC 1112, section 6.4; RFC 2464, section 7).
+/// Returns the destination MAC address of frames to a group (RFC 1112, section 6.4; RFC 2464, section 7).
 pub(crate) fn group_mac(group: IpAddr) -> MacAddress {
     match group {
         IpAddr::V4(group) => {
@@ -636,7 +638,7 @@ pub(crate) fn group_mac(group: IpAddr) -> MacAddress {
     }
 }
 
-/// Returns the IPv6 link-local address of a card with this MAC address (RFC 4291, appendix A).
+/// Returns the IPv6 link-local address of an interface with this MAC address (RFC 4291, appendix A).
 fn link_local(mac: MacAddress) -> Ipv6Addr {
     let [a, b, c, d, e, f] = mac.0;
     let word = |high, low| u16::from_be_bytes([high, low]);

@@ -24,12 +24,12 @@ pub(crate) enum Visiting {
 
 /// The behaviour of a node.
 pub(crate) trait NodeModel: Any + Debug + Send {
-    /// Returns why nothing can be connected to a port; `None` if something can.
+    /// Returns the reason why nothing can be connected to a port; `None` if something can.
     fn refuses_port(&self, port: u32) -> Option<&'static str> {
         (port != 0).then_some("hosts and interfaces have port 0 only")
     }
 
-    /// Handles a packet that came to a port and that the node takes.
+    /// Handles a packet that arrived at a port of the node, which is up.
     fn receive(
         &mut self,
         own: &mut NodeState,
@@ -44,7 +44,7 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         let _ = (own, medium, event);
     }
 
-    /// Handles the failure of the node: drops what does not survive it.
+    /// Handles the failure of the node: drops everything that does not survive it.
     fn failed(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let _ = (own, medium);
     }
@@ -54,13 +54,13 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         let _ = (own, medium);
     }
 
-    /// Returns the way in which the node may be visited now.
+    /// Returns how the node may be visited now, that is, may handle packets ahead of time.
     fn visiting(&self) -> Visiting {
         Visiting::Never
     }
 
-    /// Handles packets that arrived, each at its own time, and runs them at that of the first: the outputs of each leave at its own
-    /// time.
+    /// Handles packets that arrived, each at its own time, as if all had arrived with the first. The outputs of each
+    /// leave at the packet's own time.
     fn receive_visitors(
         &mut self,
         own: &mut NodeState,
@@ -92,13 +92,13 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Returns the node's model if it is of type `T`, such as a host.
+    /// Returns the node's model if it is of type `T`, such as a host; else `None`.
     #[inline]
     pub(crate) fn get<T: NodeModel>(&self) -> Option<&T> {
         (&*self.model as &dyn Any).downcast_ref()
     }
 
-    /// Returns the node's model for changes if it is of type `T`, with the node's state.
+    /// Returns the node's model for changes, with the node's state, if the model is of type `T`; else `None`.
     #[inline]
     pub(crate) fn get_mut<T: NodeModel>(&mut self) -> Option<(&mut T, &mut NodeState)> {
         let model = (&mut *self.model as &mut dyn Any).downcast_mut()?;
@@ -109,7 +109,7 @@ impl Node {
         (&*self.model as &dyn Any).is::<T>()
     }
 
-    /// Builds the error that a port of this node cannot be used.
+    /// Builds the error for a port of this node that cannot be used.
     pub(crate) fn invalid_port(&self, port: u32, reason: &'static str) -> NetError {
         NetError::InvalidPort {
             node: self.state.name.to_string(),
@@ -118,7 +118,7 @@ impl Node {
         }
     }
 
-    /// Checks that something may be connected to a port: the node allows it, and the port is free.
+    /// Checks that something may be connected to a port: the node allows it, and the port is not in use.
     pub(crate) fn check_free(&self, port: u32) -> Result<(), NetError> {
         if let Some(reason) = self.model.refuses_port(port) {
             return Err(self.invalid_port(port, reason));

@@ -56,12 +56,13 @@ pub struct Network {
 
 /// Building.
 impl Network {
-    /// Creates an empty network. Switches learn of a port's state `detection_delay_ps` after it changed.
+    /// Creates an empty network. Switches notice a change of a port's state after `detection_delay_ps` picoseconds.
     pub fn new(seed: u64, detection_delay_ps: u64) -> Network {
         Network::begin_at(Time::ZERO, seed, detection_delay_ps)
     }
 
-    /// Creates an empty network whose clock begins at a time.
+    /// Creates an empty network whose clock begins at `now_ps`. Switches notice a change of a port's state after
+    /// `detection_delay_ps` picoseconds.
     pub fn begin_at(now_ps: Time, seed: u64, detection_delay_ps: u64) -> Network {
         let mut medium = Medium::new(seed);
         medium.scheduler.now_ps = now_ps;
@@ -79,7 +80,8 @@ impl Network {
         }
     }
 
-    /// Returns the seed for the random numbers of the component called `name`, such as a switch: the same whatever else there is.
+    /// Returns the seed for the random numbers of the component called `name`, such as a switch. It does not depend on
+    /// the other components.
     pub fn seed_of(&self, name: &str) -> u64 {
         named_seed(self.medium.seed, name)
     }
@@ -98,7 +100,7 @@ impl Network {
         Ok(id)
     }
 
-    /// Adds a switch; packets leave it `latency_ps` after they arrived.
+    /// Adds a switch, and returns its node. Packets leave it `latency_ps` picoseconds after they arrived.
     pub fn add_switch(
         &mut self,
         name: &str,
@@ -129,8 +131,8 @@ impl Network {
         Ok(id)
     }
 
-    /// Adds a modelled host with one card on port 0. Refuses prefixes that are too long, and addresses that are not those of one
-    /// station.
+    /// Adds a modelled host with one network interface on port 0, and returns its node. Refuses prefixes that are too
+    /// long, and addresses that are not unicast.
     pub fn add_host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, NetError> {
         if config.prefix_len > 32 {
             return Err(out_of_range("prefix_len", "at most 32"));
@@ -156,7 +158,7 @@ impl Network {
         Ok(id)
     }
 
-    /// Adds a link between two ports, the same in both directions.
+    /// Adds a link between two ports, with the same configuration in both directions, and returns its id.
     pub fn add_link(
         &mut self,
         a: &str,
@@ -214,7 +216,7 @@ impl Network {
         Ok(LinkId(first / 2))
     }
 
-    /// Sets parameters of one direction of a link, before it carried anything.
+    /// Sets the parameters of one direction of a link. Fails if the direction has already carried a packet.
     pub fn configure_direction(
         &mut self,
         link: LinkId,
@@ -251,23 +253,23 @@ impl Network {
 
 /// Observing.
 impl Network {
-    /// Subscribes an observer to what happens from now on in its scope, and returns its number.
+    /// Subscribes an observer to what happens in its scope from now on, and returns its number.
     pub fn observe(&mut self, scope: Scope, observer: Box<dyn Observer>) -> ObserverId {
         self.medium.observers.subscribe(scope, observer)
     }
 
-    /// Ends a subscription, and returns the observer, if it was not ended already.
+    /// Ends a subscription, and returns its observer, or `None` if the subscription had already ended.
     pub fn end_observation(&mut self, id: ObserverId) -> Option<Box<dyn Observer>> {
         self.medium.observers.unsubscribe(id)
     }
 
-    /// Returns an observer if it is subscribed and of this type.
+    /// Returns an observer if it is subscribed and of type `T`; else `None`.
     pub fn observer<T: Observer>(&self, id: ObserverId) -> Option<&T> {
         self.medium.observers.get(id)
     }
 
-    /// Captures what crosses a port from now on, in both directions, as pcap with nanoseconds. The CPU port of a switch shows
-    /// packet-ins and packet-outs. A port may have several captures.
+    /// Captures the packets that cross a port from now on, in both directions, in the pcap format with nanoseconds. At
+    /// the CPU port of a switch, these are packet-ins and packet-outs. A port may have several captures.
     pub fn capture(
         &mut self,
         node: &str,
@@ -289,7 +291,8 @@ impl Network {
         Ok(())
     }
 
-    /// Captures packets as [`Network::capture`] does, into a file, which is replaced.
+    /// Captures packets like [`Network::capture`] into a file; an existing file is replaced. Fails if the file cannot
+    /// be created.
     pub fn capture_to_path(&mut self, node: &str, port: u32, path: &Path) -> Result<(), NetError> {
         self.node_id(node)?;
         let file = std::fs::File::create(path)
@@ -297,8 +300,8 @@ impl Network {
         self.capture(node, port, Box::new(std::io::BufWriter::new(file)))
     }
 
-    /// Flushes the captures to disk, and what other observers buffer, as happens at the end of runs; an error says which one
-    /// failed, if one did. Each failure is reported once; the network goes on without that capture.
+    /// Flushes captures to disk, and the buffers of other observers, as also happens at the end of runs. Returns an
+    /// error that describes the first failure not reported yet. The network continues without the failed capture.
     pub fn flush_captures(&mut self) -> Result<(), NetError> {
         self.medium.observers.flush();
         match self.medium.observers.take_failure() {
@@ -310,7 +313,7 @@ impl Network {
 
 /// Reading.
 impl Network {
-    /// Returns the present time of the network.
+    /// Returns the present time in the network.
     pub fn now_ps(&self) -> Time {
         self.medium.now_ps()
     }
@@ -320,17 +323,17 @@ impl Network {
         self.medium.scheduler.steps
     }
 
-    /// Returns the number of scheduled events; a network without any stays as it is until somebody does something.
+    /// Returns the number of scheduled events. A network without any stays as it is until a caller changes it.
     pub fn pending_events(&self) -> usize {
         self.medium.scheduler.len()
     }
 
-    /// Returns the counters of both directions of a link, as of now.
+    /// Returns the counters of both directions of a link, as of now. Fails if there is no such link.
     pub fn link_counters(&self, link: LinkId) -> Result<LinkCounters, NetError> {
         self.medium.links.counters(link, self.now_ps())
     }
 
-    /// Returns the counters of the ordering function of a direction; `None` if it has none.
+    /// Returns the counters of a direction's ordering function; `None` if it has none. Fails if there is no such link.
     pub fn ordering_counters(
         &self,
         link: LinkId,
@@ -341,12 +344,12 @@ impl Network {
         Ok(ordering.map(|ordering| ordering.counters()))
     }
 
-    /// Returns the counters of a node; an error if there is no node of this name.
+    /// Returns the counters of a node. Fails if there is no node with this name.
     pub fn node_counters(&self, node: &str) -> Result<NodeCounters, NetError> {
         Ok(self.node(self.node_id(node)?).state.counters)
     }
 
-    /// Returns the node of this name; an error if there is none.
+    /// Returns the id of the node with this name. Fails if there is none.
     pub fn node_id(&self, name: &str) -> Result<NodeId, NetError> {
         self.by_name
             .get(name)
@@ -354,7 +357,7 @@ impl Network {
             .ok_or_else(|| NetError::UnknownNode(name.to_owned()))
     }
 
-    /// Returns the name of a node that there is.
+    /// Returns the name of a node, which must exist.
     pub fn node_name(&self, id: NodeId) -> &str {
         &self.node(id).state.name
     }

@@ -64,7 +64,7 @@ impl NodeState {
         }
     }
 
-    /// Counts a packet that comes to the node, and returns whether it is taken: a node that is down takes none.
+    /// Counts a packet that comes to the node, and returns whether the node takes it, as a node does that is up.
     #[inline]
     pub(crate) fn takes_packet(&mut self) -> bool {
         self.counters.received += u64::from(self.up);
@@ -72,12 +72,12 @@ impl NodeState {
         self.up
     }
 
-    /// Returns the direction that leads away from a port, if a link is connected to it.
+    /// Returns the direction that leads away from a port, or `None` if no link is connected to the port.
     pub(crate) fn direction_from(&self, port: u32) -> Option<u32> {
         self.ports.get(port as usize).copied().flatten()
     }
 
-    /// Records the direction that leads away from a port.
+    /// Records that `direction` leads away from a port.
     pub(crate) fn attach(&mut self, port: u32, direction: u32) {
         let port = port as usize;
         if self.ports.len() <= port {
@@ -86,12 +86,12 @@ impl NodeState {
         self.ports[port] = Some(direction);
     }
 
-    /// Returns the number of the external interface that a port is, if it is one.
+    /// Returns the number of the external interface at a port, or `None` if the port is not an interface.
     pub(crate) fn external_at(&self, port: u32) -> Option<usize> {
         self.external.get(port as usize).copied().flatten()
     }
 
-    /// Makes a port an external interface.
+    /// Makes a port stand for the external interface with this number.
     pub(crate) fn attach_external(&mut self, port: u32, number: usize) {
         let port = port as usize;
         if self.external.len() <= port {
@@ -100,7 +100,7 @@ impl NodeState {
         self.external[port] = Some(number);
     }
 
-    /// Makes a port no external interface any more.
+    /// Makes a port no longer stand for an external interface.
     pub(crate) fn detach_external(&mut self, port: u32) {
         if let Some(number) = self.external.get_mut(port as usize) {
             *number = None;

@@ -16,8 +16,8 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// Returns the key by which notifications are sorted: the time, then the node's name, with changes of ports before those of all
-    /// nodes. Notifications of equal keys stay in the order in which they happened.
+    /// Returns the key by which notifications are sorted: the time, then the node's name, where changes of ports come
+    /// before all nodes. Notifications with equal keys stay in the order in which they happened.
     pub(crate) fn order(&self) -> (Time, Option<&str>) {
         let node = match self.event {
             NotificationEvent::PortChange { .. } => None,

@@ -37,7 +37,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Returns the time of day under the wall clock, the network's time under the virtual clock, in nanoseconds.
+    /// Returns the moment in nanoseconds: the time of day under the wall clock, the network's time under the virtual
+    /// clock.
     pub fn time_ns(self) -> u64 {
         self.epoch_ns + self.time_ps.ns()
     }
@@ -97,7 +98,7 @@ impl DropReason {
         DropReason::Corrupted,
     ];
 
-    /// Returns the reason's name, such as `queue_full`.
+    /// Returns the name of the reason, such as `queue_full`.
     pub fn name(self) -> &'static str {
         match self {
             DropReason::QueueFull => "queue_full",
@@ -150,13 +151,13 @@ pub enum Observation<'a> {
 
 /// A subscriber.
 pub trait Observer: Any + Send {
-    /// Handles something that happened to a packet, a port or a node.
+    /// Handles an observation: something that happened to a packet, a port or a node.
     fn observe(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>);
 
-    /// Passes on buffered data, as a run ends.
+    /// Writes out buffered data at the end of a run.
     fn flush(&mut self) {}
 
-    /// Returns why the observer cannot go on, the first time that somebody asks; `None` afterwards, or if it can.
+    /// Returns why the observer cannot go on, at the first call after a failure; otherwise `None`.
     fn take_failure(&mut self) -> Option<String> {
         None
     }
@@ -189,7 +190,7 @@ impl Observers {
         ObserverId(number as u32)
     }
 
-    /// Ends a subscription and gives the observer back.
+    /// Ends a subscription and returns its observer, or `None` if the subscription had already ended.
     pub(crate) fn unsubscribe(&mut self, id: ObserverId) -> Option<Box<dyn Observer>> {
         let number = id.0 as usize;
         let ended = self.subscriptions.get_mut(number)?.take()?;
@@ -211,7 +212,7 @@ impl Observers {
         }
     }
 
-    /// Returns whether there is any observer.
+    /// Returns whether any observer is subscribed.
     #[inline(always)]
     pub(crate) fn is_active(&self) -> bool {
         self.active
@@ -222,19 +223,19 @@ impl Observers {
         !self.everywhere.is_empty()
     }
 
-    /// Returns whether an observer is subscribed to a node in particular.
+    /// Returns whether an observer is subscribed to this node in particular.
     pub(crate) fn watch(&self, node: NodeId) -> bool {
         let numbers = self.by_node.get(node.0 as usize);
         numbers.is_some_and(|numbers| !numbers.is_empty())
     }
 
-    /// Returns an observer if it is subscribed and of type `T`.
+    /// Returns an observer if it is subscribed and of type `T`; else `None`.
     pub(crate) fn get<T: Observer>(&self, id: ObserverId) -> Option<&T> {
         let subscription = self.subscriptions.get(id.0 as usize)?.as_ref()?;
         (&*subscription.observer as &dyn Any).downcast_ref()
     }
 
-    /// Tells the observers whose scope a place is in what happened there.
+    /// Reports what happened at a place to the observers whose scope contains the place.
     #[cold]
     pub(crate) fn tell(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>) {
         let here = self.by_node.get(place.node.0 as usize);
@@ -252,13 +253,13 @@ impl Observers {
         }
     }
 
-    /// Flushes what observers buffer.
+    /// Makes all observers write out their buffered data.
     pub(crate) fn flush(&mut self) {
         let observers = self.subscriptions.iter_mut().flatten();
         observers.for_each(|it| it.observer.flush());
     }
 
-    /// Returns the first failure of an observer that nobody was told of.
+    /// Returns the first failure of an observer that has not been reported yet; `None` if there is none.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         let mut observers = self.subscriptions.iter_mut().flatten();
         observers.find_map(|it| it.observer.take_failure())
@@ -279,18 +280,18 @@ pub struct DropCounts {
 }
 
 impl DropCounts {
-    /// Returns the number of packets that ended for a reason at a node, or on a link that leads away from it.
+    /// Returns the number of packets that were dropped for a reason at a node, or on a link that leads away from it.
     pub fn at(&self, node: NodeId, reason: DropReason) -> u64 {
         let count = self.by_place.get(&(node, reason));
         count.copied().unwrap_or(0)
     }
 
-    /// Returns the number of packets that ended for any reason anywhere.
+    /// Returns the number of packets that were dropped for any reason anywhere.
     pub fn total(&self) -> u64 {
         self.by_place.values().sum()
     }
 
-    /// Returns the numbers of packets that ended, by node and reason, without those that are zero.
+    /// Returns the numbers of dropped packets by node and reason, without those that are zero.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, DropReason, u64)> {
         let places = self.by_place.iter();
         places.map(|(&(node, reason), &count)| (node, reason, count))

@@ -76,7 +76,8 @@ pub struct OrderingConfig {
 }
 
 impl OrderingConfig {
-    /// Creates a configuration with a buffer of 1,024 packets, numbers as wide as their field, and no headers yet.
+    /// Creates a configuration with these times in picoseconds, a buffer of 1,024 packets, numbers as wide as their
+    /// field, and no headers yet.
     pub fn new(max_delay_ps: u64, take_any_ps: u64) -> OrderingConfig {
         OrderingConfig {
             max_delay_ps,
@@ -168,7 +169,7 @@ struct Stream<P> {
 }
 
 impl<P> Stream<P> {
-    /// Returns whether nothing has come for `for_ps` picoseconds, or ever.
+    /// Returns whether no packet of the stream has arrived for `for_ps` picoseconds, or ever.
     fn is_silent(&self, now_ps: Time, for_ps: u64) -> bool {
         self.last_received_ps
             .is_none_or(|since_ps| now_ps.saturating_sub(since_ps) >= for_ps)
@@ -224,18 +225,19 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// Finds the sequence number of a frame, if it has one. Payload that a header reaches into is stored first.
+    /// Finds the sequence number of a frame, or returns `None` if it has none. First stores any shared payload into
+    /// which a header may reach.
     pub(crate) fn find(&self, packet: &mut Packet) -> Option<SequenceTag> {
         packet.store(self.reach);
         SequenceTag::find(&self.config.headers, packet.stored())
     }
 
-    /// Counts a packet that has no number.
+    /// Counts a packet without a sequence number.
     pub(crate) fn count_untagged(&mut self) {
         self.counters.untagged += 1;
     }
 
-    /// Takes a packet that came; `sent` gets what leaves now, in order.
+    /// Processes a packet that arrived. Appends the packets that leave now to `sent`, in order.
     pub(crate) fn receive(&mut self, now_ps: Time, it: Numbered, packet: P, sent: &mut Vec<P>) {
         self.release_due(now_ps, sent);
         if !self.streams.contains_key(&it.stream) && !self.make_room(now_ps) {
@@ -312,7 +314,8 @@ impl<P> Ordering<P> {
         self.counters.max_held = self.counters.max_held.max(held);
     }
 
-    /// Sends the packets that were held as long as they may be, and those before them, into `sent`.
+    /// Releases the packets that have been held as long as allowed, and the earlier ones of their streams, into
+    /// `sent`.
     pub(crate) fn release_due(&mut self, now_ps: Time, sent: &mut Vec<P>) {
         while let Some((_, due)) = self.held.first_key_value()
             && due.deadline_ps <= now_ps
@@ -327,7 +330,7 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// Sends the packets of a stream that are held and need to wait no longer, as all before them were sent.
+    /// Releases those held packets of a stream into `sent` whose predecessors have all been sent.
     fn release_following(&mut self, id: StreamId, sent: &mut Vec<P>) {
         while let Some(stream) = self.streams.get(&id)
             && let Some((&(lowest, _), _)) = stream.held.first_key_value()
@@ -337,7 +340,7 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// Returns the lowest position of a packet that is held of a stream.
+    /// Returns the lowest position of a held packet of a stream; `None` if none is held.
     fn lowest(&self, stream: StreamId) -> Option<u64> {
         let held = &self.streams.get(&stream)?.held;
         held.first_key_value().map(|(&(position, _), _)| position)
@@ -361,7 +364,8 @@ impl<P> Ordering<P> {
         sent.push(packet);
     }
 
-    /// Makes room for one more stream, perhaps in place of some whose state says nothing any more; returns whether there is some.
+    /// Makes room for one more stream, if necessary by forgetting streams that have long been silent. Returns whether
+    /// there is room.
     fn make_room(&mut self, now_ps: Time) -> bool {
         let take_any_ps = self.config.take_any_ps;
         let is_past = |then_ps: Time| now_ps.saturating_sub(then_ps) >= take_any_ps;
@@ -374,14 +378,14 @@ impl<P> Ordering<P> {
         self.streams.len() < MAX_STREAMS
     }
 
-    /// Returns the time at which the first packet that is held has to leave, if any is held.
+    /// Returns the time at which the first held packet has to leave; `None` if none is held.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         self.held
             .first_key_value()
             .map(|(_, held)| held.deadline_ps)
     }
 
-    /// Forgets all streams and held packets; returns the number of packets lost.
+    /// Forgets all streams and held packets; returns the number of held packets.
     pub(crate) fn lose_all(&mut self) -> u64 {
         let lost = self.held.len() as u64;
         self.held.clear();
@@ -397,8 +401,8 @@ impl<P> Ordering<P> {
     }
 }
 
-/// Computes the distance of a number above (or, negative, below) that of a position, the shorter way round; half of the space is
-/// below.
+/// Computes how far `number`, of `bits` bits, lies above (or, if negative, below) the number of `position`, the
+/// shorter way round. Half of the number space counts as below.
 fn distance(position: u64, number: u64, bits: u32) -> i64 {
     let shift = 64 - bits;
     (number.wrapping_sub(position) << shift) as i64 >> shift

@@ -31,7 +31,7 @@ impl ReceivedLog {
         self.sequence.len()
     }
 
-    /// Returns whether nothing arrived.
+    /// Returns whether no packet arrived.
     pub fn is_empty(&self) -> bool {
         self.sequence.is_empty()
     }

@@ -13,7 +13,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Builds a packet with these bytes, and shared ones behind them, in memory of a former packet if there is one.
+    /// Builds a packet that stores these bytes, followed by the shared bytes `rest`, in the memory of a former packet
+    /// if possible.
     #[inline]
     pub(crate) fn packet(&mut self, stored: &[u8], rest: Shared) -> Packet {
         let mut packet = self.packets.pop().unwrap_or_default();
@@ -21,7 +22,7 @@ impl Pool {
         packet
     }
 
-    /// Takes back a packet that ended, to reuse its memory.
+    /// Keeps a packet that is no longer needed, so that its memory can be reused.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: Packet) {
         if self.packets.len() < MOST {

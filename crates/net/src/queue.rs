@@ -101,7 +101,7 @@ pub struct Step {
 }
 
 impl QueueConfig {
-    /// Creates the configuration of a drop-tail queue that is limited in bytes.
+    /// Creates the configuration of a drop-tail queue of at most `limit` bytes.
     pub fn bytes(limit: u64) -> QueueConfig {
         QueueConfig {
             unit: QueueUnit::Bytes,
@@ -110,7 +110,7 @@ impl QueueConfig {
         }
     }
 
-    /// Creates the configuration of a drop-tail queue that is limited in packets.
+    /// Creates the configuration of a drop-tail queue of at most `limit` packets.
     pub fn packets(limit: u64) -> QueueConfig {
         QueueConfig {
             unit: QueueUnit::Packets,
@@ -127,8 +127,8 @@ impl QueueConfig {
 }
 
 impl Red {
-    /// Creates a RED configuration of two thresholds with the parameters of 1993: max_p 1/50, w_q 0.002, 500-byte packets, neither
-    /// gentle nor marking.
+    /// Creates a RED configuration with the thresholds `min` and `max` and the parameters of 1993: max_p 1/50, w_q
+    /// 0.002, 500-byte packets, neither gentle nor marking.
     pub fn new(unit: QueueUnit, min: u64, max: u64) -> Red {
         Red {
             unit,
@@ -209,7 +209,8 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Creates the gate of a queue in front of a transmitter of this rate. `name` tells its random stream from all others'.
+    /// Creates the gate of a queue in front of a transmitter with a rate of `rate_bps` bits per second. `name` makes
+    /// its random stream differ from all others.
     pub(crate) fn new(config: QueueConfig, rate_bps: u64, seed: u64, name: &str) -> Gate {
         let active = match config.discipline {
             Discipline::DropTail => None,
@@ -227,13 +228,14 @@ impl Gate {
         }
     }
 
-    /// Returns whether the gate may drop a packet that finds nothing before it.
+    /// Returns whether the gate may drop a packet that finds an empty queue.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.active.is_some() && !self.asleep
     }
 
-    /// Decides whether a packet that arrives is taken, marked or dropped, by what it finds in the queue.
+    /// Decides from the state of the queue that an arriving packet finds whether the packet is taken, marked or
+    /// dropped.
     #[inline]
     pub(crate) fn admit(&mut self, now_ps: Time, found: Occupancy, frame_bytes: usize) -> Verdict {
         let size = match self.config.unit {
@@ -327,15 +329,16 @@ impl RedState {
         }
     }
 
-    /// Decides whether this packet is to be marked: with p_b made even over the packets since the last mark, of which there are
-    /// `count`.
+    /// Decides whether to mark or drop this packet early: with the probability `p_b`, made uniform over the `count`
+    /// packets since the last such one.
     fn chosen(&mut self, p_b: f64, count: u64) -> bool {
         let rest = 1.0 - count as f64 * p_b;
         // Something is drawn only where chance decides.
         p_b > 0.0 && (rest <= p_b || self.stream.chance(p_b / rest))
     }
 
-    /// Moves the average queue towards what waits now; after an idle time, as if small packets had found nothing.
+    /// Moves the average queue towards the present queue; after an idle time, as if small packets had found the queue
+    /// empty.
     fn average_in(&mut self, now_ps: Time, found: Occupancy) {
         match found.idle_since_ps {
             Some(since_ps) => {
@@ -355,7 +358,7 @@ impl RedState {
         }
     }
 
-    /// Computes p_b at the current average queue; `None` where everything is dropped.
+    /// Computes p_b for the present average queue; `None` if every packet is to be dropped.
     fn probability(&self) -> Option<f64> {
         let red = &self.red;
         let (min, max) = (
@@ -375,7 +378,7 @@ impl RedState {
     }
 }
 
-/// Raises a fixed-point number below or equal to one to a power, rounded down at each step.
+/// Raises a fixed-point number of at most one to a power, rounding down at each step.
 fn power(mut base: u64, mut exponent: u64) -> u64 {
     let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> FRACTION) as u64;
     let mut result = ONE;

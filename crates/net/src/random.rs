@@ -12,7 +12,7 @@ pub struct Stream {
     spare: Option<f64>,
 }
 
-/// Returns the seed of the component called `name` in a network seeded with `seed`.
+/// Returns the seed of the component called `name` in a network with the seed `seed`.
 pub fn named_seed(seed: u64, name: &str) -> u64 {
     // FNV-1a tells names apart; mixing before and after spreads related seeds and names over all bits.
     let mut hash = mix(seed ^ 0xcbf2_9ce4_8422_2325);
@@ -22,7 +22,7 @@ pub fn named_seed(seed: u64, name: &str) -> u64 {
     mix(hash)
 }
 
-/// Mixes the bits of a number by the output function of SplitMix64.
+/// Mixes the bits of a number with the output function of SplitMix64.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -30,7 +30,7 @@ fn mix(mut z: u64) -> u64 {
 }
 
 impl Stream {
-    /// Creates the stream called `name` of a network seeded with `seed`.
+    /// Creates the random stream called `name` of a network with the seed `seed`.
     pub fn named(seed: u64, name: &str) -> Stream {
         let mut counter = named_seed(seed, name);
         let state = std::array::from_fn(|_| {
@@ -54,24 +54,25 @@ impl Stream {
         result
     }
 
-    /// Draws a number that is uniform in [0, 1), with 53 bits.
+    /// Draws a uniformly distributed number in [0, 1), with a resolution of 53 bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Draws true with the given probability; 0 is never and 1 always.
+    /// Draws true with the given probability: never for 0, always for 1.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Draws a number that is uniform in [low, high]. Multiplying instead of dividing favours no value by more than 2^-64.
+    /// Draws a uniformly distributed number in [low, high]. Since it multiplies instead of dividing, no value is
+    /// favoured by more than 2^-64.
     pub fn uniform(&mut self, low: i64, high: i64) -> i64 {
         let span = high.abs_diff(low);
         let draw = (u128::from(self.next_u64()) * (u128::from(span) + 1)) >> 64;
         low.wrapping_add_unsigned(draw as u64)
     }
 
-    /// Draws an exponential number with this mean, rounded to a whole number, at least 1.
+    /// Draws an exponentially distributed number with this mean, rounded to a whole number of at least 1.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         // In (0, 1]: the logarithm is finite.
         let unit = 1.0 - self.unit();
@@ -80,7 +81,7 @@ impl Stream {
         (draw.round() as u64).max(1)
     }
 
-    /// Draws a normal number with mean 0 and standard deviation 1 (Marsaglia's polar method).
+    /// Draws a normally distributed number with mean 0 and standard deviation 1 (Marsaglia's polar method).
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -98,7 +99,7 @@ impl Stream {
     }
 }
 
-/// Computes the natural logarithm of a positive normal number, from exactly rounded operations only.
+/// Computes the natural logarithm of a positive normal number, using only operations that round exactly.
 fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i64 - 1023;

@@ -23,7 +23,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Creates an empty record; `log` says whether it keeps each packet, rather than totals alone.
+    /// Creates an empty record, which keeps each packet if `log`, else only totals.
     pub(crate) fn new(log: bool) -> Record {
         match log {
             true => Record::Log {
@@ -37,7 +37,7 @@ impl Record {
         }
     }
 
-    /// Records that a packet is sent now, the schedule's `number`-th; returns its sequence number.
+    /// Records that packet `number` of the schedule is sent at `now_ps`; returns its sequence number.
     pub(crate) fn sent(&mut self, now_ps: u64, number: u64) -> u64 {
         match self {
             Record::Log { sent, .. } => {
@@ -56,7 +56,8 @@ impl Record {
         }
     }
 
-    /// Returns when a packet was sent, if it was. `due_ps` says when a number of the schedule is due.
+    /// Returns the time in picoseconds at which a packet was sent; `None` if it was not sent. `due_ps` returns the
+    /// time at which a number of the schedule is due.
     pub(crate) fn sent_at(&self, sequence: u64, due_ps: impl FnOnce(u64) -> u64) -> Option<u64> {
         match self {
             Record::Log { sent, .. } => {
@@ -67,7 +68,7 @@ impl Record {
         }
     }
 
-    /// Records that a packet arrived at a host; times are in picoseconds since the record's origin.
+    /// Records that a packet arrived at a host. Times are in picoseconds since the record's origin.
     pub(crate) fn arrived(&mut self, node: NodeId, sequence: u64, sent_ps: u64, now_ps: u64) {
         match self {
             Record::Log { received, .. } => {
@@ -81,7 +82,7 @@ impl Record {
         }
     }
 
-    /// Returns the log of what was sent; an error if there are totals only.
+    /// Returns the log of the packets sent. Fails if the record keeps only totals.
     pub(crate) fn sent_log(&self, flow: FlowId) -> Result<&SentLog, NetError> {
         match self {
             Record::Log { sent, .. } => Ok(sent),
@@ -89,7 +90,8 @@ impl Record {
         }
     }
 
-    /// Returns the log of what arrived at a host, empty if `node` is `None`; an error if there are totals only.
+    /// Returns the log of the packets that arrived at a host, an empty log if `node` is `None`. Fails if the record
+    /// keeps only totals.
     pub(crate) fn received_log(
         &self,
         flow: FlowId,
@@ -104,8 +106,8 @@ impl Record {
         }
     }
 
-    /// Computes the statistics of the flow on its way to a host, or to nobody in particular. `interval_ps` is the nominal time
-    /// between packets.
+    /// Computes the statistics of the flow on its way to a host; without arrivals if `node` is `None`. `interval_ps`
+    /// is the nominal time between packets in picoseconds.
     pub(crate) fn statistics(&self, node: Option<NodeId>, interval_ps: u64) -> FlowStatistics {
         match self {
             Record::Log { sent, received } => {

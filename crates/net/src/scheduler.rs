@@ -72,7 +72,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Returns the lane of an event that is mostly scheduled in the order in which it happens; `None` for the others.
+    /// Returns the lane of an event whose kind is mostly scheduled in the order of time; `None` for other events.
     fn lane(&self) -> Option<Place> {
         match self {
             Event::Arrive { direction, .. } => Some(Place::Arrivals(*direction)),
@@ -83,8 +83,8 @@ impl Event {
         }
     }
 
-    /// Returns the number that decides among events of one instant and priority, before the order in which they were scheduled
-    /// does.
+    /// Returns the number that orders events of the same instant and priority; events with equal numbers keep the
+    /// order in which they were scheduled.
     fn number(&self) -> u32 {
         match self {
             Event::Send { flow } => flow.0,
@@ -92,7 +92,8 @@ impl Event {
         }
     }
 
-    /// Returns whether the event may change what a switch does with a packet, other than by sending another one.
+    /// Returns whether the event may change what a switch does with a packet, other than by sending another packet to
+    /// it.
     fn is_barrier(&self) -> bool {
         match self {
             Event::DirectionState { .. }
@@ -120,10 +121,10 @@ impl Event {
         }
     }
 
-    /// Returns the rank among events of one instant: failures and repairs, then their detection, then packets that wait for a
-    /// transmitter that is free now or was held long enough, then packets (so that a packet that arrives at the very instant of a
-    /// failure is lost, and one that arrives when another has just been sent does not find that in a queue), then sources, and
-    /// agents last.
+    /// Returns the priority among events of the same instant: first failures and repairs, then their detection, then
+    /// packets that wait for a transmitter or were held by an ordering function, then other packets, then sources, and
+    /// last agents. So a packet that arrives at the very instant of a failure is lost, and a packet that arrives just
+    /// when another has been sent does not find that one in the queue.
     fn priority(&self) -> u64 {
         match self {
             Event::DirectionState { .. }
@@ -177,7 +178,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns the number that decides among events of one instant and priority.
+    /// Returns the number of the lane, which orders events of the same instant and priority.
     #[inline(always)]
     fn number(self) -> u32 {
         match self {
@@ -217,13 +218,13 @@ impl<T> Default for Lane<T> {
 }
 
 impl<T: Waiting> Lane<T> {
-    /// Returns the rank (time and order) of the first event that waits in the lane.
+    /// Returns the rank (time and order) of the first event that waits in the lane; `None` if the lane is empty.
     #[inline(always)]
     fn head(&self) -> Option<Rank> {
         self.waiting.front().map(T::rank)
     }
 
-    /// Returns whether an event happens behind all that wait in the lane.
+    /// Returns whether an event of this rank happens after all events that wait in the lane.
     #[inline(always)]
     fn is_behind(&self, rank: Rank) -> bool {
         self.waiting.back().is_none_or(|last| last.rank() < rank)
@@ -253,13 +254,14 @@ impl<T: Waiting> Lanes<T> {
         self.lanes.get(number as usize)
     }
 
-    /// Creates a lane of this number, if there is none.
+    /// Creates the lane with this number, and those below, if they do not exist.
     #[cold]
     fn make(&mut self, number: u32) {
         self.lanes.resize_with(number as usize + 1, Lane::default);
     }
 
-    /// Appends a place to a lane, to be filled, and returns it with whether the heap has to be told of the lane.
+    /// Appends an empty place to a lane, and returns it for filling. Also returns whether the lane's key must be added
+    /// to the heap.
     #[inline(always)]
     fn push(&mut self, number: u32) -> (&mut T, bool) {
         let lane = &mut self.lanes[number as usize];
@@ -270,7 +272,7 @@ impl<T: Waiting> Lanes<T> {
         (place, !std::mem::replace(&mut lane.in_heap, true))
     }
 
-    /// Takes the first event of a lane.
+    /// Removes and returns the first event of a lane; `None` if the lane is empty.
     #[inline(always)]
     fn pop(&mut self, number: u32) -> Option<T> {
         let lane = &mut self.lanes[number as usize];
@@ -283,7 +285,8 @@ impl<T: Waiting> Lanes<T> {
         event
     }
 
-    /// Takes the first event of a lane if it is the one that the heap's first key is for, and gives the lane's key the place of the next.
+    /// Removes and returns the first event of a lane if it is the one for which the heap's first key stands, and
+    /// changes the key to the lane's next event.
     #[inline(always)]
     fn pop_by_key(&mut self, number: u32, mut key: PeekMut<'_, Reverse<Key>>) -> Option<T> {
         // If it is not, the one that the key was for was taken past the heap.
@@ -375,7 +378,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Orders events of one instant and priority by number, from now on.
+    /// Orders events of the same instant and priority by number from now on.
     pub(crate) fn order_by_number(&mut self) {
         self.by_number = true;
     }
@@ -388,14 +391,14 @@ impl Scheduler {
         self.steps += 1;
     }
 
-    /// Returns the time up to which everything has happened to a node, as far as visits know.
+    /// Returns the time until which a node has already handled everything, as far as visits know.
     #[inline]
     pub(crate) fn horizon_ps(&self, node: NodeId) -> Time {
         let horizon_ps = self.horizons_ps.get(node.0 as usize);
         horizon_ps.copied().unwrap_or_default()
     }
 
-    /// Schedules an event at a time.
+    /// Schedules an event at `time_ps`.
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ps: Time, event: Event) {
         if let Event::Arrive {
@@ -416,7 +419,7 @@ impl Scheduler {
         }
     }
 
-    /// Schedules the arrival of a packet.
+    /// Schedules the arrival of a packet at the end of a direction at `time_ps`.
     #[inline(always)]
     pub(crate) fn push_arrival(
         &mut self,
@@ -512,13 +515,13 @@ impl Scheduler {
         self.heap.push(Reverse(Key { rank, place }));
     }
 
-    /// Returns when the next event happens, at the earliest; `None` if none is scheduled.
+    /// Returns the earliest time at which the next event may happen; `None` if none is scheduled.
     #[inline]
     pub(crate) fn next_time_ps(&self) -> Option<Time> {
         self.heap.peek().map(|key| key.0.rank.time_ps)
     }
 
-    /// Takes the next event if it happens at `limit_ps` or before.
+    /// Removes and returns the next event if it happens at `limit_ps` or before; else `None`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit_ps: Time) -> Option<(Time, Event)> {
         loop {
@@ -565,8 +568,8 @@ impl Scheduler {
         Some((rank.time_ps, event))
     }
 
-    /// Returns the lane of the first event that happens before `end_ps` of those that wait in some lanes, whatever happens earlier
-    /// elsewhere.
+    /// Returns the lane with the earliest event of these lanes that happens before `end_ps`, whatever happens earlier
+    /// elsewhere; `None` if there is no such event.
     ///
     /// Events that overtake others are not in their lanes: [`Scheduler::are_whole`].
     #[inline(always)]
@@ -578,7 +581,8 @@ impl Scheduler {
         lanes.iter().filter_map(head).min().map(|(_, place)| place)
     }
 
-    /// Takes the first packet that arrives by a direction: when, the direction's generation and the packet.
+    /// Removes the first packet that arrives by a direction, and returns its time, the direction's generation and the
+    /// packet; `None` if there is none.
     #[inline(always)]
     pub(crate) fn pop_arrival(&mut self, direction: u32) -> Option<(Time, u32, Packet)> {
         let arrival = self.arrivals.pop(direction)?;
@@ -586,7 +590,7 @@ impl Scheduler {
         Some((arrival.rank.time_ps, arrival.generation, arrival.packet))
     }
 
-    /// Takes the first event of a lane.
+    /// Removes and returns the first event of a lane, with its time; `None` if the lane is empty.
     #[inline]
     pub(crate) fn pop_from(&mut self, lane: Place) -> Option<(Time, Event)> {
         match lane {
@@ -608,7 +612,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns the rank (time and order) of the first event of a lane.
+    /// Returns the rank (time and order) of the first event of a lane; `None` if the lane is empty.
     #[inline(always)]
     fn head(&self, lane: Place) -> Option<Rank> {
         match lane {
@@ -618,7 +622,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns whether all events of some lanes wait in them.
+    /// Returns whether all events that belong to these lanes wait in them, so that none overtakes.
     #[inline]
     pub(crate) fn are_whole(&self, lanes: &[Place]) -> bool {
         lanes.iter().all(|lane| {
@@ -631,21 +635,21 @@ impl Scheduler {
         })
     }
 
-    /// Returns whether all packets that arrive by a direction wait in its lane.
+    /// Returns whether all packets that arrive by a direction wait in its lane, so that none overtakes.
     #[inline]
     pub(crate) fn is_whole(&self, direction: u32) -> bool {
         self.are_whole(&[Place::Arrivals(direction)])
     }
 
-    /// Returns when the next packet arrives by a direction, if one is on its way.
+    /// Returns the time at which the next packet arrives by a direction; `None` if none is under way.
     #[inline]
     pub(crate) fn head_ps(&self, direction: u32) -> Option<Time> {
         let head = self.arrivals.get(direction)?.head();
         head.map(|rank| rank.time_ps)
     }
 
-    /// Returns when something happens next that may change what switches do with packets, other than by sending one;
-    /// [`Time::NEVER`] if nothing is scheduled.
+    /// Returns the time of the next event that may change what switches do with packets, other than by sending one;
+    /// [`Time::NEVER`] if none is scheduled.
     #[inline]
     pub(crate) fn next_barrier_ps(&self) -> Time {
         self.barriers_ps.peek().map_or(Time::NEVER, |next| next.0)

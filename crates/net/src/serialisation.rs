@@ -9,13 +9,13 @@ pub const OVERHEAD_BYTES: u64 = 20;
 /// The longest delay (about eleven days) and the largest jitter.
 pub const MAX_DELAY_PS: u64 = 1_000_000_000_000_000_000;
 
-/// Returns the number of bytes whose time a frame takes on the wire: with its checksum, at least the shortest frame's, and the
-/// overhead between frames.
+/// Returns how many byte times a frame occupies the wire: its own bytes and its checksum, at least those of the
+/// shortest frame, and the overhead between frames.
 pub fn wire_bytes(frame_bytes: usize) -> u64 {
     (frame_bytes as u64 + FCS_BYTES).max(MIN_FRAME_BYTES) + OVERHEAD_BYTES
 }
 
-/// Returns the time to send a frame at a rate in bits per second, in picoseconds, rounded up.
+/// Returns the time in picoseconds, rounded up, to send a frame at a rate of `rate_bps` bits per second.
 pub fn serialisation_ps(frame_bytes: usize, rate_bps: u64) -> u64 {
     const PS_PER_S: u64 = 1_000_000_000_000;
     let bits = wire_bytes(frame_bytes) * 8;

@@ -62,7 +62,7 @@ pub struct FlowStatistics {
 }
 
 impl FlowStatistics {
-    /// Computes the statistics of a flow with the given nominal interval between packets, in picoseconds.
+    /// Computes the statistics of a flow whose nominal interval between packets is `interval_ps` picoseconds.
     pub fn new(sent: &SentLog, received: &ReceivedLog, interval_ps: u64) -> FlowStatistics {
         let first = FirstCopies::of(sent, received);
         let sent_count = sent.sent_ps.len() as u64;
@@ -182,7 +182,8 @@ mod tests {
         }
     }
 
-    /// Builds a log from sequence numbers and times of arrival; a packet was sent at ten times its sequence number.
+    /// Builds a log from pairs of sequence number and time of arrival; each packet was sent at ten times its sequence
+    /// number.
     fn received(arrivals: &[(u64, u64)]) -> ReceivedLog {
         ReceivedLog {
             sequence: arrivals.iter().map(|a| a.0).collect(),

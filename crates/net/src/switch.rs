@@ -29,10 +29,11 @@ pub(crate) trait Pipeline: Send {
     /// Returns the port that leads to the controller.
     fn cpu_port(&self) -> u32;
 
-    /// Runs one packet; outputs are appended.
+    /// Runs one packet that arrived at `port`, and appends its outputs to `outputs`.
     fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, outputs: &mut Vec<Output>);
 
-    /// Runs packets, each with its port, one after the other at one time; outputs are appended. `packets` is empty afterwards.
+    /// Runs packets, each given with its arrival port, one after the other at the same time, and appends their outputs
+    /// to `outputs`. `packets` is empty afterwards.
     fn receive_burst(
         &mut self,
         now_ps: Time,
@@ -44,12 +45,13 @@ pub(crate) trait Pipeline: Send {
         }
     }
 
-    /// Returns the switch that runs a P4 program, if that is what the pipeline is. Its tables and registers are for control.
+    /// Returns the engine that runs a P4 program, with its tables and registers; `None` if the pipeline is of another
+    /// kind.
     fn engine(&self) -> Option<&Switch> {
         None
     }
 
-    /// Returns the switch that runs a P4 program, for changes, if that is what the pipeline is.
+    /// Returns the engine that runs a P4 program, for changes; `None` if the pipeline is of another kind.
     fn engine_mut(&mut self) -> Option<&mut Switch> {
         None
     }
@@ -107,7 +109,7 @@ pub(crate) struct SwitchNode {
 }
 
 impl SwitchNode {
-    /// Creates a node around what runs packets. It has no ports until something is connected.
+    /// Creates a switch node around a pipeline. It has no ports until something is connected.
     pub(crate) fn new(mut pipeline: Box<dyn Pipeline>, latency_ps: u64) -> SwitchNode {
         if let Some(engine) = pipeline.engine_mut() {
             engine.runtime_mut().set_ports(PortStates::none());
@@ -128,12 +130,13 @@ impl SwitchNode {
         }
     }
 
-    /// Returns the port that leads to the controller.
+    /// Returns the number of the port that leads to the controller.
     pub(crate) fn cpu_port(&self) -> u32 {
         self.cpu_port
     }
 
-    /// Returns whether it was decided for the program that the switch has now where packets wait, or there is nothing to decide.
+    /// Returns whether it has been decided for the switch's present program where packets wait, or there is nothing to
+    /// decide.
     fn queueing_is_decided(&self) -> bool {
         self.pipeline.engine().is_none_or(|engine| {
             let decided = self.queueing_of.as_ref();
@@ -141,14 +144,14 @@ impl SwitchNode {
         })
     }
 
-    /// Tells the switch that a port went down or came up.
+    /// Reports to the switch's engine that a port went down or came up.
     pub(crate) fn set_port_up(&mut self, port: u32, up: bool) {
         if let Some(engine) = self.pipeline.engine_mut() {
             engine.set_port_up(port, up);
         }
     }
 
-    /// Handles packets that arrived at ports, one after the other but at the same time. `packets` is empty afterwards.
+    /// Handles packets that arrived at ports at the same time, one after the other. `packets` is empty afterwards.
     pub(crate) fn receive_burst(
         &mut self,
         own: &mut NodeState,
@@ -166,7 +169,7 @@ impl SwitchNode {
         });
     }
 
-    /// Runs a packet that arrived, or whose time at the processor is over.
+    /// Runs a packet that has arrived, or whose service by the processor has ended.
     #[inline]
     fn process(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32, packet: Packet) {
         if self.traffic.is_some() {
@@ -177,7 +180,7 @@ impl SwitchNode {
         });
     }
 
-    /// Runs packets by a closure; their outputs leave when the latency is over.
+    /// Runs packets by calling `run` with the pipeline; the outputs leave after the switch's latency.
     #[inline]
     fn run(
         &mut self,
@@ -196,7 +199,7 @@ impl SwitchNode {
         medium.outputs = outputs;
     }
 
-    /// Schedules that a packet which comes out of the pipeline now leaves when the switch's latency is over.
+    /// Makes a packet that comes out of the pipeline now leave after the switch's latency.
     #[inline(always)]
     fn come_out(&self, own: &mut NodeState, medium: &mut Medium, output: Output) {
         let Output { port, packet, .. } = output;
@@ -214,7 +217,8 @@ impl SwitchNode {
         medium.scheduler.push(at_ps, event);
     }
 
-    /// Sends a packet out of the switch, or to the controller, unless the switch failed since the packet came out of the pipeline.
+    /// Sends a packet out of the switch, or to the controller, unless the switch failed after the packet came out of
+    /// the pipeline.
     #[inline(always)]
     fn depart(
         &self,
@@ -329,7 +333,7 @@ impl NodeModel for SwitchNode {
     }
 }
 
-/// Returns whether a program has digests or idle timeouts.
+/// Returns whether the program has digests or idle timeouts.
 fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
     pipeline.engine().is_some_and(|engine| {
         let program = engine.program();
@@ -337,7 +341,8 @@ fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
     })
 }
 
-/// Returns the resolution of the times that a program's work depends on; the full one if the pipeline is not known to be a program.
+/// Returns the resolution at which the program's effects depend on time; the full one if the pipeline is not known to
+/// be a P4 program.
 fn time_observed(pipeline: &dyn Pipeline) -> TimeObserved {
     let engine = pipeline.engine();
     engine.map_or(TimeObserved::Fully, |engine| {

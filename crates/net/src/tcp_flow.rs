@@ -188,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// Writes the headers of a segment, which its payload follows; returns the length of the frame.
+    /// Writes the headers of a segment to `out`, without the payload; returns the length of the whole frame in bytes.
     fn headers(&self, segment: &Segment, out: &mut Vec<u8>) -> Result<usize, wire::Error> {
         let header = segment.header(self.address.port, self.peer_port);
         let payload_bytes = segment.payload_bytes as usize;
@@ -224,13 +224,13 @@ impl Endpoint {
         Ok(out.len() + payload_bytes)
     }
 
-    /// Returns the time at which its timers are due; `None` if none runs.
+    /// Returns the time at which the next of this end's timers is due; `None` if none runs.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         Some(self.origin_ps + self.connection.due_ps()?)
     }
 
-    /// Writes the headers of the next segment to be sent now into `out`, and returns the length of the frame; `None` if nothing is
-    /// to be sent.
+    /// Writes the headers of the next segment that may be sent now to `out`, and returns the length of the whole frame
+    /// in bytes; `None` if there is nothing to send.
     pub(crate) fn next_frame(&mut self, now_ps: Time, out: &mut Vec<u8>) -> Option<usize> {
         let segment = self.connection.next_segment(now_ps - self.origin_ps)?;
         out.clear();
@@ -299,8 +299,8 @@ impl TcpTransfer {
 }
 
 impl TcpFlow {
-    /// Creates a flow whose client has not connected yet; its random numbers come from `draws`. Refuses configurations that
-    /// contradict themselves.
+    /// Creates a flow whose client has not connected yet. Its random numbers come from `draws`. Refuses contradictory
+    /// configurations.
     pub(crate) fn new(
         transfer: &TcpTransfer,
         client: Address,
@@ -337,7 +337,7 @@ impl TcpFlow {
         })
     }
 
-    /// Returns whether the flow's ends are source and sink of INT headers.
+    /// Returns whether the ends of the connection insert and remove INT headers.
     pub(crate) fn uses_telemetry(&self) -> bool {
         self.server.connection.uses_telemetry()
     }
@@ -354,7 +354,8 @@ impl TcpFlow {
         }
     }
 
-    /// Lets the application act: it connects, writes after its silence, or stops. Returns when it wants another turn, if it does.
+    /// Makes the application connect, write after its silence, or stop. Returns the time at which it wants another
+    /// turn, if any.
     pub(crate) fn application_turn(&mut self, now_ps: Time) -> Option<Time> {
         if now_ps >= self.stop_ps {
             self.client.connection.stop();
@@ -392,7 +393,8 @@ impl TcpFlow {
         }
     }
 
-    /// Returns the time of the next burst, once, when the client has been acknowledged everything; `None` otherwise.
+    /// Returns the time of the next burst, once for each burst, as soon as the client's data is completely
+    /// acknowledged; otherwise `None`.
     pub(crate) fn next_burst_ps(&mut self, now_ps: Time) -> Option<Time> {
         let Application::OnOff { silence_ps, .. } = self.application else {
             return None;
@@ -404,7 +406,7 @@ impl TcpFlow {
         Some(now_ps.saturating_add(self.draw(silence_ps)))
     }
 
-    /// Gives a segment to an end, with the load that its INT headers report.
+    /// Passes a segment to one end, with the load that its INT headers report.
     pub(crate) fn receive(
         &mut self,
         now_ps: Time,
@@ -424,7 +426,7 @@ impl TcpFlow {
         }
     }
 
-    /// Lets an end handle its timers that are due.
+    /// Makes one end handle its timers that are due.
     pub(crate) fn on_timer(&mut self, now_ps: Time, side: Side) {
         let now_ps = now_ps - self.origin_ps;
         self.endpoint_mut(side).connection.on_timer(now_ps);
@@ -471,7 +473,7 @@ impl TcpFlow {
         }
     }
 
-    /// Returns the statistics, states and failures of both ends, and when the transfer was finished.
+    /// Returns the statistics, states and failures of both ends, and the time at which the transfer was complete.
     pub(crate) fn statistics(&self) -> TcpFlowStatistics {
         TcpFlowStatistics {
             client: self.client.connection.statistics(),
@@ -488,7 +490,7 @@ impl TcpFlow {
         &self.goodput
     }
 
-    /// Returns the log of the client's window, if it is kept.
+    /// Returns the log of the client's window, or `None` if none is kept.
     pub(crate) fn window(&self) -> Option<&WindowLog> {
         self.log_window.then_some(&self.window)
     }
@@ -513,7 +515,8 @@ pub struct TcpFlowStatistics {
     pub finished_ps: Option<Time>,
 }
 
-/// Reads a segment that reached a host: the host's port, the sender's, and the segment. An error if its checksum is wrong.
+/// Reads a segment that reached a host. Returns the destination port, the source port and the segment. Fails if the
+/// checksum is wrong.
 #[inline]
 pub(crate) fn read_segment<A: wire::Address>(
     source: A,
@@ -529,7 +532,7 @@ pub(crate) fn read_segment<A: wire::Address>(
     Ok((header.destination_port, header.source_port, segment))
 }
 
-/// Reads a segment with INT headers as [`read_segment`] does one without, and returns these too.
+/// Reads a segment with INT headers like [`read_segment`], and also returns the headers.
 pub(crate) fn read_telemetry<A: wire::Address>(
     source: A,
     destination: A,

@@ -26,7 +26,8 @@ pub(crate) struct SentTotals {
 }
 
 impl SentTotals {
-    /// Counts a packet that is sent, the schedule's `number`-th; returns its sequence number. Numbers only grow.
+    /// Counts a packet that is sent, which is number `number` of the schedule; returns its sequence number. `number`
+    /// must grow from call to call.
     pub(crate) fn sent(&mut self, now_ps: u64, number: u64) -> u64 {
         let sequence = self.count;
         if self.number_after(sequence) != Some(number) {
@@ -44,13 +45,13 @@ impl SentTotals {
         self.count
     }
 
-    /// Returns which number in the schedule a packet had, if it was sent.
+    /// Returns the number in the schedule that a packet had; `None` if the packet was not sent.
     pub(crate) fn number_of(&self, sequence: u64) -> Option<u64> {
         self.number_after(sequence)
             .filter(|_| sequence < self.count)
     }
 
-    /// Returns the number that a packet has or would have, if its run went on as long.
+    /// Returns the number in the schedule that a packet has, or would have if the last run continued that far.
     fn number_after(&self, sequence: u64) -> Option<u64> {
         let mut latest_first = self.runs.iter().rev();
         let &(first, number) = latest_first.find(|(first, _)| *first <= sequence)?;
@@ -86,7 +87,7 @@ impl Gaps {
         }
     }
 
-    /// Takes a number that arrived out of the missing ones; returns whether it was missing.
+    /// Removes a number that has arrived from the missing ones; returns whether it was missing.
     fn take(&mut self, number: u64) -> bool {
         let Some((&first, &last)) = self.missing.range(..=number).next_back() else {
             return false;
@@ -153,7 +154,7 @@ impl ReceivedTotals {
         }
     }
 
-    /// Counts a packet that arrived: as delivered, duplicated, reordered or undecided.
+    /// Counts a packet that arrived as delivered, duplicated, reordered or undecided.
     #[inline]
     pub(crate) fn arrived(&mut self, sequence: u64, sent_ps: u64, received_ps: u64) {
         match self.largest {
@@ -177,7 +178,7 @@ impl ReceivedTotals {
         self.time(received_ps, received_ps.saturating_sub(sent_ps));
     }
 
-    /// Returns the number of arrivals beyond the first of each packet, and of packets that arrived after a later one.
+    /// Returns the number of repeated arrivals (duplicates), and the number of packets that arrived after a later one.
     pub(crate) fn copies(&self) -> (u64, u64) {
         (self.duplicated, self.reordered)
     }
@@ -208,7 +209,8 @@ impl ReceivedTotals {
         times.jitter_ps += (difference_ps as f64 - times.jitter_ps) / 16.0;
     }
 
-    /// Computes the statistics of the flow, without percentiles. `interval_ps` is the nominal time between packets.
+    /// Computes the statistics of the flow, without percentiles. `interval_ps` is the nominal time between packets in
+    /// picoseconds.
     pub(crate) fn statistics(&self, sent: &SentTotals, interval_ps: u64) -> FlowStatistics {
         let several = self.times.filter(|_| self.delivered > 1);
         FlowStatistics {
@@ -254,7 +256,7 @@ mod tests {
 
     const INTERVAL_PS: u64 = 10;
 
-    /// Generates what the network does to each packet: the lateness in picoseconds of each of its copies.
+    /// Generates what the network does to each packet: the delay in picoseconds of each of its copies.
     fn fates() -> impl Strategy<Value = Vec<Vec<u64>>> {
         let late = prop_oneof![4 => 5u64..8, 2 => 0u64..40, 1 => 0u64..3_000];
         let one = prop::collection::vec(late.clone(), 1);
@@ -266,7 +268,7 @@ mod tests {
         prop::collection::vec(fate, 0..250)
     }
 
-    /// Returns the arrivals in their order: sequence number, time of sending, time of arrival.
+    /// Returns the arrivals in the order in which they happen: sequence number, time of sending, time of arrival.
     fn arrivals(fates: &[Vec<u64>]) -> Vec<(u64, u64, u64)> {
         let copies = (0u64..).zip(fates).flat_map(|(sequence, copies)| {
             let sent_ps = sequence * INTERVAL_PS;
@@ -278,7 +280,8 @@ mod tests {
         arrivals
     }
 
-    /// Computes the statistics of the same arrivals twice: from the log, and from totals that remember so many gaps.
+    /// Computes the statistics of the same arrivals twice: from the log, and from totals that remember at most
+    /// `most_gaps` gaps.
     fn both(fates: &[Vec<u64>], most_gaps: usize) -> (FlowStatistics, FlowStatistics) {
         let (mut sent, mut received) = (SentLog::default(), ReceivedLog::default());
         let mut sent_totals = SentTotals::default();

@@ -40,7 +40,7 @@ impl Traffic {
             .ok_or(NetError::UnknownFlow(flow.0))
     }
 
-    /// Returns the node at an end of a TCP connection.
+    /// Returns the node of the host at an end of a TCP connection.
     pub(crate) fn node_of(&self, endpoint: EndpointId) -> NodeId {
         let [client, server] = self.tcp_flows[endpoint.flow()].nodes();
         match endpoint.side() {
@@ -49,18 +49,18 @@ impl Traffic {
         }
     }
 
-    /// Returns the node of a TCP connection's client.
+    /// Returns the node of the host that is a TCP connection's client.
     pub(crate) fn client_of(&self, flow: TcpFlowId) -> NodeId {
         self.node_of(EndpointId::new(flow, Side::Client))
     }
 
-    /// Returns when a flow's next packet is due; `None` if there is no more.
+    /// Returns the time at which a flow's next packet is due; `None` if no more packets follow.
     #[inline]
     pub(crate) fn due_ps(&self, flow: FlowId) -> Option<Time> {
         self.flows[flow.0 as usize].due_ps()
     }
 
-    /// Handles a packet that reached a host: it counts for its flow, is answered, or is told to the controller.
+    /// Handles a packet that reached a host: counts it for its flow, answers it, or passes it to the controller.
     pub(crate) fn receive(
         &mut self,
         host: &mut Host,
@@ -169,8 +169,8 @@ impl Traffic {
         self.flows.get_mut(flow?.0 as usize).map(take)
     }
 
-    /// Sends a flow's packet that is due now; returns when the next one is due, if there is one. A host that is down lets the time
-    /// pass without sending.
+    /// Sends a flow's packet that is due now; returns the time at which the next packet is due, `None` after the last.
+    /// While the host is down, packets are skipped.
     pub(crate) fn send_and_advance(
         &mut self,
         own: &mut NodeState,
@@ -188,7 +188,7 @@ impl Traffic {
         flow.due_ps()
     }
 
-    /// Lets an end of a TCP connection handle the timers that are due, and then send.
+    /// Makes an end of a TCP connection handle its due timers, and then send.
     pub(crate) fn tcp_timer(
         &mut self,
         own: &mut NodeState,
@@ -208,8 +208,8 @@ impl Traffic {
         }
     }
 
-    /// Lets the application at a TCP connection's client connect, write or stop, schedules its next turn, and sends what the client
-    /// may now send.
+    /// Makes the application at a TCP connection's client connect, write or stop, schedules its next turn, and sends
+    /// what the client may now send.
     pub(crate) fn tcp_application(
         &mut self,
         own: &mut NodeState,
@@ -224,8 +224,8 @@ impl Traffic {
         self.tcp_send(own, medium, EndpointId::new(id, Side::Client));
     }
 
-    /// Sends what an end may send now, and schedules an event for its next timer. Packets from the end of a host that is down are
-    /// lost.
+    /// Sends everything that an end of a TCP connection may send now, and schedules an event for its next timer.
+    /// Packets from a host that is down are lost.
     fn tcp_send(&mut self, own: &mut NodeState, medium: &mut Medium, endpoint: EndpointId) {
         let now_ps = medium.now_ps();
         let flow = &mut self.tcp_flows[endpoint.flow()];
@@ -258,8 +258,9 @@ impl Traffic {
     }
 }
 
-/// Counts a packet that a host took for a flow: as accepted, or as corrupted if `intact` is `Some(false)`. If it is `None`, the
-/// packet is for nobody that the host knows; it is accepted, and told to the controller.
+/// Counts a packet that a host took for a flow as accepted, or as corrupted if `intact` is `Some(false)`. If `intact`
+/// is `None`, the packet belongs to nothing that the host knows; it is counted as accepted, and passed to the
+/// controller.
 fn accepted(own: &mut NodeState, medium: &mut Medium, intact: Option<bool>, frame: &[u8]) {
     if intact == Some(false) {
         return corrupted(own, medium);

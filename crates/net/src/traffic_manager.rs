@@ -102,12 +102,13 @@ impl TrafficManagerConfig {
         queues.chain(&self.queue).try_for_each(QueueConfig::check)
     }
 
-    /// Returns whether the configuration asks for something that only a traffic manager does, whatever the program is.
+    /// Returns whether the configuration demands something that only a traffic manager does, whatever the program
+    /// does.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.queue.is_some() || !self.queue_of_priority.is_empty() || self.recirculation.is_some()
     }
 
-    /// Returns the limit of a queue, on a port whose link would hold `of_link`.
+    /// Returns the configuration of queue `number` of a port; `of_link`, the queue of the port's link, is the default.
     fn queue(&self, number: u8, of_link: QueueConfig) -> QueueConfig {
         let mut own = self.queue_of_priority.iter().rev();
         match own.find(|(priority, _)| *priority == number) {
@@ -338,7 +339,7 @@ impl TrafficManager {
         }
     }
 
-    /// Counts one more clone or recirculated packet at this time; returns whether it is within the limit.
+    /// Counts one more clone or recirculated packet at `now_ps`; returns whether the limit for one instant allows it.
     pub(crate) fn may_work(&mut self, now_ps: Time) -> bool {
         if self.work_left.0 != now_ps {
             self.work_left = (now_ps, MAX_WORK);
@@ -348,7 +349,7 @@ impl TrafficManager {
         left.is_some()
     }
 
-    /// Returns whether the queues of a port are there, for the link of this direction.
+    /// Returns whether the queues of a port exist, and were made for the link of this direction.
     pub(crate) fn has_port(&self, port: u32, direction: Option<u32>) -> bool {
         let known = self.ports.get(port as usize).and_then(Option::as_ref);
         known.is_some_and(|port| port.direction == direction)
@@ -366,7 +367,7 @@ impl TrafficManager {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }
 
-    /// Offers a packet to a queue of a port whose queues are there: it is taken, marked or dropped.
+    /// Offers a packet to a queue of a port whose queues exist: the packet is taken, marked or dropped.
     pub(crate) fn offer(
         &mut self,
         now_ps: Time,
@@ -411,7 +412,8 @@ impl TrafficManager {
         Offered::Waits
     }
 
-    /// Takes the next packet of a port whose transmitter is free: the first one of the highest queue that is not empty.
+    /// Removes and returns the next packet of a port whose transmitter is free: the first of the highest queue that is
+    /// not empty; `None` if all are empty.
     pub(crate) fn take(&mut self, now_ps: Time, port: u32) -> Option<Taken> {
         let queues = &mut self.port(port)?.queues;
         let number = queues.iter().rposition(|q| !q.waiting.is_empty())?;
@@ -425,7 +427,7 @@ impl TrafficManager {
         })
     }
 
-    /// Notes that the packet taken from a queue last is sent at this time, from which on the queue may be idle.
+    /// Records that the packet last taken from a queue has been sent at `sent_ps`; the queue may be idle from then on.
     pub(crate) fn sent(&mut self, port: u32, queue: u8, sent_ps: Time) {
         if let Some(port) = self.port(port)
             && let Some(queue) = port.queues.get_mut(usize::from(queue))
@@ -434,8 +436,8 @@ impl TrafficManager {
         }
     }
 
-    /// Notes that a port is looked at again at this time; returns whether that has to be scheduled: something waits, and no earlier
-    /// look is planned.
+    /// Plans to serve a port at `at_ps`; returns whether an event has to be scheduled for that, because packets wait
+    /// and no earlier event is planned.
     pub(crate) fn wake(&mut self, port: u32, at_ps: Time) -> bool {
         match self.port(port) {
             Some(port) if !port.is_empty() && port.wake_ps.is_none_or(|wake| wake > at_ps) => {
@@ -446,7 +448,7 @@ impl TrafficManager {
         }
     }
 
-    /// Notes that the planned look at a port takes place.
+    /// Records that the planned event to serve a port takes place.
     pub(crate) fn woken(&mut self, now_ps: Time, port: u32) {
         if let Some(port) = self.port(port)
             && port.wake_ps.is_some_and(|wake| wake <= now_ps)
@@ -455,7 +457,7 @@ impl TrafficManager {
         }
     }
 
-    /// Offers a packet to a recirculation port; without such ports it goes through at once.
+    /// Offers a packet to a recirculation port. Without recirculation ports, the packet passes at once.
     pub(crate) fn recirculate(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         match &mut self.recirculation {
             None => Recirculating::Through(packet),
@@ -463,7 +465,8 @@ impl TrafficManager {
         }
     }
 
-    /// Returns the packet that has passed a recirculation port, and when the next one will have; `None` if none has.
+    /// Returns the packet that has passed a recirculation port by now; `None` if none has. Also returns the time at
+    /// which the next one will have passed.
     pub(crate) fn recirculated(
         &mut self,
         now_ps: Time,
@@ -472,7 +475,7 @@ impl TrafficManager {
         self.recirculation.as_mut()?.passed(now_ps, port)
     }
 
-    /// Loses all that waits; returns the number of packets.
+    /// Loses all waiting packets; returns their number.
     pub(crate) fn lose_all(&mut self, now_ps: Time) -> u64 {
         self.epoch += 1;
         let mut lost = 0;
@@ -484,7 +487,8 @@ impl TrafficManager {
         lost + recirculation.map_or(0, |ports| ports.lose_all(now_ps))
     }
 
-    /// Returns the statistics of all queues, by port and number; none of ports that never had a packet.
+    /// Returns the statistics of all queues, ordered by port and queue number. Ports without any packet so far are
+    /// left out.
     pub(crate) fn statistics(&self, now_ps: Time) -> Vec<(u32, u8, QueueStatistics)> {
         let ports = self.ports.iter().enumerate();
         let queues = ports.flat_map(|(number, port)| {
@@ -496,7 +500,7 @@ impl TrafficManager {
             .collect()
     }
 
-    /// Returns the statistics of the recirculation ports, by number.
+    /// Returns the statistics of the recirculation ports, ordered by number; an empty list if there are none.
     pub(crate) fn recirculation_statistics(&self, now_ps: Time) -> Vec<RecirculationStatistics> {
         let ports = self.recirculation.as_ref();
         ports.map_or_else(Vec::new, |ports| ports.statistics(self.since_ps, now_ps))

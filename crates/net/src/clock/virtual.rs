@@ -9,8 +9,9 @@ use crate::{NetError, Network, Notification};
 use engine::Time;
 
 impl Network {
-    /// Runs to `until_ps` (events at that time included) or to the end of the first instant with notifications, whichever is first,
-    /// and returns the notifications. Those that are there already, from calls between runs, are returned at once.
+    /// Runs to `until_ps` (including events at that time) or to the end of the first instant with notifications,
+    /// whichever comes first, and returns the notifications. Returns at once if notifications from calls between runs
+    /// are waiting.
     ///
     /// Refused if the time has passed, or if the network has external interfaces.
     pub fn run(&mut self, until_ps: Time) -> Result<Vec<Notification>, NetError> {

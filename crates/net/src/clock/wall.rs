@@ -68,20 +68,21 @@ pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// Sends frames to external interfaces and receives frames from them; they are known by the numbers of [`Network::interfaces`].
 pub trait FrameIo: Any {
-    /// Sends a frame, or queues it to be sent by the next `wait` at the latest.
+    /// Sends a frame out of an interface, or queues it to be sent by the next call of `wait` at the latest.
     fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome;
 
-    /// Waits until a frame is there, the waker was called or the time is over (zero: does not wait), and hands the frames that are
-    /// there to `rx`, each with the number of its interface. It should return soon rather than drain a flood.
+    /// Waits until a frame arrives, the waker is called or `timeout` is over (zero: does not wait), and passes each
+    /// frame that has arrived to `rx`, with the number of its interface. An implementation should return soon rather
+    /// than read frames as long as there are any.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8]));
 
-    /// Tells which interfaces went down or came back since the last call; a known state may be told again. New ones are
-    /// taken to be up.
+    /// Calls `tell` for each interface that went down or came back since the last call, with true for up; it may
+    /// repeat a known state. New interfaces count as up.
     fn take_changes(&mut self, tell: &mut dyn FnMut(usize, bool)) {
         let _ = tell;
     }
 
-    /// Returns the waker that ends a wait. Without one, the loop never waits longer than a millisecond.
+    /// Returns the waker that ends a wait early. If `None`, the loop never waits longer than a millisecond.
     fn waker(&self) -> Option<Waker> {
         None
     }
@@ -175,7 +176,7 @@ struct Shared {
     statistics: Mutex<WallStatistics>,
 }
 
-/// Locks a mutex, a poisoned one too: nothing is left half-done under these locks, so a poisoned one is as good as any.
+/// Locks a mutex, even a poisoned one: no code leaves anything half-done under these locks.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -190,8 +191,8 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// Starts the thread that runs the network. `io` must have the network's interfaces under their numbers. Time goes on from
-    /// where the network is.
+    /// Starts the thread that runs the network in real time, from the network's present time on. `io` must have the
+    /// network's interfaces under the same numbers.
     pub fn start(mut network: Network, io: Box<dyn FrameIo + Send>) -> Result<WallClock, NetError> {
         let time = RealTime {
             start: Instant::now(),
@@ -238,12 +239,13 @@ impl WallClock {
         })
     }
 
-    /// Returns the present time in the network, which follows real time.
+    /// Returns the present time in the network, which runs with real time.
     pub fn now_ps(&self) -> Time {
         self.time.now_ps()
     }
 
-    /// Runs a closure on the network between events, waits for it, and returns its result; an error if the thread has ended.
+    /// Runs a closure on the network between events, waits until it is done, and returns its result. Fails if the
+    /// thread has ended.
     pub fn call<R: Send + 'static>(
         &self,
         run: impl FnOnce(&mut Network) -> R + Send + 'static,
@@ -251,8 +253,8 @@ impl WallClock {
         self.call_with_io(|network, _| run(network))
     }
 
-    /// Runs a closure on the network and its interfaces between events, as [`Self::call`] does on the network alone: adding and
-    /// removing interfaces is for whoever knows their kind.
+    /// Runs a closure on the network and its interfaces between events, like [`Self::call`], for callers that add or
+    /// remove interfaces. Fails if the thread has ended.
     pub fn call_with_io<R: Send + 'static>(
         &self,
         run: impl FnOnce(&mut Network, &mut dyn FrameIo) -> R + Send + 'static,
@@ -265,8 +267,8 @@ impl WallClock {
         result.recv().map_err(|_| gone())
     }
 
-    /// Runs a closure on the network again and again until it returns `Some`, waits for that, and returns the value. Due events,
-    /// frames and other closures are handled between two runs.
+    /// Runs a closure on the network repeatedly until it returns `Some`, and returns the value. Due events, frames and
+    /// other closures are handled between its runs. Fails if the thread has ended.
     pub fn call_in_steps<R: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut Network) -> Option<R> + Send + 'static,
@@ -282,8 +284,8 @@ impl WallClock {
         result.recv().map_err(|_| gone())
     }
 
-    /// Posts a closure to be run on the network between events, later, and does not wait. Closures run in the order in which they
-    /// were posted.
+    /// Posts a closure that will be run on the network between events, without waiting. Closures run in the order in
+    /// which they were posted. Fails if the thread has ended.
     pub fn post(&self, run: impl FnOnce(&mut Network) + Send + 'static) -> Result<(), NetError> {
         self.post_command(Command::Run(Box::new(|network, _| run(network))))
     }
@@ -300,7 +302,7 @@ impl WallClock {
         }
     }
 
-    /// Returns the notifications since the last call; if there are none, waits for one, `timeout` at most.
+    /// Returns the notifications since the last call. If there are none, waits up to `timeout` for the first.
     pub fn poll(&self, timeout: Duration) -> Vec<Notification> {
         let waiting = locked(&self.shared.notifications);
         let waited = self
@@ -311,13 +313,13 @@ impl WallClock {
         notifications.drain(..).collect()
     }
 
-    /// Returns the lateness and the load of the loop so far.
+    /// Returns how late events were and how busy the loop was so far.
     pub fn statistics(&self) -> WallStatistics {
         *locked(&self.shared.statistics)
     }
 
-    /// Stops the thread, and returns the network as it is. Notifications that nobody polled are lost. Captures are complete;
-    /// [`Network::flush_captures`] tells whether one failed.
+    /// Stops the thread, and returns the network in its present state with the loop's statistics. Notifications that
+    /// were not polled are lost. Captures are complete; [`Network::flush_captures`] reports whether one failed.
     pub fn stop(mut self) -> Result<(Network, WallStatistics), NetError> {
         let network = self.join()?;
         Ok((network, self.statistics()))
@@ -416,8 +418,8 @@ impl EventLoop {
         self.send_outbound();
     }
 
-    /// Runs the commands that wait, and one step of the work that is done in steps; says whether the loop stops, goes on or may
-    /// sleep.
+    /// Runs the waiting commands, and one step of work that is done in steps. Returns whether the loop has to stop, to
+    /// go on at once, or may wait.
     fn run_commands(&mut self) -> AfterCommands {
         let after = self.take_commands();
         let Some(mut step) = self.steps.pop_front() else {
@@ -490,7 +492,7 @@ impl EventLoop {
         *locked(&self.shared.statistics) = self.statistics;
     }
 
-    /// Waits for frames until it is time for the next event, or for the given time.
+    /// Waits for frames until shortly before the next event, at most for `longest`.
     fn wait(&mut self, longest: Duration) {
         let timeout = match self.network.medium.scheduler.next_time_ps() {
             None => longest,
@@ -519,7 +521,8 @@ impl EventLoop {
     }
 }
 
-/// Runs overdue events, a burst at most. If none is left, the network's time is the real one; else it is that of the last event.
+/// Runs overdue events, at most [`BURST`]. If none is left, sets the network's time to real time; otherwise its time
+/// is that of the last event run.
 fn run_due_events(network: &mut Network, time: &RealTime, statistics: &mut WallStatistics) {
     for _ in 0..BURST {
         let now_ps = time.now_ps();

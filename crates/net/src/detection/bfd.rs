@@ -104,7 +104,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Creates a session that is down and has heard nothing; `discriminator` is not zero.
+    /// Creates a session that is down and has received nothing. `discriminator` must not be zero.
     pub(crate) fn new(config: BfdConfig, discriminator: u32, draws: Stream) -> Session {
         Session {
             config,
@@ -123,7 +123,8 @@ impl Session {
         }
     }
 
-    /// Returns the session as one that is up from now on, with a remote end of these parameters and this discriminator.
+    /// Returns the session in the state Up from now on, as agreed with a remote end that has these parameters and this
+    /// discriminator.
     pub(crate) fn established(
         self,
         now_ps: Time,
@@ -146,7 +147,8 @@ impl Session {
         session
     }
 
-    /// Restarts the session as its switch came back: it is down, has forgotten the other end, and sends at once.
+    /// Restarts the session after its switch was repaired: it is down, has forgotten the remote end, and sends at
+    /// once.
     pub(crate) fn restart(&mut self, now_ps: Time) {
         self.remote_discriminator = 0;
         self.remote_min_rx_us = 1;
@@ -158,7 +160,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the port may be used, as far as this session knows: it is up, or has not been up yet.
+    /// Returns whether the port may be used according to this session: the session is up, or has never been up.
     pub(crate) fn says_up(&self) -> bool {
         self.statistics.state == State::Up || !self.has_been_up
     }
@@ -168,7 +170,7 @@ impl Session {
         self.discriminator
     }
 
-    /// Returns the time of the next thing to do: sending a packet, or noticing that the detection time is over.
+    /// Returns the time at which the session must next send a packet, or notice that its detection time is over.
     pub(crate) fn due_ps(&self) -> Time {
         self.next_send_ps.min(self.expires_ps)
     }
@@ -180,8 +182,8 @@ impl Session {
         }
     }
 
-    /// Does the work that is due now: the session goes down if the detection time is over, and the packet that has to be sent, if
-    /// any, is returned.
+    /// Does the work that is due now: sets the session down if its detection time is over, and returns the control
+    /// packet to send, or `None`.
     pub(crate) fn on_time(&mut self, now_ps: Time) -> Option<Header> {
         let mut changed = false;
         if self.expires_ps <= now_ps {
@@ -196,8 +198,8 @@ impl Session {
         (changed || self.next_send_ps <= now_ps).then(|| self.send(now_ps, false))
     }
 
-    /// Takes a control packet from the link, and returns the one that is sent at once because of it, if any. A packet for another
-    /// session or from another end is counted as refused.
+    /// Processes a control packet from the link, and returns the packet to be sent at once in reply, or `None`. Counts
+    /// a packet for another session or from another end as refused.
     pub(crate) fn receive(&mut self, now_ps: Time, packet: &Header) -> Option<Header> {
         let is_for_this = match packet.your_discriminator {
             0 => matches!(packet.state, State::Down | State::AdminDown),
@@ -249,7 +251,7 @@ impl Session {
         self.poll = state == State::Up && self.desired_min_tx_us() != SLOW_US;
     }
 
-    /// Begins the detection time again, as a valid packet came.
+    /// Restarts the detection time, after a valid packet arrived.
     fn heard(&mut self, now_ps: Time) {
         self.expires_ps = now_ps.saturating_add(self.detection_time_ps());
     }
@@ -270,8 +272,8 @@ impl Session {
         }
     }
 
-    /// Draws the time until the next packet, jitter included, in picoseconds. If the other end wants no packets (its interval is
-    /// zero), this is `u64::MAX`, forever.
+    /// Draws the time until the next packet, including jitter, in picoseconds; `u64::MAX` (never) if the remote end
+    /// wants no packets, that is, announced an interval of zero.
     fn draw_interval_ps(&mut self) -> u64 {
         if self.remote_min_rx_us == 0 {
             return u64::MAX;

@@ -21,7 +21,8 @@ fn address(direction: u32) -> Ipv4Addr {
     Ipv4Addr::new(169, 254, 0, 1 + (direction & 1) as u8)
 }
 
-/// Builds the frame of a BFD control packet that is sent by a direction, whose number its addresses contain.
+/// Builds the frame of a BFD control packet that is sent by a link's `direction`, whose number is encoded in the
+/// addresses.
 pub(crate) fn frame(header: &bfd::Header, direction: u32) -> Result<Packet, wire::Error> {
     let mut payload = Vec::with_capacity(bfd::Header::LEN);
     header.emit(&mut payload)?;
@@ -56,7 +57,8 @@ pub(crate) fn frame(header: &bfd::Header, direction: u32) -> Result<Packet, wire
     Ok(Packet::new(&out))
 }
 
-/// Parses the BFD control packet in a frame; `None` if it is another frame, and an error if it is damaged.
+/// Parses the BFD control packet in a frame. Returns `None` if the frame is of another kind, and an error if the
+/// packet is damaged.
 pub(crate) fn control_packet(frame: &[u8]) -> Option<Result<bfd::Header, wire::Error>> {
     let ethernet = ethernet::View::new(frame).ok()?;
     if ethernet.destination() != DESTINATION || ethernet.ethertype() != ETHERTYPE_IPV4 {

@@ -9,7 +9,7 @@ const A6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 const B6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
 const BOTH: [Addresses; 2] = [Addresses::V4(A, B), Addresses::V6(A6, B6)];
 
-/// Builds a host with this MAC and IPv4 address, and with the IPv6 address that belongs to the latter.
+/// Builds a host with these MAC and IPv4 addresses, and an IPv6 address that is derived from the IPv4 address.
 fn host(mac: u8, ipv4: Ipv4Addr) -> Host {
     let mac = MacAddress([2, 0, 0, 0, 0, mac]);
     Host::new(HostConfig {
@@ -83,7 +83,7 @@ fn transport_at(addresses: Addresses) -> usize {
     }
 }
 
-/// Returns all bytes of a flow's next packet, sent at a time in picoseconds.
+/// Returns all bytes of a flow's next packet, sent at `now_ps` picoseconds.
 fn next_frame(flow: &mut Flow, now_ps: u64) -> Vec<u8> {
     let (stored, rest) = flow.next_frame(Time::from(now_ps));
     [stored, rest.bytes()].concat()

@@ -89,7 +89,7 @@ fn echo_request_v6(source: Ipv6Addr) -> Vec<u8> {
     ipv6_frame(source, HOST_IPV6, ipv6::NEXT_HEADER_ICMPV6, &message)
 }
 
-/// Builds a UDP datagram from port 1 to port 2, with a checksum.
+/// Builds a UDP datagram from port 1 to port 2 with a correct checksum.
 fn udp_datagram<A: Address>(source: A, destination: A) -> Vec<u8> {
     let mut datagram = Vec::new();
     let header = udp::Header {

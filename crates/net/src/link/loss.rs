@@ -44,8 +44,8 @@ pub struct LossTrace {
 }
 
 impl LossTrace {
-    /// Creates a trace that loses the packets of these numbers, counted from 0; again every `period` packets, if there is a period.
-    /// Refuses a period that is not above every number.
+    /// Creates a trace that loses the packets with the numbers `lost`, counted from 0. With a `period`, the numbers
+    /// repeat every `period` packets. Refuses a period that is not greater than every number.
     pub fn new(mut lost: Vec<u64>, period: Option<u64>) -> Result<LossTrace, NetError> {
         lost.sort_unstable();
         lost.dedup();
@@ -57,8 +57,8 @@ impl LossTrace {
         Ok(LossTrace { lost, period })
     }
 
-    /// Parses a trace of one character per packet, 1 for a lost one and 0 for another; white space does not count. Refuses other
-    /// characters and an empty trace.
+    /// Parses a trace of one character per packet, 1 for a lost packet and 0 for any other; white space is ignored.
+    /// Refuses other characters and an empty trace.
     pub fn parse(text: &str, repeat: bool) -> Result<LossTrace, NetError> {
         let (mut lost, mut length) = (Vec::new(), 0);
         for character in text.chars().filter(|c| !c.is_whitespace()) {
@@ -119,7 +119,7 @@ impl LossProcess {
         }
     }
 
-    /// Decides whether the next packet is lost.
+    /// Decides whether the next packet is lost, and returns true if so.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         match &self.model {
@@ -232,12 +232,12 @@ impl JitterProcess {
         }
     }
 
-    /// Returns whether all packets have the same propagation time.
+    /// Returns whether there is no jitter, so that all packets have the same propagation time.
     pub(super) fn is_none(&self) -> bool {
         self.model == Jitter::None
     }
 
-    /// Draws the propagation time of the next packet in picoseconds: `delay_ps` and the jitter, never less than nothing.
+    /// Draws the propagation time of the next packet in picoseconds: `delay_ps` plus the jitter, at least 0.
     #[inline]
     pub(super) fn propagation_ps(&mut self, delay_ps: u64) -> u64 {
         let jitter_ps = match &self.model {

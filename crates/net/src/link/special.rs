@@ -27,7 +27,7 @@ impl Special {
         }))
     }
 
-    /// Returns the length of the longest frames, in bytes, that need neither an MTU check nor an ordering function.
+    /// Returns the length in bytes of the longest frame that needs neither an MTU check nor the ordering function.
     pub(super) fn plain_bytes(config: &LinkConfig) -> u32 {
         match (config.mtu_bytes, &config.ordering) {
             (_, Some(_)) => 0,
@@ -38,14 +38,15 @@ impl Special {
 }
 
 impl Direction {
-    /// Returns whether a frame of this length may have to go another way than straight to the transmitter.
+    /// Returns whether a frame of this length may need an MTU check or the ordering function, rather than going
+    /// straight to the transmitter.
     #[inline]
     pub(crate) fn is_special(&self, frame_bytes: usize) -> bool {
         frame_bytes > self.plain_bytes as usize
     }
 
-    /// Returns whether a frame is longer than the MTU allows; then its drop is counted. A direction that is down has another reason
-    /// to drop it.
+    /// Returns whether a frame is longer than the MTU allows, and counts its drop if so. Returns false on a direction
+    /// that is down, which drops the frame for another reason.
     pub(crate) fn refuses(&mut self, packet: &Packet) -> bool {
         let mtu_bytes = self.special.as_ref().and_then(|special| special.mtu_bytes);
         let longest = mtu_bytes.map(|mtu_bytes| mtu_bytes as usize + layer2_len(packet.stored()));
@@ -57,12 +58,12 @@ impl Direction {
         refused
     }
 
-    /// Returns the direction's packet ordering function, if it has one.
+    /// Returns the direction's packet ordering function, or `None` if it has none.
     pub(crate) fn ordering(&self) -> Option<&Ordering<Packet>> {
         self.special.as_ref()?.ordering.as_ref()
     }
 
-    /// Returns the direction's packet ordering function for changes, if it has one.
+    /// Returns the direction's packet ordering function for changes, or `None` if it has none.
     pub(crate) fn ordering_mut(&mut self) -> Option<&mut Ordering<Packet>> {
         self.special.as_mut()?.ordering.as_mut()
     }

@@ -1,7 +1,8 @@
 use super::*;
 
 impl Direction {
-    /// Offers a frame at a time, and returns when it arrives, in picoseconds; `None` if it is dropped or lost.
+    /// Offers a frame to the direction at `now_ps` picoseconds, and returns the time at which it arrives, in
+    /// picoseconds; `None` if it is dropped or lost.
     fn offered(&mut self, now_ps: u64, packet: &mut Packet) -> Option<u64> {
         self.offer(Time::from(now_ps), packet)
             .ok()
@@ -14,7 +15,7 @@ const US: u64 = 1_000_000;
 const FRAME: usize = 1000;
 const FRAME_PS: u64 = 8_192_000;
 
-/// Builds a frame of so many zero bytes, of which at most 40 are stored.
+/// Builds a frame of `bytes` zero bytes, of which at most 40 are stored.
 fn packet(bytes: usize) -> Packet {
     let stored = bytes.min(40);
     let mut packet = Packet::default();
@@ -330,7 +331,7 @@ fn a_queue_of_packets_holds_that_many_behind_the_one_being_sent() {
     assert_eq!(d.counters(Time::from(first_ps)).queue_drops, 2);
 }
 
-/// Builds a frame with the beginning of an IPv4 header, whose ECN field has this value.
+/// Builds a frame with the beginning of an IPv4 header whose ECN field is `ecn`.
 fn ip_frame(ecn: u8) -> Packet {
     let mut frame = packet(FRAME);
     frame.stored_mut()[12..16].copy_from_slice(&[8, 0, 0x45, ecn]);

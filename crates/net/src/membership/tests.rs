@@ -31,7 +31,8 @@ fn include(sources: &[IpAddr]) -> GroupFilter {
     }
 }
 
-/// Runs a host to a time, and returns the messages that it sends until then, with their times in picoseconds.
+/// Runs a host until `until_ps` picoseconds, and returns the messages that it sends until then, with their times in
+/// picoseconds.
 fn said(host: &mut Memberships, until_ps: u64) -> Vec<(u64, igmp::Message)> {
     let mut found = Vec::new();
     while host.due_ps() <= Time::from(until_ps) {

@@ -16,7 +16,7 @@ use engine::packet::MAX_BYTES;
 use engine::{Packet, Switch};
 
 impl Network {
-    /// Returns the switch of a name with its number; an error if there is no such node or it is no switch.
+    /// Returns the switch with this name, and its node number. Fails if there is no such node, or it is no switch.
     pub(super) fn switch_node(&self, name: &str) -> Result<(NodeId, &SwitchNode), NetError> {
         let id = self.node_id(name)?;
         match self.node(id).get() {
@@ -25,7 +25,7 @@ impl Network {
         }
     }
 
-    /// Runs a closure on a node if it is a switch; `None` if it is not.
+    /// Runs a closure on a node if the node is a switch, and returns the closure's result; otherwise `None`.
     pub(super) fn with_switch<R>(
         &mut self,
         node: NodeId,
@@ -35,14 +35,14 @@ impl Network {
         Some(run(switch, own, &mut self.medium))
     }
 
-    /// Returns the engine of a switch, for reading; an error if there is no such switch or it runs no P4 program.
+    /// Returns the engine of a switch, for reading. Fails if there is no such switch, or it runs no P4 program.
     pub fn switch(&self, name: &str) -> Result<&Switch, NetError> {
         let (_, switch) = self.switch_node(name)?;
         switch.pipeline.engine().ok_or_else(|| not_a_switch(name))
     }
 
-    /// Returns the engine of a switch, for control: changes to it happen now, between packets. An error if there is no such switch
-    /// or it runs no P4 program.
+    /// Returns the engine of a switch, for control; changes take effect now, between packets. Fails if there is no
+    /// such switch, or it runs no P4 program.
     pub fn switch_mut(&mut self, name: &str) -> Result<&mut Switch, NetError> {
         let (id, _) = self.switch_node(name)?;
         self.with_switch(id, |switch, own, medium| switch.wake_agent(own, medium));
@@ -54,7 +54,8 @@ impl Network {
         Ok(engine)
     }
 
-    /// Hands a packet (with its packet-out header) to a switch's CPU port, now.
+    /// Passes a packet, with its packet-out header, to a switch's CPU port now. Fails if there is no such switch, or
+    /// the packet is too long.
     pub fn packet_out(&mut self, node: &str, packet: &[u8]) -> Result<(), NetError> {
         let (id, switch) = self.switch_node(node)?;
         let port = switch.cpu_port();
@@ -65,13 +66,13 @@ impl Network {
         Ok(())
     }
 
-    /// Sets the rate of copies of copies that each switch has in real time ([`Switch::set_copies_per_s`]).
+    /// Sets how many copies of copies per second each switch may make in real time ([`Switch::set_copies_per_s`]).
     pub fn set_copies_per_s(&mut self, copies_per_s: u64) {
         self.copies_per_s = copies_per_s;
         self.limit_all_copies();
     }
 
-    /// Sets whether the wall clock drives the network.
+    /// Sets whether real time (the wall clock) drives the network.
     pub(crate) fn set_real_time(&mut self, real_time: bool) {
         self.medium.real_time = real_time;
         self.limit_all_copies();
@@ -95,8 +96,8 @@ impl Network {
 
 /// The queues of switches.
 impl Network {
-    /// Sets where packets of a switch wait; at first [`Queueing::Auto`], with a traffic manager of eight queues like the links'.
-    /// Packets that wait in a former traffic manager are lost.
+    /// Sets where packets of a switch wait (default: [`Queueing::Auto`], with a traffic manager of eight queues like
+    /// those of the links). Packets that wait in a former traffic manager are lost.
     pub fn set_queueing(
         &mut self,
         switch: &str,
@@ -116,7 +117,8 @@ impl Network {
         Ok(())
     }
 
-    /// Gives a switch a processor, for which its packets wait; it keeps that for good.
+    /// Adds a processor to a switch, through which all its packets then pass. Fails if the switch already has one; a
+    /// processor cannot be removed.
     pub fn add_processor(&mut self, switch: &str, config: ProcessorConfig) -> Result<(), NetError> {
         config.check()?;
         if self.switch_node(switch)?.1.processor.is_some() {
@@ -131,12 +133,13 @@ impl Network {
         Ok(())
     }
 
-    /// Returns whether a switch has a traffic manager now.
+    /// Returns whether a switch has a traffic manager at present.
     pub fn has_traffic_manager(&self, switch: &str) -> Result<bool, NetError> {
         Ok(self.traffic_manager(switch)?.is_some())
     }
 
-    /// Returns statistics of the queues of a switch, by port and queue; none of ports that never had a packet.
+    /// Returns the statistics of a switch's queues, with the numbers of port and queue. Ports without any packet so
+    /// far are left out.
     pub fn queue_statistics(
         &self,
         switch: &str,
@@ -145,7 +148,7 @@ impl Network {
         Ok(traffic.map_or_else(Vec::new, |traffic| traffic.statistics(self.now_ps())))
     }
 
-    /// Returns statistics of the recirculation ports of a switch, by number; none if it has no such ports.
+    /// Returns the statistics of a switch's recirculation ports, ordered by number; an empty list if it has none.
     pub fn recirculation_statistics(
         &self,
         switch: &str,
@@ -164,7 +167,7 @@ impl Network {
 
 /// Packet generators.
 impl Network {
-    /// Adds a packet generator to a switch.
+    /// Adds a packet generator to a switch, and returns its number.
     pub fn add_packet_generator(
         &mut self,
         generator: &PacketGenerator,
@@ -182,7 +185,7 @@ impl Network {
         Ok(id)
     }
 
-    /// Returns the number of packets that a generator has made; an error if there is no such generator.
+    /// Returns the number of packets that a generator has made. Fails if there is no such generator.
     pub fn packets_generated(&self, id: GeneratorId) -> Result<u64, NetError> {
         let generator = self.generators.get(id.0 as usize);
         generator
@@ -190,8 +193,8 @@ impl Network {
             .ok_or_else(|| out_of_range("generator", "one that was added"))
     }
 
-    /// Makes the packet of a generator's period that begins, and schedules the next period. A switch that is down lets the time
-    /// pass without a packet.
+    /// Makes the packet for the present period of a generator, and schedules the next period. While the switch is
+    /// down, periods pass without a packet.
     pub(super) fn generate(&mut self, id: GeneratorId) {
         let (packet, next_ps) = self.generators[id.0 as usize].begin_period();
         self.enter(id.0 as usize, packet);
@@ -201,7 +204,7 @@ impl Network {
         }
     }
 
-    /// Makes the packets of generators that wait for a change of this port of a switch.
+    /// Makes the packets of all generators that this change of a switch's port triggers.
     pub(super) fn generate_for_port(&mut self, node: NodeId, port: u32, up: bool) {
         for i in 0..self.generators.len() {
             if let Some(packet) = self.generators[i].packet_for_port(node, port, up) {

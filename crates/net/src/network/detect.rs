@@ -13,8 +13,8 @@ use engine::{Packet, Time};
 use wire::bfd::Header;
 
 impl Network {
-    /// Declares that a port of a switch with a link is down, whatever its signal says, or takes that back. This is for whoever finds out in
-    /// another way: a controller, a program by its digests.
+    /// Declares a port of a switch with a link to be down, whatever its signal says, or withdraws that. For callers
+    /// that detect failures in another way, such as a controller or a program with digests.
     pub fn declare_port(&mut self, switch: &str, port: u32, down: bool) -> Result<(), NetError> {
         let (node, _) = self.switch_node(switch)?;
         let away = self.node(node).state.direction_from(port);
@@ -30,8 +30,8 @@ impl Network {
         Ok(())
     }
 
-    /// Returns whether a port has a signal: there is a link, and it works towards this port; or it is an interface of the machine
-    /// that is up. Controllers of real switches ask this when they start.
+    /// Returns whether a port has a signal: its link works towards the port, or the port is an interface of the
+    /// machine that is up. Controllers of real switches ask for this when they start.
     pub fn port_is_up(&self, node: &str, port: u32) -> Result<bool, NetError> {
         let state = &self.node(self.node_id(node)?).state;
         if let Some(number) = state.external_at(port) {
@@ -41,7 +41,8 @@ impl Network {
         Ok(towards.is_some_and(|direction| self.medium.links[direction].up))
     }
 
-    /// Schedules that the switch at the end of a direction notices the direction's signal, after the detection delay.
+    /// Schedules that the switch at the end of a direction notices the direction's present signal after the detection
+    /// delay.
     pub(super) fn signal_changed(&mut self, direction: u32) {
         let link = &self.medium.links[direction];
         if !self.node(link.to.node).is::<SwitchNode>() {
@@ -54,8 +55,8 @@ impl Network {
         self.medium.scheduler.push(noticed_ps, event);
     }
 
-    /// Makes the receiving end notice the signal of a direction, unless that changed again since (`epoch`). A node that is down
-    /// notices nothing.
+    /// Makes the receiving end notice the signal of a direction, unless the signal changed again after `epoch`. A node
+    /// that is down notices nothing.
     pub(super) fn detect_signal(&mut self, direction: u32, epoch: u32) {
         let link = &self.medium.links[direction];
         if link.epoch == epoch && self.node(link.to.node).state.up {
@@ -64,7 +65,7 @@ impl Network {
         }
     }
 
-    /// Begins the BFD sessions of the link whose first direction this is, if it asks for them.
+    /// Starts the BFD sessions of the link whose first direction is `first`, if BFD is configured.
     pub(super) fn begin_sessions(&mut self, first: u32) {
         let now_ps = self.now_ps();
         let links = &self.medium.links;
@@ -75,12 +76,12 @@ impl Network {
         }
     }
 
-    /// Draws other discriminators for all BFD sessions, present and later ones, from another seed.
+    /// Draws other discriminators for all BFD sessions, including later ones, from another seed.
     pub(crate) fn redraw_discriminators(&mut self, seed: u64) {
         self.detection.redraw(seed);
     }
 
-    /// Restarts the BFD session at the end of a direction, if there is one, as the switch there came back.
+    /// Restarts the BFD session at the end of a direction, if there is one, after the switch at that end was repaired.
     pub(super) fn restart_session(&mut self, direction: u32) {
         let now_ps = self.now_ps();
         if let Some(session) = &mut self.detection.port(direction).session {
@@ -101,8 +102,8 @@ impl Network {
         }
     }
 
-    /// Lets the BFD session at the end of a direction send, or notice that its detection time is over. The session of a switch that
-    /// is down waits until it comes back.
+    /// Makes the BFD session at the end of a direction send a packet, or notice that its detection time is over, if
+    /// that is due. The session of a switch that is down waits until the switch is repaired.
     pub(super) fn session_due(&mut self, direction: u32) {
         let now_ps = self.now_ps();
         let up = self.node(self.medium.links[direction].to.node).state.up;
@@ -120,7 +121,8 @@ impl Network {
         }
     }
 
-    /// Gives a packet to the BFD session at the end of a direction if it is a BFD control packet; returns whether it is.
+    /// Passes a packet to the BFD session at the end of a direction if it is a BFD control packet; returns whether it
+    /// is one.
     pub(super) fn receive_hello(&mut self, direction: u32, packet: &Packet) -> bool {
         let Some(hello) = control_packet(&packet.bytes()) else {
             return false;
@@ -145,8 +147,8 @@ impl Network {
         true
     }
 
-    /// Schedules a BFD session that may have changed, sends the packet that it may have, by the other direction than the one it
-    /// listens to, and tells the switch if the port's state changed.
+    /// Schedules the next event of a BFD session that may have changed, sends its packet `hello`, if any, by the
+    /// opposite direction, and reports to the switch if the state of the port changed.
     fn session_went_on(&mut self, direction: u32, hello: Option<Header>) {
         self.schedule_session(direction);
         if let Some(Ok(packet)) = hello.map(|hello| frame(&hello, direction ^ 1)) {
@@ -157,7 +159,7 @@ impl Network {
         self.refresh_port(direction);
     }
 
-    /// Returns statistics of the BFD session of a switch's port, if it has one.
+    /// Returns the statistics of the BFD session at a switch's port; `None` if it has none.
     pub fn bfd_statistics(
         &self,
         switch: &str,
@@ -169,7 +171,7 @@ impl Network {
         Ok(session.map(|session| session.statistics()))
     }
 
-    /// Tells the switch at the end of a direction the state of its port if a detector changed it.
+    /// Reports the state of a port to the switch at the end of a direction, if a detector changed it.
     fn refresh_port(&mut self, direction: u32) {
         if let Some(up) = self.detection.port(direction).news() {
             let to = self.medium.links[direction].to;
@@ -177,8 +179,9 @@ impl Network {
         }
     }
 
-    /// Tells a switch that a port went down or came up: its program first, then generators that wait for that, then its controller.
-    /// A switch that is down tells nobody; a node that is no switch notices nothing.
+    /// Reports to a switch that a port went down or came up: first to its program, then to generators that wait for
+    /// that, then to its controller. A switch that is down reports nothing, and a node that is no switch ignores the
+    /// change.
     pub(super) fn port_changed(&mut self, node: NodeId, port: u32, up: bool) {
         let noticed = self.with_switch(node, |switch, own, medium| {
             switch.set_port_up(port, up);

@@ -13,7 +13,8 @@ use engine::Time;
 
 /// Asking for failures.
 impl Network {
-    /// Fails or repairs both directions of a link, at a time or now. Packets that wait or are under way on a failing link are lost.
+    /// Fails or repairs both directions of a link at `at_ps`, or now if that is `None`. Packets that wait or are under
+    /// way on a failing link are lost.
     pub fn set_link_state(
         &mut self,
         link: LinkId,
@@ -24,7 +25,8 @@ impl Network {
         self.at_or_now(at_ps, Event::DirectionState { directions, up })
     }
 
-    /// Fails or repairs one direction of a link. Loss of signal is noticed by the receiving end alone.
+    /// Fails or repairs one direction of a link at `at_ps`, or now if that is `None`. Only the receiving end notices
+    /// the loss of signal.
     pub fn set_direction_state(
         &mut self,
         link: LinkId,
@@ -36,8 +38,8 @@ impl Network {
         self.at_or_now(at_ps, Event::DirectionState { directions, up })
     }
 
-    /// Lets a link, or one direction of it, lose all packets silently, at a time or now, or takes that back. The signal stays, so loss of
-    /// signal does not detect it.
+    /// Makes a link, or one direction of it, lose all packets silently at `at_ps`, or now if that is `None`; or ends
+    /// that. The signal stays, so that loss of signal does not detect the failure.
     pub fn set_silent_loss(
         &mut self,
         link: LinkId,
@@ -52,8 +54,8 @@ impl Network {
         self.at_or_now(at_ps, Event::DirectionSilent { directions, silent })
     }
 
-    /// Fails or repairs a node, at a time or now. While it is down all its links are, and it processes and sends nothing.
-    /// Packets inside are lost; tables, registers and logs are not.
+    /// Fails or repairs a node at `at_ps`, or now if that is `None`. While it is down, all its links are down, and it
+    /// processes and sends nothing. Packets inside are lost; tables, registers and logs are not.
     pub fn set_node_state(
         &mut self,
         node: &str,
@@ -64,7 +66,8 @@ impl Network {
         self.at_or_now(at_ps, Event::NodeState { node, up })
     }
 
-    /// Lets something fail and be repaired at random. A thing, and a direction of a link, fails in one such way only.
+    /// Makes a node, a link or a direction of a link fail and be repaired at random times. Fails if something is
+    /// already set to fail at random.
     pub fn fail_randomly(&mut self, failures: &RandomFailures) -> Result<(), NetError> {
         self.check_not_past(failures.start_ps)?;
         let what = self.failing(&failures.target)?;
@@ -76,12 +79,12 @@ impl Network {
         Ok(())
     }
 
-    /// Returns the failures and repairs that were drawn and have happened, in order.
+    /// Returns the random failures and repairs that have happened, in order.
     pub fn random_failures(&self) -> &[FailureRecord] {
         &self.failures.records
     }
 
-    /// Returns whether both directions of a link work: it is enabled and the nodes at its ends are up.
+    /// Returns whether both directions of a link work: the link is enabled, and the nodes at both its ends are up.
     pub fn link_is_up(&self, link: LinkId) -> Result<bool, NetError> {
         let [first, second] = self.both_directions(link)?;
         Ok(self.medium.links[first].up && self.medium.links[second].up)
@@ -122,7 +125,7 @@ impl Network {
 
 /// Events.
 impl Network {
-    /// Fails or repairs what fails at random and changes now, and schedules its next change.
+    /// Fails or repairs the thing that belongs to a random process, and schedules its next change.
     pub(super) fn random_failure(&mut self, process: u32) {
         let (change, up, next_ps) = self.failures.next_change(process, self.medium.now_ps());
         if let Some(at_ps) = next_ps {
@@ -135,7 +138,7 @@ impl Network {
         }
     }
 
-    /// Disables or enables both or one of a link's directions.
+    /// Enables or disables these directions of a link.
     pub(super) fn set_directions(&mut self, directions: [u32; 2], up: bool) {
         for direction in directions {
             self.medium.links[direction].enabled = up;
@@ -143,7 +146,7 @@ impl Network {
         }
     }
 
-    /// Recomputes whether a direction works, after something that it depends on changed.
+    /// Computes again whether a direction works, after something on which it depends changed.
     pub(super) fn refresh_direction(&mut self, direction: u32) {
         let link = &self.medium.links[direction];
         let (from, to) = (link.from, link.to);

@@ -12,8 +12,8 @@ use engine::Packet;
 
 /// Building.
 impl Network {
-    /// Adds an interface of the machine as a node with port 0, and returns the node. The network then runs on the wall clock only.
-    /// [`Network::interfaces`] numbers the interfaces.
+    /// Adds an interface of the machine as a node with port 0, and returns the node. From then on, the network can run
+    /// only on the wall clock. [`Network::interfaces`] returns the interface's number.
     pub fn add_interface(&mut self, name: &str, interface: &str) -> Result<NodeId, NetError> {
         self.interfaces.check(interface)?;
         let number = self.interfaces.vacant();
@@ -23,8 +23,9 @@ impl Network {
         Ok(node)
     }
 
-    /// Attaches an interface of the machine as a port of a switch, without a link in between, and returns the interface's number.
-    /// The network then runs on the wall clock only. The switch's agent and controllers see a port that came up.
+    /// Attaches an interface of the machine as a port of a switch, without a link in between, and returns the
+    /// interface's number. From then on, the network can run only on the wall clock. The switch's agent and
+    /// controllers see that the port came up.
     pub fn attach_interface(
         &mut self,
         switch: &str,
@@ -42,8 +43,8 @@ impl Network {
         Ok(number)
     }
 
-    /// Detaches an interface that [`Network::attach_interface`] attached; the port is free again, and so is the interface's number,
-    /// which is returned. The switch's agent and controllers see a port that went down.
+    /// Detaches an interface that [`Network::attach_interface`] attached, and returns the interface's number. The port
+    /// and the number are free again. The switch's agent and controllers see that the port went down.
     pub fn detach_interface(&mut self, switch: &str, port: u32) -> Result<usize, NetError> {
         let number = self.interface_at(switch, port)?;
         let node = self.node_id(switch)?;
@@ -55,7 +56,7 @@ impl Network {
         Ok(number)
     }
 
-    /// Returns the number of the interface that is a switch's port; an error if the port is no interface.
+    /// Returns the number of the interface at a switch's port. Fails if the port is not an interface.
     pub fn interface_at(&self, switch: &str, port: u32) -> Result<usize, NetError> {
         let node = self.node_id(switch)?;
         let number = self.node(node).state.external_at(port);
@@ -66,7 +67,8 @@ impl Network {
         })
     }
 
-    /// Returns the numbers by which [`crate::clock::wall::FrameIo`] knows the machine's interfaces, and their names.
+    /// Returns the machine's interfaces in the network: the numbers by which [`crate::clock::wall::FrameIo`] knows
+    /// them, and their names.
     pub fn interfaces(&self) -> impl Iterator<Item = (usize, &str)> {
         self.interfaces.names()
     }
@@ -74,18 +76,18 @@ impl Network {
 
 /// Events.
 impl Network {
-    /// Returns whether an external interface is the port of a switch.
+    /// Returns whether an external interface is attached as a port of a switch.
     pub(crate) fn is_switch_port(&self, number: usize) -> bool {
         let interface = self.interfaces.get(number);
         interface.is_some_and(|i| self.node(i.at.node).is::<SwitchNode>())
     }
 
-    /// Returns whether frames wait for [`Network::run_arrivals`].
+    /// Returns whether frames wait to be run by [`Network::run_arrivals`].
     pub(crate) fn has_arrivals(&self) -> bool {
         !self.interfaces.arrivals.packets.is_empty()
     }
 
-    /// Receives a frame from an external interface. A frame for a switch waits for [`Network::run_arrivals`].
+    /// Receives a frame from an external interface. A frame for a switch waits until [`Network::run_arrivals`].
     pub(crate) fn receive_external(&mut self, number: usize, frame: &[u8]) {
         let Some(interface) = self.interfaces.get(number) else {
             return;
@@ -107,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Runs the frames that came in for a switch through it, one after the other, now.
+    /// Runs the waiting frames through the switch at which they arrived, one after the other, at the present time.
     pub(crate) fn run_arrivals(&mut self) {
         let arrivals = &mut self.interfaces.arrivals;
         if arrivals.packets.is_empty() {
@@ -135,7 +137,7 @@ impl Network {
         arrivals.packets = packets;
     }
 
-    /// Counts a frame that an external interface took or dropped.
+    /// Counts a frame that an external interface sent or dropped.
     pub(crate) fn interface_sent(&mut self, number: usize, outcome: SendOutcome) {
         let Some(interface) = self.interfaces.get(number) else {
             return;
@@ -154,8 +156,8 @@ impl Network {
         }
     }
 
-    /// Notes that an external interface can no longer carry frames, or can again. A switch whose port it is notices at once: the
-    /// kernel took its time to detect it.
+    /// Records that an external interface can no longer carry frames, or can again. If it is a port of a switch, the
+    /// switch notices at once, since the kernel has already taken time to detect the change.
     pub(crate) fn interface_changed(&mut self, number: usize, up: bool) {
         if let Some(Attachment { node, port }) = self.interfaces.changed(number, up) {
             self.port_changed(node, port, up);

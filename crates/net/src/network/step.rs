@@ -6,7 +6,7 @@ use crate::{FlowId, NodeId};
 use engine::{Packet, Time};
 
 impl Network {
-    /// Runs the next event if it is due at `limit_ps` or before; returns whether one was.
+    /// Runs the next event if it is due at `limit_ps` or before; returns whether an event was due.
     pub(crate) fn step(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
@@ -19,7 +19,7 @@ impl Network {
         true
     }
 
-    /// Runs an event now.
+    /// Carries out an event at the present time.
     pub(super) fn dispatch(&mut self, event: Event) {
         match event {
             Event::DirectionState { directions, up } => self.set_directions(directions, up),
@@ -75,7 +75,7 @@ impl Network {
         }
     }
 
-    /// Gives a packet that arrived at a port to its node, if that is up.
+    /// Passes a packet that arrived at a port to its node; the packet is lost if the node is down.
     pub(super) fn receive(&mut self, node: NodeId, port: u32, packet: Packet) {
         let Network {
             nodes,
@@ -90,7 +90,7 @@ impl Network {
         }
     }
 
-    /// Sends a flow's packet that is due, and schedules the next one.
+    /// Sends a flow's packet that is due, and schedules the next packet.
     fn send_next(&mut self, id: FlowId) {
         if let Some(due_ps) = self.send_and_advance(id) {
             let event = Event::Send { flow: id };
@@ -98,7 +98,7 @@ impl Network {
         }
     }
 
-    /// Sends a flow's packet that is due now; returns when the next one is due, if there is one.
+    /// Sends a flow's packet that is due now; returns the time at which the next packet is due, `None` after the last.
     pub(super) fn send_and_advance(&mut self, id: FlowId) -> Option<Time> {
         let source = self.traffic.flows[id.0 as usize].source;
         let own = &mut self.nodes[source.0 as usize].state;

@@ -27,7 +27,7 @@ const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;
 const GIGABIT: u64 = 1_000_000_000;
 
-/// Returns the configuration of the host with this number, whose address is 10.0.number.1/24.
+/// Returns the configuration of host `number`, whose address is 10.0.number.1/24.
 fn host(number: u8) -> HostConfig {
     HostConfig {
         mac: MacAddress([2, 0, 0, 0, number, 1]),
@@ -51,6 +51,7 @@ fn switch(
 }
 
 /// Rewrites the destination MAC address to that of the host whose number is in the IP destination, as a router would.
+/// Returns the packet and the host's number.
 fn towards_host(mut packet: Packet) -> (Packet, u8) {
     let number = match packet.bytes()[12..14] {
         [0x86, 0xdd] => packet.bytes()[45],
@@ -60,7 +61,7 @@ fn towards_host(mut packet: Packet) -> (Packet, u8) {
     (packet, number)
 }
 
-/// Adds a switch that routes between the hosts on ports 1 to n, which have the same numbers.
+/// Adds a switch that routes between hosts, where host `n` is on port `n`.
 fn router(network: &mut Network, name: &str, latency_ps: u64) {
     switch(network, name, latency_ps, |_, packet, out| {
         let (packet, number) = towards_host(packet);
@@ -107,7 +108,7 @@ fn stream(source: &str, destination: &str, packets_per_s: f64, stop_ps: u64) -> 
     }
 }
 
-/// Runs to the end, collecting what happened.
+/// Runs to `until_ps` picoseconds, and returns all notifications.
 fn run_all(network: &mut Network, until_ps: u64) -> Vec<Notification> {
     let mut all = Vec::new();
     while network.now_ps() < Time::from(until_ps) {

@@ -39,8 +39,8 @@ pub struct Join {
 
 /// Adding.
 impl Network {
-    /// Makes a modelled host join or leave a multicast group, and report that. From the first call on, no host of the network is a
-    /// member of groups that it has not joined.
+    /// Makes a modelled host join or leave a multicast group, and report the change. From the first call on, each host
+    /// of the network is a member only of the groups that it has joined.
     pub fn join(&mut self, join: &Join) -> Result<(), NetError> {
         self.check_not_past(join.at_ps)?;
         let (node, host) = self.host(&join.host)?;
@@ -98,8 +98,8 @@ impl Network {
         }
     }
 
-    /// Starts a UDP stream of a modelled host and returns its id. Fails if a host is unknown, the start is past, or a parameter is
-    /// out of range.
+    /// Starts a UDP stream of a modelled host, and returns its id. Fails if a host is unknown, the start is past, or a
+    /// parameter is out of range.
     pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
         self.check_not_past(stream.start_ps)?;
         let (source, host) = self.host(&stream.source)?;
@@ -110,8 +110,8 @@ impl Network {
         Ok(self.start_flow(id, flow))
     }
 
-    /// Starts pings of a modelled host and returns their flow id. Fails if a host is unknown, the start is past, or a parameter is
-    /// out of range.
+    /// Starts pings of a modelled host, and returns the id of their flow. Fails if a host is unknown, the start is
+    /// past, or a parameter is out of range.
     pub fn add_ping(&mut self, ping: &Ping) -> Result<FlowId, NetError> {
         self.check_not_past(ping.start_ps)?;
         let (source, host) = self.host(&ping.source)?;
@@ -126,7 +126,7 @@ impl Network {
         Ok(self.start_flow(id, flow))
     }
 
-    /// Ends a stream or pings before their time: nothing more is sent.
+    /// Ends a stream or pings before their time: nothing more is sent. Fails if there is no such flow.
     pub fn end_flow(&mut self, flow: FlowId) -> Result<(), NetError> {
         let now_ps = self.now_ps();
         let ended = self.traffic.flows.get_mut(flow.0 as usize);
@@ -134,7 +134,8 @@ impl Network {
         Ok(())
     }
 
-    /// Prepares a TCP connection between modelled hosts.
+    /// Prepares a TCP connection between two modelled hosts, and returns its id. Fails if a host is unknown, the start
+    /// is past, or a parameter is out of range.
     pub fn add_tcp(&mut self, transfer: &TcpTransfer) -> Result<TcpFlowId, NetError> {
         self.check_not_past(transfer.start_ps)?;
         let (client, server) = (self.host(&transfer.client)?, self.host(&transfer.server)?);
@@ -211,7 +212,8 @@ impl Network {
         }
     }
 
-    /// Resolves a stream's destination: the node whose log counts, the addresses, and the MAC address to send to.
+    /// Resolves a stream's destination: the node whose log counts (`None` if no modelled host has the address), the
+    /// addresses, and the MAC address of the next hop.
     fn destination(
         &self,
         (name, source): (&str, &Host),
@@ -257,7 +259,8 @@ impl Network {
         nodes.filter_map(|node| Some((node.state.id, node.get()?)))
     }
 
-    /// Sends a frame from a host or interface node, as it is, now; a node that is down loses it. Fails for a switch.
+    /// Sends a frame from a host or interface node now, without changes. A node that is down loses it. Fails for a
+    /// switch.
     pub fn send_frame(&mut self, node: &str, frame: &[u8]) -> Result<(), NetError> {
         let id = self.node_id(node)?;
         if self.node(id).is::<SwitchNode>() {
@@ -278,14 +281,14 @@ impl Network {
 
 /// Reading.
 impl Network {
-    /// Returns the log of the packets that a flow sent; an error if the flow is not logged.
+    /// Returns the log of the packets that a flow sent. Fails if the flow keeps no log.
     pub fn sent(&self, flow: FlowId) -> Result<&SentLog, NetError> {
         self.traffic.flow(flow)?.record.sent_log(flow)
     }
 
-    /// Returns the log of the arrivals of a flow at its destination; for a ping, of the replies as they arrived back. A stream to
-    /// an address that no modelled host has, such as a multicast group's, is received by nobody in particular: use
-    /// [`Network::received_at`]. An error if the flow is not logged.
+    /// Returns the log of the arrivals of a flow at its destination; for pings, of the replies at the source. The log
+    /// is empty for a stream to an address that no modelled host has, such as a multicast group's: use
+    /// [`Network::received_at`]. Fails if the flow keeps no log.
     pub fn received(&self, flow: FlowId) -> Result<&ReceivedLog, NetError> {
         let Flow {
             record, receiver, ..
@@ -293,28 +296,28 @@ impl Network {
         record.received_log(flow, *receiver)
     }
 
-    /// Returns the log of the packets of a stream that arrived at a host; an error if the flow is not logged.
+    /// Returns the log of the packets of a stream that arrived at a host. Fails if the flow keeps no log.
     pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
         let record = &self.traffic.flow(flow)?.record;
         record.received_log(flow, Some(self.host(host)?.0))
     }
 
-    /// Returns the statistics of a flow's packets on the way to its destination (of a ping: and back): losses, latencies, order.
-    /// Fails if there is no such flow.
+    /// Returns the statistics of a flow's packets on the way to its destination (for pings, there and back): losses,
+    /// latencies, order. Fails if there is no such flow.
     pub fn flow_statistics(&self, flow: FlowId) -> Result<FlowStatistics, NetError> {
         let flow = self.traffic.flow(flow)?;
         Ok(flow.record.statistics(flow.receiver, flow.interval_ps()))
     }
 
-    /// Returns the statistics of a stream's packets on the way to one host, such as a member of the multicast group that it is sent
-    /// to.
+    /// Returns the statistics of a stream's packets on the way to one host, such as a member of the multicast group to
+    /// which it is sent. Fails if there is no such flow or host.
     pub fn flow_statistics_at(&self, flow: FlowId, host: &str) -> Result<FlowStatistics, NetError> {
         let (flow, node) = (self.traffic.flow(flow)?, self.host(host)?.0);
         Ok(flow.record.statistics(Some(node), flow.interval_ps()))
     }
 
-    /// Returns the statistics of the packets that a host received of a multicast group. Refused as long as nobody in the network
-    /// has joined any.
+    /// Returns the statistics of the packets of a multicast group that a host received. Fails as long as no host in
+    /// the network has joined any group.
     pub fn group_statistics(&self, host: &str, group: IpAddr) -> Result<GroupStatistics, NetError> {
         check_group(group)?;
         let memberships = self.host(host)?.1.memberships.as_ref();
@@ -322,18 +325,18 @@ impl Network {
         Ok(memberships.ok_or_else(refused)?.statistics(group))
     }
 
-    /// Returns the statistics of both ends of a TCP connection.
+    /// Returns the statistics of both ends of a TCP connection. Fails if there is no such connection.
     pub fn tcp_statistics(&self, flow: TcpFlowId) -> Result<TcpFlowStatistics, NetError> {
         Ok(self.traffic.tcp_flow(flow)?.statistics())
     }
 
-    /// Returns the new bytes that arrived in order at a connection's server, in bins of the width that was asked for; the last bin
-    /// is the last one in which something arrived.
+    /// Returns the new bytes that arrived in order at a connection's server, in bins of the configured width. The last
+    /// bin is the last in which anything arrived.
     pub fn tcp_goodput(&self, flow: TcpFlowId) -> Result<&[u64], NetError> {
         Ok(self.traffic.tcp_flow(flow)?.goodput())
     }
 
-    /// Returns the window of a connection's client over time; refused if that log was not asked for.
+    /// Returns the window of a connection's client over time. Fails if the connection was not told to log it.
     pub fn tcp_window(&self, flow: TcpFlowId) -> Result<&WindowLog, NetError> {
         self.traffic.tcp_flow(flow)?.window().ok_or_else(|| {
             let number = flow.0;
@@ -343,7 +346,7 @@ impl Network {
         })
     }
 
-    /// Returns the number of packets that claim to be of a flow and reached a host damaged. They are in no log.
+    /// Returns the number of packets that claim to belong to a flow and reached a host damaged. These are in no log.
     pub fn corrupted(&self, flow: FlowId) -> Result<u64, NetError> {
         Ok(self.traffic.flow(flow)?.corrupted)
     }
@@ -359,7 +362,7 @@ fn check_group(group: IpAddr) -> Result<(), NetError> {
     }
 }
 
-/// Returns the IPv6 address of a host; an error if it has none.
+/// Returns the IPv6 address of a host. Fails if it has none.
 fn ipv6_of(name: &str, host: &Host) -> Result<Ipv6Addr, NetError> {
     let address = host.config.ipv6.map(|own| own.address);
     address.ok_or_else(|| NetError::Refused(format!("host {name} has no IPv6 address")))

@@ -80,15 +80,20 @@ struct Neighbour {
 }
 
 impl Visits {
-    /// Forgets what visits know of the nodes, as there is another link or source, or a link has other parameters.
+    /// Forgets what visits know of the nodes, after a link or source was added or a link's parameters changed.
     pub(crate) fn network_changed(&mut self) {
         self.nodes.clear();
     }
 }
 
 impl Network {
-    /// Sets how long after a notification somebody changes the network because of it, at the earliest; zero if nothing is said, and
-    /// `u64::MAX` if nobody ever does. It must be true; no time changes a result then, only the speed of a run.
+    /// Sets how soon after a notification the caller may change the network because of it: `reaction_ps` picoseconds
+    /// later at the earliest; zero if unknown (the default), `u64::MAX` if never. The value must be true; it affects
+    /// the speed of a run, but not its results.
+    ///
+    /// Any call of this function changes the order of simultaneous events, however: from then on, packets that arrive,
+    /// leave switches or are sent at the same instant are ordered by the numbers of links, switches and flows, in the
+    /// order in which these were added, and no longer by which was scheduled first.
     ///
     /// That something is said does: from then on, not who scheduled first decides among packets that arrive, leave switches or are sent at
     /// one instant, but the numbers of links, switches and flows, in the order in which they were added.
@@ -97,7 +102,8 @@ impl Network {
         self.visits.reaction_ps = reaction_ps;
     }
 
-    /// Determines which nodes can be visited, if the network changed since. Changes between runs were made at the present.
+    /// Determines which nodes can be visited, if the network has changed, and forgets how far nodes had come, since
+    /// changes between runs apply to the present.
     pub(crate) fn prepare_visits(&mut self) {
         self.medium.scheduler.horizons_ps.fill(Time::ZERO);
         if self.medium.observers.watch_all() {
@@ -165,8 +171,9 @@ impl Network {
         }
     }
 
-    /// Runs the next event if it is due at `limit_ps` or before. If a node that can be visited handles a packet then, runs those
-    /// too that are certain to come next, there and where they go from there. Returns whether there was an event.
+    /// Runs the next event if it is due at `limit_ps` or before. If a node that can be visited handles a packet then,
+    /// also runs the packets that are certain to come next, at that node and at those to which they go. Returns
+    /// whether there was an event.
     pub(crate) fn step_or_visit(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
@@ -203,7 +210,8 @@ impl Network {
         true
     }
 
-    /// Sends a flow's packet that is due now, and those that are due before anything else happens to the host and before `end_ps`.
+    /// Sends a flow's packet that is due now, and those that are due before `end_ps` and before anything else happens
+    /// to the host.
     fn send_many(&mut self, flow: FlowId, end_ps: Time) {
         let begin_ps = self.now_ps();
         let due_ps = self.send_and_advance(flow);
@@ -213,8 +221,9 @@ impl Network {
         self.send_on(flow, begin_ps, end_ps);
     }
 
-    /// Sends a flow's packets that are due before anything else happens to the host and before `end_ps`, if all nodes have come to `begin_ps`.
-    /// The flow's event stays where it is: [`Network::still_due`].
+    /// Sends a flow's packets that are due before `end_ps` and before anything else happens to the host, provided that
+    /// all nodes have come to `begin_ps`. The flow's scheduled event stays where it is; [`Network::still_due`]
+    /// corrects it.
     fn send_on(&mut self, flow: FlowId, begin_ps: Time, end_ps: Time) {
         let (host, limit_ps) = (self.traffic.flows[flow.0 as usize].source, end_ps);
         let end_ps = limit_ps.min(self.sends_alone_until_ps(flow, host, begin_ps));
@@ -237,8 +246,8 @@ impl Network {
         }
     }
 
-    /// Returns an event that is due if it still is to happen at its time. The sending of a flow that has sent further ahead
-    /// meanwhile is put to when the next packet is due, and nothing happens now.
+    /// Returns a due event if it still has to happen at its time. If a flow has meanwhile sent ahead of its event,
+    /// schedules the event again for the flow's next packet, and returns `None`.
     #[inline]
     pub(crate) fn still_due(&mut self, time_ps: Time, event: Event) -> Option<Event> {
         let Event::Send { flow } = event else {
@@ -253,8 +262,8 @@ impl Network {
         }
     }
 
-    /// Returns the time until which nothing happens to a host but that it sends packets of a flow, if all nodes have come to
-    /// `begin_ps`; `begin_ps` if that is not known.
+    /// Returns the time until which a host does nothing but send packets of a flow, provided that all nodes have come
+    /// to `begin_ps`. Returns `begin_ps` if this is unknown.
     fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId, begin_ps: Time) -> Time {
         let visit = self.visits.nodes.get(host.0 as usize);
         let Some(visit) = visit.filter(|visit| !visit.flows.is_empty()) else {
@@ -278,7 +287,7 @@ impl Network {
             .map_or(known_ps, |next_ps| next_ps.min(known_ps))
     }
 
-    /// Returns the node at the end of a direction if it can be visited now.
+    /// Returns the node at the end of a direction if the node can be visited now; else `None`.
     #[inline]
     fn visited_by(&self, direction: u32) -> Option<NodeId> {
         let node = *self.visits.ends.get(direction as usize)?;
@@ -287,7 +296,8 @@ impl Network {
         (can && !lanes.is_empty() && self.medium.scheduler.are_whole(lanes)).then_some(node)
     }
 
-    /// Returns the time until which all packets that will come to a node are on their way, if all nodes have come to `begin_ps`.
+    /// Returns the time until which all packets that will arrive at a node are already under way, provided that all
+    /// nodes have come to `begin_ps`.
     #[inline]
     fn known_until_ps(&self, node: NodeId, begin_ps: Time) -> Time {
         let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
@@ -298,8 +308,8 @@ impl Network {
         known.min().unwrap_or(begin_ps)
     }
 
-    /// Lets a node handle its packets, the first at `begin_ps` if it is given, as long as they are known and before `end_ps`; notes
-    /// where it sent packets to.
+    /// Makes a node handle its packets as far as they are known and before `end_ps`, beginning with `first` at
+    /// `begin_ps` if given, and records the neighbours to which it sent packets.
     fn visit(&mut self, node: NodeId, begin_ps: Time, first: Option<Event>, end_ps: Time) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
@@ -372,7 +382,8 @@ impl Network {
         }
     }
 
-    /// Notes the neighbours of a node that have packets to handle or to send before `end_ps`, now that it has handled its own.
+    /// Records which neighbours of a node have packets to handle or to send before `end_ps`, after the node has
+    /// handled its own.
     fn go_on_from(&mut self, node: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &self.visits;
         let (count, kept) = (nodes[node.0 as usize].neighbours.len(), next.len());
@@ -391,7 +402,7 @@ impl Network {
         }
     }
 
-    /// Notes that a host can send before `end_ps`, if that is so.
+    /// Records that a host can send a packet before `end_ps`, if it can.
     #[inline]
     fn go_on_at_source(&mut self, host: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &mut self.visits;
@@ -406,7 +417,7 @@ impl Network {
         }
     }
 
-    /// Takes a packet that arrives at the switch being visited, which runs it with others.
+    /// Collects a packet that arrives at the switch being visited, which runs it together with others.
     #[inline(always)]
     fn collect(&mut self, direction: u32, generation: u32, packet: Packet) {
         let Some(to) = self.medium.arrive(direction, generation) else {
@@ -419,8 +430,8 @@ impl Network {
         }
     }
 
-    /// Runs the packets that the switch being visited collected, each at its time. Its program cannot tell, so it is given the time
-    /// of the first.
+    /// Runs the packets that the switch being visited has collected. Since its program cannot observe the difference,
+    /// all run at the time of the first; outputs leave at each packet's own time.
     fn run_collected(&mut self, node: NodeId) {
         if self.visits.burst.packets.is_empty() {
             return;
@@ -430,7 +441,7 @@ impl Network {
         (node.model).receive_visitors(own, &mut self.medium, visitors);
     }
 
-    /// Returns when the first notification happened that waits to be taken; [`Time::NEVER`] if none waits.
+    /// Returns the time of the first notification that waits to be taken; [`Time::NEVER`] if none waits.
     #[inline]
     pub(crate) fn first_notification_ps(&self) -> Time {
         let times = self.medium.notifications.iter().map(|it| it.time_ps);

@@ -39,7 +39,8 @@ pub struct SequenceHeader {
 }
 
 impl BitField {
-    /// Reads the field's value in a header that was checked to contain it; `bytes` are the header's and what follows.
+    /// Reads the field's value from `bytes`, which begin with the header. The header must have been checked to contain
+    /// the field.
     pub(super) fn read(self, bytes: &[u8]) -> u64 {
         let (first, bit) = ((self.offset / 8) as usize, self.offset % 8);
         let bytes = &bytes[first..];
@@ -71,7 +72,7 @@ impl BitField {
 }
 
 impl SequenceHeader {
-    /// Returns the EtherType of what follows a header, if it is known; `bytes` are the header's and what follows.
+    /// Returns the EtherType of what follows a header, or `None` if it is unknown. `bytes` begin with the header.
     pub(super) fn ethertype_behind(&self, bytes: &[u8]) -> Option<u16> {
         let next = self.following.read(bytes);
         if self.ethertypes.is_empty() {
@@ -107,7 +108,7 @@ impl SequenceHeader {
     }
 }
 
-/// Checks what an ordering function is to look for.
+/// Checks the declarations of headers in which an ordering function finds sequence numbers.
 pub(super) fn check(headers: &[SequenceHeader]) -> Result<(), NetError> {
     if headers.len() > MAX_HEADERS {
         return Err(out_of_range(
@@ -133,7 +134,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Builds the redundancy tag of IEEE 802.1CB.
+    /// Declares the redundancy tag of IEEE 802.1CB as a header with a sequence number.
     pub(crate) fn r_tag() -> SequenceHeader {
         SequenceHeader {
             ethertype: 0xf1c1,
@@ -151,7 +152,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Builds a header with a stream of 24 bits, a sequence number of 32 and a protocol number of 8.
+    /// Declares a header with a stream number of 24 bits, a sequence number of 32 and a protocol number of 8.
     pub(crate) fn connection() -> SequenceHeader {
         SequenceHeader {
             ethertype: 0x88b5,

@@ -34,7 +34,8 @@ pub(crate) struct SequenceTag {
     ethertype: u16,
 }
 
-/// Returns the offset and the value of the EtherType behind Ethernet and its VLAN tags, if the frame is long enough.
+/// Returns the offset and the value of the EtherType behind the MAC addresses and VLAN tags, or `None` if the frame is
+/// too short.
 fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = ADDRESSES_LEN;
     loop {
@@ -48,20 +49,20 @@ fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// Returns the length in bytes of a frame's Ethernet header with its VLAN tags; that of one without tags if the frame is too short
-/// for a header.
+/// Returns the length in bytes of a frame's Ethernet header including VLAN tags. If the frame is too short for a
+/// header, returns the length of one without tags.
 pub(crate) fn layer2_len(frame: &[u8]) -> usize {
     ethertype_at(frame).map_or(ADDRESSES_LEN, |(at, _)| at) + ETHERTYPE_LEN
 }
 
-/// Returns the number of bytes at the beginning of a frame that may contain these headers, with all that may be in front of them.
+/// Returns how many bytes at the beginning of a frame may contain these headers and everything in front of them.
 pub(super) fn reach(headers: &[SequenceHeader]) -> usize {
     let longest = headers.iter().map(|it| it.bytes as usize).max();
     ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN + longest.unwrap_or(0)
 }
 
 impl SequenceTag {
-    /// Finds the sequence number of a frame, if one of these headers is in it as a whole.
+    /// Finds the sequence number of a frame; `None` if the frame does not completely contain one of these headers.
     pub(crate) fn find(headers: &[SequenceHeader], frame: &[u8]) -> Option<SequenceTag> {
         let (at, ethertype) = ethertype_at(frame)?;
         let index = headers.iter().position(|it| it.ethertype == ethertype)?;
@@ -90,7 +91,7 @@ impl SequenceTag {
         })
     }
 
-    /// Removes the header with the sequence number from the packet in which it was found.
+    /// Removes the header with the sequence number from the packet in which this tag was found.
     pub(crate) fn take_off(&self, packet: &mut Packet) {
         let mut front = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN];
         let front_len = self.at + ETHERTYPE_LEN;

@@ -5,7 +5,7 @@ const MS: u64 = 1_000_000_000;
 const A: StreamId = StreamId::Field(0, 1);
 const B: StreamId = StreamId::Field(0, 2);
 
-/// Builds an ordering function with POFMaxDelay 10 ms, POFTakeAnyTime 100 ms and a buffer of so many packets.
+/// Builds an ordering function with POFMaxDelay 10 ms, POFTakeAnyTime 100 ms and a buffer of `buffer_packets` packets.
 fn ordering(buffer_packets: u32) -> Ordering<u64> {
     Ordering::new(OrderingConfig {
         buffer_packets,
@@ -13,7 +13,8 @@ fn ordering(buffer_packets: u32) -> Ordering<u64> {
     })
 }
 
-/// Gives a packet whose content is its number to the ordering function; returns those that leave.
+/// Passes a packet whose content is its number to the ordering function at `at_ms` milliseconds; returns the packets
+/// that leave.
 fn come(it: &mut Ordering<u64>, at_ms: u64, stream: StreamId, number: u64) -> Vec<u64> {
     let mut sent = Vec::new();
     let numbered = Numbered {
@@ -25,7 +26,7 @@ fn come(it: &mut Ordering<u64>, at_ms: u64, stream: StreamId, number: u64) -> Ve
     sent
 }
 
-/// Lets the ordering function send what was held long enough at a time in milliseconds; returns the packets that leave.
+/// Makes the ordering function send the packets held long enough at `at_ms` milliseconds, and returns them.
 fn pass(it: &mut Ordering<u64>, at_ms: u64) -> Vec<u64> {
     let mut sent = Vec::new();
     it.release_due(Time::from(at_ms * MS), &mut sent);
@@ -274,7 +275,8 @@ struct Coming {
 
 const BITS: u8 = 8;
 
-/// Plays arrivals, and the times in between at which something is due. Returns the packets that leave, with their times.
+/// Passes arrivals to an ordering function, and calls it whenever something is due in between. Returns the function,
+/// and the packets that leave with their times.
 fn play(config: OrderingConfig, coming: &[Coming]) -> (Ordering<Coming>, Vec<(u64, Coming)>) {
     let buffer_packets = config.buffer_packets as usize;
     let mut it = Ordering::new(config);
@@ -310,7 +312,8 @@ fn play(config: OrderingConfig, coming: &[Coming]) -> (Ordering<Coming>, Vec<(u6
     (it, left)
 }
 
-/// Plays the packets in the most obvious way: lists that are searched, numbers that do not wrap. Returns when which packets leave.
+/// Simulates the ordering function in the most obvious way, with lists that are searched and numbers that do not wrap.
+/// Returns the packets that leave, with their times.
 fn play_obviously(config: OrderingConfig, coming: &[Coming]) -> Vec<(u64, Coming)> {
     let mut last: [Option<(u64, u64)>; 3] = [None; 3];
     let mut held: Vec<Coming> = Vec::new();
@@ -378,8 +381,8 @@ fn play_obviously(config: OrderingConfig, coming: &[Coming]) -> Vec<(u64, Coming
     left
 }
 
-/// Numbers of three streams, each sent every few milliseconds, delayed by up to `delay_ms`, some lost; as they come. There are never
-/// so many under way that their numbers could be taken for others.
+/// Generates arrivals of three streams, each sent every few milliseconds, delayed by up to `delay_ms`, some lost, in
+/// the order of arrival. There are never so many under way that their numbers could be mistaken for others.
 fn arrivals(delay_ms: u64) -> impl Strategy<Value = Vec<Coming>> {
     let packet = (0u32..3, 0u64..4, 0..=delay_ms, prop::bool::weighted(0.1));
     (0u64..300, prop::collection::vec(packet, 1..300)).prop_map(|(first, packets)| {

@@ -34,7 +34,7 @@ fn idle(since_ps: u64) -> Occupancy {
     }
 }
 
-/// Returns the average queue as a number; exact for what the tests use.
+/// Returns the average queue as a floating-point number, exactly for the values in these tests.
 fn average(red: &RedState) -> f64 {
     red.average as f64 / ONE as f64
 }
@@ -94,7 +94,8 @@ fn products_are_rounded_down() {
     assert_eq!(power(0, 1), 0);
 }
 
-/// Returns the distances between the marks of a constant queue, in packets, the first one left out.
+/// Returns the distances between early drops at a constant queue of `waiting`, in packets, beginning behind the first
+/// drop.
 fn gaps(mut red: RedState, waiting: u64, bytes: usize) -> Vec<usize> {
     let marked: Vec<usize> = (0..60_000)
         .filter(|_| red.admit(Time::ZERO, busy(waiting), bytes, false) == Verdict::DropEarly)

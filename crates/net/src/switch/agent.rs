@@ -21,7 +21,7 @@ const TIMERS_PAUSE_PS: u64 = 1_000_000_000;
 const IDLE_PAUSE_PS: u64 = 25_000_000_000;
 
 impl SwitchNode {
-    /// Schedules an event for the agent of a switch now, before time goes on.
+    /// Schedules an event for the agent of a switch at the present instant.
     pub(crate) fn wake_agent(&mut self, own: &NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.wake(now_ps) {
@@ -29,7 +29,8 @@ impl SwitchNode {
         }
     }
 
-    /// Handles an event for the agent of a switch. It may be a former one, whose time another has taken.
+    /// Handles an event for the agent of a switch, which may be obsolete because another was scheduled for an earlier
+    /// time.
     pub(super) fn agent_event(&mut self, own: &mut NodeState, medium: &mut Medium) {
         self.refresh_queueing(own, medium);
         let now_ps = medium.now_ps();
@@ -43,8 +44,8 @@ impl SwitchNode {
         }
     }
 
-    /// Notes that the agent needs an event at this time; returns whether it has to be scheduled, which it has not if one is
-    /// earlier.
+    /// Records that the agent needs an event at `at_ps`; returns whether the event has to be scheduled, which is not
+    /// so if an earlier one is.
     fn wake(&mut self, at_ps: Time) -> bool {
         let needed = self.wake_ps.is_none_or(|planned_ps| at_ps < planned_ps);
         if needed {
@@ -53,7 +54,8 @@ impl SwitchNode {
         needed
     }
 
-    /// Announces to the controller what is due, and schedules an event for when something else will be.
+    /// Announces everything that is due to the controller, and schedules an event for the time at which the next is
+    /// due.
     pub(super) fn run_agent(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let (now_ps, real_time) = (medium.now_ps(), medium.real_time);
         if !self.has_deadlines {

@@ -66,8 +66,8 @@ impl Processor {
 }
 
 impl SwitchNode {
-    /// Gives a packet to the processor: it is served at once, waits, or is dropped if the queue is full. A switch without a
-    /// processor runs it at once.
+    /// Passes a packet to the processor, where it is served at once, waits, or is dropped if the queue is full. A
+    /// switch without a processor runs the packet at once.
     pub(super) fn wait_for_processor(
         &mut self,
         own: &mut NodeState,
@@ -89,7 +89,7 @@ impl SwitchNode {
         }
     }
 
-    /// Begins to serve the first packet, and schedules the end of that.
+    /// Begins to serve the first waiting packet, and schedules the end of its service.
     fn serve_next(&mut self, own: &NodeState, medium: &mut Medium) {
         let Some(processor) = &mut self.processor else {
             return;
@@ -102,7 +102,8 @@ impl SwitchNode {
         medium.scheduler.push(at_ps, event);
     }
 
-    /// Runs the first packet, whose time in the processor is over, unless the switch failed since, and begins with the next.
+    /// Runs the packet whose service by the processor has ended, unless the switch failed meanwhile, and begins to
+    /// serve the next.
     pub(super) fn served(&mut self, own: &mut NodeState, medium: &mut Medium, generation: u32) {
         if own.generation != generation {
             return;
@@ -117,7 +118,7 @@ impl SwitchNode {
         self.process(own, medium, port, packet);
     }
 
-    /// Counts the packets that wait for the processor as lost, because the switch failed.
+    /// Counts the packets that wait for the processor as lost, after the switch failed.
     pub(super) fn lose_waiting(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(processor) = &mut self.processor else {
             return;

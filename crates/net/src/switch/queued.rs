@@ -17,7 +17,8 @@ use crate::traffic_manager::{
 use engine::{Emission, Enqueued, Output, Packet, Switch, Time};
 
 impl SwitchNode {
-    /// Gives a switch the traffic manager that its program asks for, or none. The packets of a former program are lost.
+    /// Adds, replaces or removes the switch's traffic manager, as its program demands. Packets of a former program are
+    /// lost.
     pub(crate) fn refresh_queueing(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.queueing_is_decided() {
@@ -57,7 +58,8 @@ impl SwitchNode {
         }
     }
 
-    /// Decides again whether the switch has a traffic manager, as a node may have its first link (which may be its second as well).
+    /// Decides again whether the switch has a traffic manager, after its first link was connected. (A link may connect
+    /// a switch to itself, which makes two directions.)
     pub(crate) fn linked(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let few = own.ports.iter().flatten().nth(2).is_none();
         if few && self.traffic.is_none() {
@@ -66,7 +68,7 @@ impl SwitchNode {
         }
     }
 
-    /// Takes the traffic manager from the switch; the links' queues are used again.
+    /// Removes the traffic manager from the switch, whose packets are lost; the links' own queues are used again.
     pub(crate) fn end_traffic_manager(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(mut traffic) = self.traffic.take() else {
             return;
@@ -78,14 +80,14 @@ impl SwitchNode {
         }
     }
 
-    /// Counts the packets that wait in queues as lost, because the switch failed.
+    /// Counts the packets that wait in the traffic manager as lost, after the switch failed.
     pub(super) fn lose_queues(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         let lost = self.traffic.as_mut().map(|it| it.lose_all(now_ps));
         medium.lose(own, lost.unwrap_or(0));
     }
 
-    /// Runs a closure on the traffic manager, if the switch has one, and does the work that it makes.
+    /// Runs a closure on the traffic manager, if the switch has one, and then does the work that this causes.
     fn with_traffic(
         &mut self,
         own: &mut NodeState,
@@ -112,7 +114,7 @@ impl SwitchNode {
         }
     }
 
-    /// Runs a packet that arrived through ingress, and puts its copies into queues.
+    /// Runs a packet that arrived through ingress, and puts its copies into the traffic manager's queues.
     pub(super) fn receive_queued(
         &mut self,
         own: &mut NodeState,
@@ -131,7 +133,8 @@ impl SwitchNode {
         });
     }
 
-    /// Puts a copy into its queue that has come there, unless the switch failed or was given another program since.
+    /// Puts a copy that has reached its queue into it, unless the switch failed or was loaded with another program
+    /// meanwhile.
     pub(super) fn enqueue_event(
         &mut self,
         own: &mut NodeState,
@@ -147,12 +150,12 @@ impl SwitchNode {
         self.with_traffic(own, medium, |_, work| work.copies.push_back(copy));
     }
 
-    /// Sends the next packet of a port, whose transmitter may be free.
+    /// Sends the next packet of a port if the port's transmitter is free.
     pub(super) fn port_ready(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32) {
         self.with_traffic(own, medium, |queued, work| queued.serve(port, work));
     }
 
-    /// Takes a packet that has passed a recirculation port, if one has, and runs it again.
+    /// Removes the packet that has passed a recirculation port, if any, and runs it through ingress again.
     pub(super) fn recirculation_ready(
         &mut self,
         own: &mut NodeState,
@@ -185,7 +188,7 @@ impl Queued<'_> {
         self.switch.pipeline.engine_mut()
     }
 
-    /// Puts copies that came out of ingress into their queues when the latency is over.
+    /// Puts copies that came out of ingress into their queues after the switch's latency.
     fn behind_ingress(&mut self, copies: &mut Vec<Enqueued>, work: &mut Work) {
         let latency_ps = self.switch.latency_ps;
         if latency_ps == 0 {
@@ -223,7 +226,7 @@ impl Queued<'_> {
         }
     }
 
-    /// Puts a copy into its queue.
+    /// Puts a copy into its queue, whose port is set up first if necessary.
     fn enqueue(&mut self, copy: Enqueued) {
         let port = copy.port;
         let transmitter = self.transmitter(port);
@@ -256,7 +259,7 @@ impl Queued<'_> {
         }
     }
 
-    /// Returns the properties that the queues of a port are made from; the link's own queue is not used from now on.
+    /// Returns the properties from which the queues of a port are made. From now on, the link's own queue is not used.
     fn port_plan(&mut self, port: u32, direction: Option<u32>) -> PortPlan {
         let (mut queue, mut rate_bps) = (QueueConfig::packets(u64::MAX), 1);
         let mut name = format!("{}:{port}", self.own.name);
@@ -275,7 +278,7 @@ impl Queued<'_> {
         }
     }
 
-    /// Sends what waits for a port as long as its transmitter is free.
+    /// Sends packets that wait for a port as long as the port's transmitter is free.
     fn serve(&mut self, port: u32, work: &mut Work) {
         let now_ps = self.medium.now_ps();
         self.traffic.woken(now_ps, port);
@@ -296,7 +299,7 @@ impl Queued<'_> {
         }
     }
 
-    /// Runs a packet through egress and sends it.
+    /// Runs a packet that was taken from a queue through egress, and sends it.
     fn send_taken(&mut self, port: u32, taken: Taken, work: &mut Work) {
         let (now_ps, generation) = (self.medium.now_ps(), self.own.generation);
         let mut emissions = std::mem::take(&mut self.traffic.emissions);
@@ -322,7 +325,8 @@ impl Queued<'_> {
         self.traffic.emissions = emissions;
     }
 
-    /// Handles a clone or a recirculated packet that came out of egress: it goes to a queue, to ingress again, or is dropped.
+    /// Handles a clone or a recirculated packet from egress: puts it into a queue, runs it through ingress again, or
+    /// drops it.
     fn emitted(&mut self, emission: Emission, work: &mut Work) {
         let now_ps = self.medium.now_ps();
         if !self.traffic.may_work(now_ps) {

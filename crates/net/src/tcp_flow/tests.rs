@@ -23,7 +23,7 @@ fn host(number: u8) -> HostConfig {
     }
 }
 
-/// Builds a network of h1 and h2 behind a switch; the link to h2 is the bottleneck.
+/// Builds a network of h1 and h2 behind a switch, in which the link to h2 is the bottleneck.
 fn pair(bottleneck: LinkConfig) -> Network {
     let mut network = Network::new(7, 0);
     network.add_host("h1", host(1)).unwrap();
@@ -68,7 +68,7 @@ fn transfer(application: Application) -> TcpTransfer {
     }
 }
 
-/// Sums the bytes that arrived in bins `from` to `to`, the latter excluded; those behind the last one are empty.
+/// Sums the bytes that arrived in the bins from `from` to below `to`; missing bins count as empty.
 fn between(goodput: &[u64], from: usize, to: usize) -> u64 {
     goodput.iter().take(to).skip(from).sum()
 }

@@ -46,7 +46,8 @@ pub struct RecirculationConfig {
 }
 
 impl RecirculationConfig {
-    /// Creates the configuration of one recirculation port of this rate, with a queue of 150 kB.
+    /// Creates the configuration of one recirculation port with a rate of `rate_bps` bits per second and a queue of
+    /// 150 kB.
     pub fn new(rate_bps: u64) -> RecirculationConfig {
         RecirculationConfig {
             ports: 1,
@@ -118,7 +119,7 @@ struct Port {
 }
 
 impl Port {
-    /// Begins to send a packet, and returns when it has passed the port.
+    /// Begins to send a packet through the port, and returns the time at which it has passed.
     fn send(&mut self, now_ps: Time, rate_bps: u64, packet: Recirculated) -> Time {
         let takes_ps = serialisation_ps(packet.bytes(), rate_bps);
         let there_ps = now_ps.saturating_add(takes_ps);
@@ -127,7 +128,7 @@ impl Port {
         there_ps
     }
 
-    /// Returns the time in picoseconds that it still takes to send the packet on its way; 0 if there is none.
+    /// Returns the time in picoseconds until the packet being sent has passed the port; 0 if none is being sent.
     fn rest_ps(&self, now_ps: Time) -> u64 {
         let there_ps = self
             .sending
@@ -177,7 +178,7 @@ impl RecirculationPorts {
         }
     }
 
-    /// Offers a packet that came out of the deparser to its recirculation port: it is sent, waits or is dropped.
+    /// Offers a packet that came out of the deparser to its recirculation port, where it is sent, waits or is dropped.
     pub(super) fn offer(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         let number = self.port_of(&packet);
         let port = &mut self.ports[usize::from(number)];
@@ -206,8 +207,8 @@ impl RecirculationPorts {
         }
     }
 
-    /// Returns the packet that has passed a port by now, and when the next one, which begins to be sent, will have; `None` if none
-    /// has.
+    /// Returns the packet that has passed a port by now; `None` if none has. Begins to send the next one, and also
+    /// returns the time at which that will have passed.
     pub(super) fn passed(
         &mut self,
         now_ps: Time,
@@ -222,7 +223,7 @@ impl RecirculationPorts {
         Some((packet, next_ps))
     }
 
-    /// Loses all that waits or is on its way; returns the number of packets.
+    /// Loses all packets that wait or are being sent; returns their number.
     pub(super) fn lose_all(&mut self, now_ps: Time) -> u64 {
         let mut lost = 0;
         for port in &mut self.ports {
@@ -233,7 +234,7 @@ impl RecirculationPorts {
         lost
     }
 
-    /// Computes the statistics of each recirculation port, by number.
+    /// Computes the statistics of each recirculation port, ordered by number.
     pub(super) fn statistics(&self, since_ps: Time, now_ps: Time) -> Vec<RecirculationStatistics> {
         let elapsed_ps = now_ps.saturating_sub(since_ps).max(1);
         let of = |port: &Port| {

@@ -42,7 +42,7 @@ impl FakeIo {
         self.wires.1.notify_all();
     }
 
-    /// Waits until this many frames have come out.
+    /// Waits until at least `count` frames have been sent, and returns them with their times and interfaces.
     fn outbound(&self, count: usize) -> Vec<(Instant, usize, Vec<u8>)> {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
@@ -96,7 +96,7 @@ impl FrameIo for FakeIo {
     }
 }
 
-/// Builds a network of two interfaces joined by a gigabit link of this delay.
+/// Builds a network of two interfaces joined by a gigabit link with a delay of `delay_ps` picoseconds.
 fn wire(delay_ps: u64) -> (Network, LinkId) {
     let mut network = Network::new(1, 0);
     network.add_interface("left", "veth0").unwrap();
@@ -113,7 +113,7 @@ fn wire(delay_ps: u64) -> (Network, LinkId) {
     (network, link)
 }
 
-/// Builds a network of h1 and h2 joined by a link without a switch: the gateway of each is the other.
+/// Builds a network of the hosts h1 and h2 joined by a link without a switch; each is the other's gateway.
 fn modelled_pair() -> Network {
     let mut network = Network::new(1, 0);
     let mac = |number| MacAddress([2, 0, 0, 0, 0, number]);
@@ -429,8 +429,9 @@ fn an_overdue_network_stays_in_order() {
     assert_eq!(network.pending_events(), 0);
 }
 
-/// Builds a network with a switch whose ports 1 to 3 are interfaces 0 to 2. It swaps ports 1 and 2, and writes a packet's place
-/// among those of the same time into byte 1; frames from port 3 go to the controller.
+/// Builds a network with a switch whose ports 1 to 3 are interfaces 0 to 2. It forwards between ports 1 and 2, and
+/// from port 3 to the controller. Into byte 1 of a packet, it writes the packet's position among those of the same
+/// time.
 fn switch_on_interfaces() -> Network {
     let mut network = Network::new(1, 0);
     let mut last = (0, 0u8);

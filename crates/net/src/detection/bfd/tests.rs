@@ -57,7 +57,8 @@ impl Pair {
         }
     }
 
-    /// Runs both ends to a time, and returns the states of both at each change, with its time in picoseconds.
+    /// Runs both ends until `until_ps` picoseconds, and returns both states at each change, with its time in
+    /// picoseconds.
     fn run(&mut self, until_ps: u64) -> Vec<(u64, State, State)> {
         let mut changes = Vec::new();
         loop {

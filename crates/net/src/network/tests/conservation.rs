@@ -120,8 +120,8 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
         )
 }
 
-/// Inserts an R-TAG behind the MAC addresses of a packet, the one with number `count`. The tags' sequence numbers
-/// are in disorder: 1, 0, 3, 2 and so on, but every fifth of them is missing.
+/// Inserts an R-TAG behind the MAC addresses of packet number `count`. The tags' sequence numbers are in disorder: 1,
+/// 0, 3, 2 and so on, and every fifth one is missing.
 fn tag(packet: &mut Packet, count: &mut u16) {
     let number = (*count / 4 * 5 + *count % 4) ^ 1;
     *count = count.wrapping_add(1);
@@ -161,7 +161,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-/// Returns the edges between routers: a tree and chords. The number of an edge is that of the ports at both its ends, less 100.
+/// Returns the edges between routers, a tree and chords. Edge `i` connects ports `100 + i` at both its ends.
 fn edges(plan: &Plan) -> Vec<(usize, usize)> {
     let n = plan.parents.len() + 1;
     let tree = plan
@@ -177,7 +177,7 @@ fn edges(plan: &Plan) -> Vec<(usize, usize)> {
     tree.chain(chords).collect()
 }
 
-/// Returns the port of a router towards every other one, by shortest paths; 0 for itself.
+/// Returns the port of a router on the shortest path to each router; 0 for itself.
 fn routes(from: usize, n: usize, edges: &[(usize, usize)]) -> Vec<u32> {
     let mut port = vec![u32::MAX; n];
     let mut queue = VecDeque::from([(from, None)]);

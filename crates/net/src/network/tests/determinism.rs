@@ -14,7 +14,7 @@ fn noisy() -> LinkConfig {
     }
 }
 
-/// Builds a network of h1 and h2 at s with noisy links and a failure; if `others`, with h3 and h4 at t in the same network.
+/// Builds a network of h1 and h2 at the switch s, with noisy links and a failure; if `others`, also of h3 and h4 at t.
 fn noisy_network(seed: u64, others: bool) -> (Network, FlowId) {
     let mut network = Network::new(seed, 10 * US);
     if others {

@@ -132,7 +132,7 @@ fn setting_the_state_that_is_changes_nothing() {
     assert_eq!(run_all(&mut network, 2 * MS), []);
 }
 
-/// Builds a network of s1 and s2 joined by two links, at ports 1 and 2.
+/// Builds a network of the switches s1 and s2, joined by two links at ports 1 and 2.
 fn two_switches(detection_delay_ps: u64) -> (Network, LinkId, LinkId) {
     let mut network = Network::new(1, detection_delay_ps);
     router(&mut network, "s1", 0);
@@ -260,7 +260,8 @@ fn exponential(target: FailureTarget, start_ps: u64, end_ps: Option<u64>) -> Ran
     }
 }
 
-/// Returns the failures and repairs that were drawn: the time in microseconds, what it was, and whether it came back.
+/// Returns the random failures and repairs, of all things or `only` of one: the time in microseconds, the thing, and
+/// whether it came back.
 fn drawn(network: &Network, only: Option<&str>) -> Vec<(u64, String, bool)> {
     let records = network.random_failures().iter();
     records

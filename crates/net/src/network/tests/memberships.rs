@@ -13,8 +13,8 @@ const S: u64 = 1_000 * MS;
 
 type Reports = Arc<Mutex<Vec<(u32, igmp::Message)>>>;
 
-/// Builds a network of h1 to h3 on ports 1 to 3 of a switch that sends what is for a group out of all other ports; returns it with
-/// the messages that the switch sees.
+/// Builds a network of h1 to h3 on ports 1 to 3 of a switch that sends packets to a group out of all other ports. Also
+/// returns the messages that the switch sees.
 fn flooded(seed: u64) -> (Network, Reports) {
     let mut network = Network::new(seed, 0);
     let reports = Reports::default();

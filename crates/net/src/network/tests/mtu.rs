@@ -4,8 +4,8 @@ use super::*;
 use crate::clock::wall::{NoInterfaces, WallClock};
 use std::time::Duration;
 
-/// Builds a frame from h1 to h2 with so many VLAN tags and so many bytes behind the EtherType. Others do not take frames of a host
-/// to itself.
+/// Builds a frame from h1 to h2 with `vlans` VLAN tags and `payload_bytes` bytes behind the EtherType. (Hosts do not
+/// accept frames from a host to itself.)
 fn frame(vlans: usize, payload_bytes: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1];
     for _ in 0..vlans {
@@ -16,8 +16,8 @@ fn frame(vlans: usize, payload_bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// Builds a network of h1 and h2 with a link whose frames have 100 bytes at most behind the Ethernet header from h1, and any number
-/// to it.
+/// Builds a network of h1 and h2 joined by a link whose frames from h1 have at most 100 bytes behind the Ethernet
+/// header; frames to h1 have no limit.
 fn narrow() -> (Network, LinkId) {
     let mut network = Network::new(1, 0);
     network.add_host("h1", host(1)).unwrap();
@@ -48,7 +48,7 @@ fn send_all(network: &mut Network) {
     network.send_frame("h2", &back).unwrap();
 }
 
-/// Returns the bytes of the frames that hosts received and reported.
+/// Returns the bytes of the frames that hosts received and passed to the controller.
 fn received(notifications: Vec<Notification>) -> Vec<Vec<u8>> {
     let data = |n: Notification| match n.event {
         NotificationEvent::HostFrame { data } => Some(data),

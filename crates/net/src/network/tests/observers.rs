@@ -84,7 +84,8 @@ fn a_packet_and_a_failure_as_they_happen() {
     );
 }
 
-/// Runs a network in which much is lost, and returns it with its links and, if `observed`, the observer that counted drops.
+/// Runs a network in which many packets are lost, and returns it with its links and, if `observed`, the observer that
+/// counted the drops.
 fn lossy(observed: bool) -> (Network, Vec<LinkId>, Option<ObserverId>) {
     let (mut network, first, second) = pair(5, 0);
     network.set_reaction_ps(u64::MAX);

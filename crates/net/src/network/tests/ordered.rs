@@ -6,7 +6,8 @@ use crate::ordering::header::tests::{connection, r_tag};
 use crate::ordering::{BitField, SequenceHeader};
 use std::time::Duration;
 
-/// Returns the configuration of a gigabit link that holds packets for 2 ms, and takes any number after 10 ms.
+/// Returns the configuration of a gigabit link that holds packets for up to 2 ms, and accepts any sequence number
+/// after 10 ms of silence.
 fn orderly() -> LinkConfig {
     LinkConfig {
         ordering: Some(OrderingConfig {
@@ -17,7 +18,7 @@ fn orderly() -> LinkConfig {
     }
 }
 
-/// Builds a packet for h2 of a connection with a sequence number, which is its payload too.
+/// Builds a packet to h2 with a connection header, whose sequence number is also the payload.
 fn numbered(number: u32) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1, 0x88, 0xb5, 0, 0, 9];
     frame.extend_from_slice(&number.to_be_bytes());
@@ -26,7 +27,7 @@ fn numbered(number: u32) -> Vec<u8> {
     frame
 }
 
-/// Builds a network of h1 and h2 with a link that puts in order what h1 sends.
+/// Builds a network of h1 and h2 joined by a link that restores the order of what h1 sends.
 fn two() -> (Network, LinkId) {
     let mut network = Network::new(1, 0);
     network.add_host("h1", host(1)).unwrap();
@@ -41,8 +42,8 @@ fn send(network: &mut Network, numbers: &[u32]) {
     }
 }
 
-/// Returns the times in picoseconds at which packets came and their numbers. They have no sequence number any more, but an
-/// EtherType.
+/// Returns the times in picoseconds at which packets arrived, and their numbers. Asserts that the header with the
+/// sequence number has been replaced by an EtherType.
 fn arrivals(notifications: &[Notification]) -> Vec<(u64, u32)> {
     let number = |n: &Notification| match &n.event {
         NotificationEvent::HostFrame { data } => {

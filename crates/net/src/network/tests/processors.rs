@@ -13,8 +13,8 @@ fn processor(exponential: bool, queue_packets: u64) -> ProcessorConfig {
     }
 }
 
-/// Runs a second of two streams of 1500 packets/s each through a switch with a processor; returns the network, the packets that h2
-/// and h1 have got, and the statistics of the stream to h2.
+/// Runs a second of two streams of 1500 packets/s each through a switch with a processor. Returns the network, the
+/// numbers of packets that h2 and h1 received, and the statistics of the stream to h2.
 fn overloaded(config: ProcessorConfig) -> (Network, u64, u64, crate::FlowStatistics) {
     let (mut network, _, _) = pair(3, 0);
     network.add_processor("s", config).unwrap();
