@@ -26,7 +26,7 @@ TCP_SUFFERS_PERCENT = 10.0
 
 
 def advice(comparison: Comparison) -> str:
-    """Return one plain sentence of advice, or why there is none."""
+    """Return one sentence that advises for or against a mechanism, or says why there is no ranking."""
     if comparison.unranked is not None:
         return f"{comparison.unranked}."
     static = _static(comparison)
@@ -72,7 +72,7 @@ def advice(comparison: Comparison) -> str:
 
 
 def _cheap(comparison: Comparison, static: Summary) -> Summary | None:
-    """Return the first mechanism by rank that is cheap and loses clearly less than static, or None."""
+    """Return the best-ranked mechanism that carries few bytes and loses clearly fewer packets than static routing, or None."""
     helpful = (
         one
         for one in comparison.summaries
@@ -82,7 +82,7 @@ def _cheap(comparison: Comparison, static: Summary) -> Summary | None:
 
 
 def _random(comparison: Comparison) -> bool:
-    """Return True if there are several seeds and their results differ."""
+    """Return True if the comparison has several seeds and their results are not all equal."""
     return len(comparison.seeds) > 1 and not comparison.seeds_agree
 
 
@@ -95,7 +95,10 @@ def _more_seeds(comparison: Comparison) -> int:
 
 
 def _unconfirmed(comparison: Comparison, best: Summary) -> str:
-    """Return a clause with the differences from the best mechanism, in either direction, that means show and seeds leave open."""
+    """Return a clause on mechanisms whose mean loss differs from that of ``best`` though the seeds do not confirm it.
+
+    It is empty if the results do not depend on the seed.
+    """
     if not _random(comparison):
         return ""
     text = ""
@@ -109,12 +112,12 @@ def _unconfirmed(comparison: Comparison, best: Summary) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as ``a, b and c``; return an empty text if there are none."""
+    """Join names as ``a, b and c``; return an empty text if ``names`` is empty."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _part_without_another_way(comparison: Comparison) -> float:
-    """Return the part of static's loss to failures that is lost to those which leave some switches without a path to each other."""
+    """Return the share of static routing's lost packets that is due to failures which cut the network into parts."""
     topology = comparison.scenario.topology
     cut: dict[str, bool] = {}
     for failure in comparison.scenario.failures:
@@ -133,7 +136,10 @@ def _part_without_another_way(comparison: Comparison) -> float:
 
 
 def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
-    """Return a clause on TCP's loss under ``named`` if one of them loses much; "all the same" is of one that loses no packet."""
+    """Return a clause on the goodput that TCP loses under the mechanisms ``named``; empty if none of them loses much.
+
+    It says "all the same" of a mechanism that loses no packet.
+    """
     shown = [(one, each) for one in named if (each := one.goodput_lost_percent) is not None]
     if not any(each > TCP_SUFFERS_PERCENT for _, each in shown):
         return ""
@@ -153,7 +159,10 @@ def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
 
 
 def _slowed_by_a_window(comparison: Comparison, one: Summary) -> bool:
-    """Return True if connections are the default traffic's, limited by their windows, and the path is longer during the failure."""
+    """Return True if TCP's loss under ``one`` comes from windows: paths are longer during the failure.
+
+    That can be so only with the default traffic, if its connections are limited by their windows.
+    """
     scenario = comparison.scenario
     if scenario.own_traffic or any(entry.rate_bps is not None for entry in scenario.traffic.tcp):
         return False
@@ -179,7 +188,10 @@ def _all_flows(comparison: Comparison) -> str:
 
 
 def _equals(comparison: Comparison, chosen: Summary) -> str:
-    """Return a clause with those of the same rank that no test tells from ``chosen``: not by packets, outage or TCP's loss."""
+    """Return a clause that names mechanisms of the same rank as ``chosen`` that no test tells from it; empty if there are none.
+
+    The tests are of packets, outage and TCP's loss.
+    """
     tests = (comparison.lost_less, comparison.back_sooner, comparison.delivers_more, comparison.seems_less)
     equal = [
         other.mechanism
@@ -194,7 +206,10 @@ def _equals(comparison: Comparison, chosen: Summary) -> str:
 
 
 def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
-    """Return a mechanism's loss in words and, with ``outages``, its outage with the failure, and without if that is material."""
+    """Return in words the packets that a mechanism loses; with ``outages``, its outage too.
+
+    The outage without a failure is added if it matters.
+    """
     cases = [case for case in comparison.cases if case.mechanism == one.mechanism]
     many = len(comparison.scenario.failures) > 1
     lost = packets(one.lost_mean)
@@ -219,7 +234,7 @@ def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """Return everything that qualifies the numbers, a sentence or two each."""
+    """Return the reservations with which the numbers must be read, a sentence or two each."""
     scenario, times, summaries = comparison.scenario, comparison.scenario.times, comparison.summaries
     found = [
         f"Switches notice a failure after {times.detection_delay_ms:g} ms; what a controller does about it takes effect"
@@ -300,7 +315,7 @@ def _note_of_telemetry(comparison: Comparison) -> str:
 
 
 def _notes_of_promises(comparison: Comparison) -> list[str]:
-    """Return a sentence for each mechanism on whether it kept what it promised beforehand, and where not."""
+    """Return a sentence for each mechanism that promised outages: whether it kept its promises, and where not."""
     found = []
     for each in comparison.summaries:
         if each.promises is None:
@@ -323,7 +338,7 @@ def _notes_of_promises(comparison: Comparison) -> list[str]:
 
 
 def _resolution(scenario: Scenario) -> str:
-    """Return a sentence on the resolution of lost packets and outages where nothing is random; empty without probes."""
+    """Return a sentence on the interval of probes in ms, to which outages are known; empty if there are no probes."""
     intervals = [1000 / entry.packets_per_s for entry in scenario.traffic.udp]
     intervals += [entry.interval_ms for entry in scenario.traffic.ping]
     if not intervals:
@@ -333,7 +348,7 @@ def _resolution(scenario: Scenario) -> str:
 
 
 def _notes_of_noise(comparison: Comparison) -> list[str]:
-    """Return sentences on the rule by which mechanisms differ, and on the loss without a failure."""
+    """Return sentences on the differences that are taken for noise, and on packets lost without a failure."""
     scenario, summaries, noise = comparison.scenario, comparison.summaries, comparison.noise
     found = [f"Not reliable: {doubt}." for doubt in comparison.doubts if doubt not in (comparison.unranked or "")]
     if AS_FEW in advice(comparison):
@@ -404,14 +419,14 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
 
 
 def _between_switches(topology: Topology) -> nx.MultiGraph[str]:
-    """Return the graph of the links between switches; parallel links are edges of their own."""
+    """Return the graph of the links between switches; each of several parallel links is an edge."""
     graph: nx.MultiGraph[str] = nx.MultiGraph()
     graph.add_edges_from((link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys())
     return graph
 
 
 def _bridges(topology: Topology) -> int:
-    """Count the links between switches without which some could not reach each other."""
+    """Return the number of links between switches whose failure alone would leave some switches without a path."""
     graph = _between_switches(topology)
     return sum(graph.number_of_edges(edge[0], edge[1]) == 1 for edge in nx.bridges(nx.Graph(graph)))
 
@@ -421,7 +436,7 @@ def _static(comparison: Comparison) -> Summary:
 
 
 def _grouped(summaries: list[Summary], count: Callable[[Summary], int]) -> str:
-    """Return ``3 (a, b), 5 (c)``: mechanisms by their count, without those that have none."""
+    """Return mechanisms grouped by ``count``, as in ``3 (a, b), 5 (c)``; those with a count of 0 are left out."""
     names: dict[int, list[str]] = {}
     for summary in summaries:
         if count(summary):

@@ -118,25 +118,28 @@ class Comparison:
 
     @property
     def is_multicast(self) -> bool:
-        """Whether all flows have several receivers."""
+        """True if all flows have several receivers."""
         return all(ends.group is not None for ends in self.flows)
 
     @property
     def plainly(self) -> str:
-        """The baseline in words."""
+        """The name of the baseline in words."""
         return "plain routing" if self.baseline == STATIC else self.baseline
 
     def row(self, mechanism: str, failure: str, seed: int) -> Row:
-        """Return the row of a run, or that of the undisturbed run if the failure hit nothing in use."""
+        """Return the row of a run; if the failure hit nothing that the mechanism uses, that of the run without a failure."""
         row = self._rows[mechanism, failure, seed]
         return self._rows[mechanism, NO_FAILURE, seed] if row["skipped"] else row
 
     def is_carried(self, mechanism: str, failure: str, seed: int) -> bool:
-        """Return True if the failure hit something that the mechanism uses."""
+        """Return True if the failure hit a link or switch that the mechanism uses with this seed."""
         return not self._rows[mechanism, failure, seed]["skipped"]
 
     def measured(self, receptions: Sequence[Reception], failure: str) -> list[int]:
-        """Return the places of receptions that are counted under a failure: not those with an end at a switch that fails."""
+        """Return the indices of the receptions that count under ``failure``.
+
+        Not counted are those whose source or receiver is at a switch that fails.
+        """
         topology = self.scenario.topology
         if failure not in topology.switches:
             return list(range(len(receptions)))
@@ -189,9 +192,10 @@ class Comparison:
             )
 
     def _affected(self, failure: str) -> tuple[list[int], list[int], list[int]]:
-        """Return the places of probes, connections and transfers that did worse under some mechanism, with some seed.
+        """Return three lists of indices: of the probes, connections and transfers that ``failure`` makes worse.
 
-        Connections only if they deliver something in every undisturbed run: of nothing, no part can be lost.
+        It is enough if one does worse under one mechanism with one seed. Connections count only if they deliver data in every
+        undisturbed run, as otherwise no share of it can be lost.
         """
         probes: set[int] = set()
         bulk: set[int] = set()
@@ -289,7 +293,7 @@ class Comparison:
 
     @cached_property
     def promises(self) -> dict[str, list[Promise]]:
-        """By mechanism, of every failure that hit something it uses; nothing of one that promises nothing."""
+        """The promises by mechanism, of every failure that hit something in use; empty for mechanisms that promise nothing."""
         found: dict[str, list[Promise]] = {each.name: [] for each in self.mechanisms}
         for mechanism, failure, seed in product(found, self.scenario.failures, self.seeds):
             row, still = (self._rows.get((mechanism, which, seed)) for which in (failure, NO_FAILURE))
@@ -321,11 +325,11 @@ class Comparison:
 
     @cached_property
     def best_tree_bytes(self) -> float | None:
-        """The bytes that the best trees carry."""
+        """The bytes that the best multicast trees would carry."""
         return multicast.best_tree_bytes(self.scenario)
 
     def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
-        """Return the interval of the mean of what is lost to the failure, seed by seed; (None, None) with one seed."""
+        """Return the 95 % interval of the mean of packets lost to the failure; (None, None) with one seed."""
         if len(self.seeds) < 2:
             return None, None
         return mean_interval(self._by_seed(cases, lambda case: case.lost_to_failure))
@@ -334,7 +338,7 @@ class Comparison:
         return tuple(statistics.fmean(value(case) for case in cases if case.seed == seed) for seed in self.seeds)
 
     def _goodput_by_seed(self, cases: Sequence[Case]) -> tuple[float, ...]:
-        """Return the percentage of goodput lost by seed; empty if a seed has nothing to lose."""
+        """Return the percentage of goodput lost, by seed; empty if there is a seed without connections."""
         found = [percent_of([case for case in cases if case.seed == seed]) for seed in self.seeds]
         known = tuple(each for each in found if each is not None)
         return known if len(known) == len(found) else ()
@@ -342,25 +346,28 @@ class Comparison:
     # ---- Differences beyond noise ----
 
     def lost_less(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` loses less to the failure than ``other``.
+        """Return True if ``one`` loses fewer packets to the failure than ``other``, by more than noise.
 
-        By more than noise: so many packets, or the share of the greater loss. With several seeds also: 95 % confidence in the
-        differences, seed by seed. With one seed, or where all give the same, also: more than both lose undisturbed in the runs that
-        the failure hit, as another run could lose that to nothing at all.
+        Noise is a number of packets, or a share of the greater loss. With several seeds, the differences seed by seed must be above
+        zero with 95 % confidence too. With one seed, or where all seeds agree, the difference must be greater than what both lose
+        undisturbed in the runs that the failure hit, as another run could lose as much without any failure.
         """
         least, unsteady = self._least_packets(one, other), one.lost_unsteady + other.lost_unsteady
         return self._surely(one.lost_by_seed, other.lost_by_seed, least, unsteady=unsteady)
 
     def back_sooner(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` has the shorter outage, by the same rule; undisturbed, the longer of both outages is noise."""
+        """Return True if ``one`` has a shorter outage than ``other``, by the rule of :meth:`lost_less`.
+
+        The noise of undisturbed runs is the longer of both undisturbed outages.
+        """
         least = max(self.noise.outage_ms, self.noise.share * max(one.outage_mean_ms, other.outage_mean_ms))
         unsteady = max(one.outage_unsteady_ms, other.outage_unsteady_ms)
         return self._surely(one.outage_by_seed_ms, other.outage_by_seed_ms, least, unsteady=unsteady)
 
     def delivers_more(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` loses less of TCP's goodput, by more than a few segments for each failure.
+        """Return True if ``one`` loses less of TCP's goodput than ``other``, by more than a few segments per failure.
 
-        With one seed that is not known where probes are lost undisturbed.
+        With one seed it is False where probes are lost without a failure.
         """
         if not one.goodput_lost_by_seed or not other.goodput_lost_by_seed:
             return False
@@ -372,14 +379,14 @@ class Comparison:
         )
 
     def carries_less(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` carries fewer bytes, by more than noise."""
+        """Return True if ``one`` carries fewer bytes on all links than ``other``, by more than noise."""
         return one.bytes_ratio < other.bytes_ratio - self.noise.bytes_ratio
 
     def better(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` is better by packets lost to the failure, or else by the outage, or else by bytes carried.
+        """Return True if ``one`` is better than ``other``: by packets lost, else by outage, else by bytes carried.
 
-        Where the means of packets differ by more than noise, but the runs cannot confirm it, the outage decides only in the same
-        direction, and bytes do not: a mechanism that seems to lose more is not ahead for being cheaper.
+        Where the mean losses differ by more than noise but the runs cannot confirm it, the outage decides only if it agrees with
+        the means, and bytes do not decide: a mechanism that seems to lose more is not ahead for being cheaper.
         """
         if self.lost_less(one, other) or self.lost_less(other, one):
             return self.lost_less(one, other)
@@ -393,35 +400,39 @@ class Comparison:
         return False
 
     def seems_less(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` loses less on average by more than noise, but these runs cannot confirm it."""
+        """Return True if ``one`` loses fewer packets on average by more than noise, but :meth:`lost_less` is False."""
         return other.lost_mean - one.lost_mean > self._least_packets(one, other) and not self.lost_less(one, other)
 
     def _least_packets(self, one: Summary, other: Summary) -> float:
         return max(self.noise.packets, self.noise.share * max(abs(one.lost_mean), abs(other.lost_mean)))
 
     def as_good(self, one: Summary, other: Summary) -> bool:
-        """Return True if neither loses less than the other, nor is back sooner."""
+        """Return True if neither mechanism surely loses fewer packets, nor has surely a shorter outage, than the other."""
         tests = (self.lost_less, self.back_sooner)
         return not any(less(one, other) or less(other, one) for less in tests)
 
     def surely_gains(self, one: Summary) -> bool:
-        """Return True if fewer packets are lost with the failure than without, with 95 % confidence over several seeds."""
+        """Return True if ``one`` loses fewer packets with the failure than without, with 95 % confidence over several seeds."""
         return one.lost_high is not None and not self.seeds_agree and one.lost_high < 0
 
     def _alike(self, one: Summary, other: Summary) -> bool:
-        """Return True if neither is better by a test, and they do not seem to differ either."""
+        """Return True if the mechanisms are :meth:`as_good` and neither :meth:`seems_less` than the other."""
         return self.as_good(one, other) and not self.seems_less(one, other) and not self.seems_less(other, one)
 
     def best(self, less: Callable[[Summary, Summary], bool]) -> set[str]:
-        """Return the mechanisms that nobody is ahead of by one of the tests of this class; none if the test tells none apart.
+        """Return the mechanisms than which no other is better by ``less``, a test of this class; none if none is better than any.
 
-        The column's best value is among them, and what the test tells from it is not.
+        The mechanism with the best value is always among them.
         """
         beaten = {one.mechanism for one in self.summaries if any(less(other, one) for other in self.summaries)}
         return {each.mechanism for each in self.summaries} - beaten if beaten else set()
 
     def _surely(self, one: Sequence[float], other: Sequence[float], least: float, *, unsteady: float) -> bool:
-        """Return True if the first values are smaller, by more than ``least``, and with several seeds with 95 % confidence."""
+        """Return True if the values ``one`` are on average smaller than ``other`` by more than ``least``.
+
+        With several seeds that differ, the difference must also be above 0 with 95 % confidence; otherwise it must be greater than
+        ``unsteady`` too.
+        """
         ahead = [b - a for a, b in zip(one, other, strict=True)]
         if len(ahead) > 1 and not self.seeds_agree:
             return statistics.fmean(ahead) > least and mean_interval(ahead)[0] > 0
@@ -429,7 +440,7 @@ class Comparison:
 
     @cached_property
     def uncounted(self) -> str | None:
-        """Why no packet is counted under any failure, in words; None if some are."""
+        """The reason why no packet is counted under any failure, in words; None if packets are counted."""
         if not self.probes:
             return "no UDP stream or ping to count"
         if not any(self.measured(self.probes, failure) for failure in self.scenario.failures):
@@ -437,13 +448,16 @@ class Comparison:
         return None
 
     def disturbed(self) -> dict[tuple[str, int], str]:
-        """Return the disturbed runs of a live comparison, as :func:`holdfast.compare.doubts.disturbed` does."""
+        """Return reasons, by mechanism and seed, for which the undisturbed run of a live comparison is unusable.
+
+        See :func:`holdfast.compare.doubts.disturbed`.
+        """
         return doubts.disturbed(self)
 
     def late(self) -> dict[str, float]:
-        """Return how late a live comparison was in milliseconds, and how many runs were made again for it.
+        """Return by how many ms a live comparison was late, and in ``repeated`` how many runs were made again.
 
-        Of the network's clock it is the lateness on average and at most, of the senders of probes at most.
+        ``mean_ms`` and ``max_ms``: of the network's clock. ``senders_ms``: the most of the senders of probes.
         """
         rows = [row for row in self._rows.values() if not row["skipped"]]
         return {
@@ -455,34 +469,35 @@ class Comparison:
 
     @cached_property
     def seeds_agree(self) -> bool:
-        """Whether several seeds gave the same in everything, as they do where nothing is random."""
+        """True if several seeds gave equal results in everything, as they do where nothing is random."""
         first = {(c.mechanism, c.failure): c for c in self.cases if c.seed == self.seeds[0]}
         others = [case for case in self.cases if case.seed != self.seeds[0]]
         return bool(others) and all(replace(c, seed=self.seeds[0]) == first[c.mechanism, c.failure] for c in others)
 
     def case_frame(self) -> pl.DataFrame:
-        """Return a table of all cases; numbers that were not counted are null."""
+        """Return a table with a row per case: mechanism, failure and seed. Numbers that were not counted are null."""
         frame = pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
         if self.uncounted is not None:
             frame = frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in COUNTED_OF_CASE)
         return frame
 
     def summary_of(self, one: Summary) -> dict[str, object]:
-        """Return a summary as it stands in files; numbers that were not counted are None."""
+        """Return a mechanism's summary as it is written to files; numbers that were not counted are None."""
         nothing = dict.fromkeys(COUNTED, None) if self.uncounted is not None else {}
         return {**asdict(one), **nothing}
 
     def probe_flows(self) -> list[tuple[Flow, list[int]]]:
-        """Return the flows of probes, each with the places of its receptions in a row."""
+        """Return (flow, indices of its receptions in a row) for every flow of probes."""
         found: dict[int, list[int]] = {}
         for i, each in enumerate(self.probes):
             found.setdefault(each.flow.place, []).append(i)
         return [(self.probes[places[0]].flow, places) for places in found.values()]
 
     def worst_receiver(self, mechanism: str, places: Sequence[int]) -> tuple[str, float, int]:
-        """Return a flow's receiver with the longest outage under any failure, that outage in ms, and the most packets one lost.
+        """Return (receiver with the longest outage, its outage in ms, most packets that one receiver lost) of a flow.
 
-        Receptions that a failure cuts off by themselves do not count. No receiver is named if all are cut off.
+        The worst of all failures and seeds counts. Receptions are left out where the failure cuts off their ends; the receiver is
+        empty if all of them are.
         """
         outages: dict[str, float] = {}
         lost: dict[str, int] = {}
@@ -500,7 +515,7 @@ class Comparison:
         return worst, outages[worst], lost[worst]
 
     def flow_frame(self) -> pl.DataFrame:
-        """Return a table with a row for each flow of each run that took place, the undisturbed ones included."""
+        """Return a table with a row per flow and run; runs without a failure are included, skipped ones are not."""
         rows: list[dict[str, object]] = []
         for key, row in self._took_place():
             for flow, places in self.probe_flows():
@@ -520,7 +535,7 @@ class Comparison:
         return pl.DataFrame(rows, schema=schema)
 
     def receiver_frame(self) -> pl.DataFrame | None:
-        """Return a table of all receptions of flows with several receivers, in all runs that took place, or None without any."""
+        """Return a table with a row per reception and run, of flows with several receivers; None if there is no such flow."""
         several = [(flow, places) for flow, places in self.probe_flows() if len(places) > 1]
         if not several:
             return None
@@ -534,19 +549,19 @@ class Comparison:
         return pl.DataFrame(rows, schema={**KEY_SCHEMA, **names, **FIGURES_SCHEMA})
 
     def costliest_failures(self) -> list[str]:
-        """Return the failures, those that lost most packets over all mechanisms first."""
+        """Return the names of all failures, sorted by packets lost over all mechanisms, most first."""
         costs: dict[str, int] = {}
         for case in self.cases:
             costs[case.failure] = costs.get(case.failure, 0) + case.lost_to_failure
         return sorted(self.scenario.failures, key=lambda name: -costs.get(name, 0))
 
     def telemetry_rows(self) -> Iterator[tuple[dict[str, object], TelemetryRow]]:
-        """Yield the INT reports' row of each run that took place, with the run's point."""
+        """Yield (point, row of INT reports) of each run that took place. The point names mechanism, failure and seed."""
         for point, row in self._took_place():
             yield point, json.loads(row["telemetry"])
 
     def telemetry_of(self, mechanism: str, failure: str) -> TelemetryRow | None:
-        """Return the INT reports' row with the first seed, or None for a failure that nothing noticed."""
+        """Return the row of INT reports of the run with the first seed; None if the failure hit nothing in use."""
         row = self.row(mechanism, failure, self.seeds[0])
         return None if row["skipped"] else cast(TelemetryRow, json.loads(row["telemetry"]))
 
@@ -557,9 +572,9 @@ class Comparison:
 
 
 def _on_the_wire_ms(topology: Topology, failure: str) -> float:
-    """Return the time on the wires of what fails, in milliseconds.
+    """Return the propagation delay of the failing element in ms.
 
-    That is a link's delay; or the delays of the two longest links between switches at a switch, one after the other.
+    For a link it is the link's delay; for a switch, the sum of the two longest delays of its links to switches.
     """
     if failure not in topology.switches:
         return float(topology.links[topology.find_link(failure)].delay_ms)
@@ -568,5 +583,5 @@ def _on_the_wire_ms(topology: Topology, failure: str) -> float:
 
 
 def _named(flow: Flow) -> dict[str, object]:
-    """Return a flow's kind and ends as people know it; several receivers are one text."""
+    """Return a flow's ``kind``, ``source`` and ``destination``; several receivers are joined by spaces."""
     return {"kind": flow.kind, "source": flow.ends.source, "destination": " ".join(flow.ends.receivers)}

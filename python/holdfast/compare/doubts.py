@@ -27,7 +27,7 @@ LATE_MS = 25.0
 
 
 def doubts(comparison: Comparison, found: Sequence[Summary]) -> list[str]:
-    """Return why nothing follows from the runs, a sentence each; empty if something does."""
+    """Return the reasons why the runs prove nothing, a sentence each; empty if they prove something."""
     why = []
     if comparison.scenario.live:
         why += _doubts_of_live(comparison)
@@ -64,7 +64,10 @@ def doubts(comparison: Comparison, found: Sequence[Summary]) -> list[str]:
 
 
 def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
-    """Return why there is no ranking, or None: no packet counted, nothing of this traffic on what fails, or a doubt."""
+    """Return why there is no ranking, or None if there is one.
+
+    Reasons: no packet was counted, no traffic uses the elements that fail, or there is a doubt.
+    """
     if comparison.uncounted is not None:
         return f"No ranking: {comparison.uncounted}"
     static = next(each for each in found if each.mechanism == comparison.baseline)
@@ -85,7 +88,7 @@ def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
 
 
 def _uses(comparison: Comparison, link: str) -> bool:
-    """Return True if static's traffic is on a link, undisturbed."""
+    """Return True if traffic under static routing uses ``link`` when nothing fails."""
     index = comparison.scenario.topology.find_link(link)
     return bool(comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["links_used"][index])
 
@@ -105,7 +108,10 @@ def _doubts_of_live(comparison: Comparison) -> list[str]:
 
 
 def disturbed(comparison: Comparison) -> dict[tuple[str, int], str]:
-    """Return the mechanisms and seeds of a live comparison whose undisturbed run is no base for the others, and why."""
+    """Return, by mechanism and seed of a live comparison, why its run without a failure cannot be compared with.
+
+    Mechanisms and seeds whose run is sound are left out.
+    """
     found: dict[tuple[str, int], str] = {}
     for mechanism in comparison.mechanisms:
         for seed in comparison.seeds:
@@ -141,7 +147,7 @@ def _why_disturbed(comparison: Comparison, mechanism: str, seed: int) -> str | N
 
 
 def _lossy(comparison: Comparison) -> bool:
-    """Return True if links lose packets by their model of loss."""
+    """Return True if some link of the topology has a model of random loss."""
     return any(
         _loses(link) or (link.reverse is not None and _loses(link.reverse))
         for link in comparison.scenario.topology.links

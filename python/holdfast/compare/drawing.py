@@ -23,36 +23,36 @@ LABELLED_SWITCHES = {WIDE: 40, NARROW: 16}
 
 
 def _f(value: float) -> str:
-    """Format a coordinate with tenths of a pixel."""
+    """Format a coordinate with one decimal at most."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def picture(width: float, height: float, parts: Sequence[Markup], label: str) -> Markup:
-    """Return the SVG element around what was drawn; ``label`` says the same to those who cannot see it."""
+    """Return an SVG element with the drawn ``parts``; ``label`` describes the picture to people who cannot see it."""
     svg = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">\n{}\n</svg>')
     return svg.format(_f(width), _f(height), label, Markup("\n").join(parts))
 
 
 def text(x: float, y: float, words: str, *, anchor: str = "start", style: str) -> Markup:
-    """Return the SVG element of one line of text."""
+    """Return an SVG element with one line of text; ``style`` is its CSS class."""
     return Markup('<text x="{}" y="{}" text-anchor="{}" class="{}">{}</text>').format(
         _f(x), _f(y), anchor, style, words
     )
 
 
 def line(x1: float, y1: float, x2: float, y2: float, style: str) -> Markup:
-    """Return the SVG element of a straight line."""
+    """Return an SVG element of a straight line; ``style`` is its CSS class."""
     element = Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>')
     return element.format(_f(x1), _f(y1), _f(x2), _f(y2), style)
 
 
 def path(course: str, style: str) -> Markup:
-    """Return the SVG element of a path: its course in the commands of SVG."""
+    """Return an SVG element of a path; ``course`` is its path data, ``style`` its CSS class."""
     return Markup('<path d="{}" class="{}"/>').format(course, style)
 
 
 def nice_step(span: float, count: int) -> float:
-    """Return a round distance of ticks, so that about ``count`` of them fit into ``span``."""
+    """Return a round distance between ticks, so that about ``count`` ticks fit into ``span``; 1 if ``span`` is not above 0."""
     if span <= 0:
         return 1.0
     raw = span / count
@@ -82,7 +82,7 @@ class Panel:
 
 
 def panel(spec: Panel, width: float, height: float, label: str) -> Markup:
-    """Draw one panel, with the scale of time below it: on a phone there is no other in sight."""
+    """Draw one panel of curves over time, with a scale of time below it, because a phone shows one panel at a time."""
     left, right, above, below = 36.0, 10.0, 8.0, 18.0
     inner_width, inner_height = width - left - right, height - above - below
     start, end = spec.span
@@ -115,7 +115,7 @@ def panel(spec: Panel, width: float, height: float, label: str) -> Markup:
 
 
 def _steps(curve: Curve, x: Callable[[float], float], y: Callable[[float], float], start: float, end: float) -> str:
-    """Return the SVG path of the bins within the span."""
+    """Return the SVG path data of a curve's bins, as steps, from ``start`` to ``end`` in seconds."""
     found: list[str] = []
     for i, value in enumerate(curve.values):
         left = curve.start_s + i * curve.bin_s
@@ -126,7 +126,7 @@ def _steps(curve: Curve, x: Callable[[float], float], y: Callable[[float], float
 
 
 def decade(value: float) -> int:
-    """Return a number's decade: 0 for nothing, then 1 up to 10, 2 up to 100, 3 up to 1000, 4 for more."""
+    """Return the decade of a number: 0 if it is not above 0, 1 up to 10, 2 up to 100, 3 up to 1000, else 4."""
     return 0 if value <= 0 else min(4, max(1, math.ceil(math.log10(value) - 1e-9)))
 
 
@@ -155,9 +155,10 @@ def network(
     switches: Mapping[str, Mapping[str, float]],
     width: float = WIDE,
 ) -> Markup:
-    """Draw the switches where they are, the links between them, and what fails.
+    """Draw the switches at their positions, the links between them, and the elements that fail.
 
-    ``ends``: switches whose hosts have traffic. ``switches``: the cost of the failure of each, by mechanism, if they fail in turn.
+    ``ends``: switches whose hosts have traffic. ``switches``: the cost of each switch's failure, by mechanism, if switches fail in
+    turn.
     """
     labelled = LABELLED_SWITCHES[width]
     places = {name: place for name, place in places_of(topology).items() if name in topology.switches}
@@ -190,7 +191,7 @@ def network(
 
 
 def slug(name: str) -> str:
-    """Return a mechanism's name as part of an attribute's name."""
+    """Return a mechanism's name in a form that can be part of an attribute's name."""
     return name.replace("+", "p").lower()
 
 
@@ -203,7 +204,7 @@ def _named(costs: Mapping[str, float]) -> str:
 
 
 def _data(costs: Mapping[str, float]) -> Markup:
-    """Return attributes for the page's script: the decade of the failure's cost under each mechanism."""
+    """Return HTML attributes for the page's script: the decade of the failure's cost, by mechanism."""
     attribute = Markup(' data-{}="{}"')
     return Markup().join(attribute.format(slug(name), decade(cost)) for name, cost in costs.items())
 
@@ -220,7 +221,7 @@ def _cross(x: float, y: float) -> Markup:
 
 
 def _fit(places: Mapping[str, tuple[float, float]], width: float) -> tuple[dict[str, tuple[float, float]], float]:
-    """Fit places into the width, north up, with the ratio of the sides kept within reason; return the points and the height."""
+    """Scale positions to ``width`` with north up, and limit the ratio of height to width; return the points and the height."""
     xs, ys = zip(*places.values(), strict=True)
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 0.0
     margin_x, margin_y = (70.0 if width == WIDE else 46.0), 34.0
@@ -247,9 +248,9 @@ def _labels(
     width: float,
     height: float,
 ) -> list[Markup]:
-    """Write names beside their switches, on the side where they cover least.
+    """Return SVG elements with the switches' names, each beside its switch where it covers least.
 
-    A name that would cover another is left to the pointer.
+    A name that would cover another name is left out; the pointer shows it.
     """
     written: list[Box] = []
     taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in points.values()]
@@ -299,7 +300,7 @@ class Dots:
 
 
 def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> Markup:
-    """Draw a row of dots per mechanism over a logarithmic scale; values below ``floor`` stand at its left end."""
+    """Draw a row of dots per mechanism over a logarithmic scale; values below ``floor`` are drawn at its left end."""
     left, row_height = 112.0 if width == WIDE else 94.0, 34.0
     left = max(left, 8 + 6.6 * max((len(row.name) for row in rows), default=0))
     top = max((value for row in rows for value, _ in row.values), default=floor)
@@ -329,9 +330,9 @@ def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float 
 
 
 def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[float], float], room: float) -> Markup:
-    """Draw the dots of a row, side by side up and down where they would lie upon each other.
+    """Draw the dots of one row; dots that would cover each other are drawn above and below.
 
-    Those below the floor are one dot with their number.
+    Values below ``floor`` are drawn as one dot with their number.
     """
     columns: dict[int, list[tuple[float, str]]] = {}
     below = 0
@@ -364,7 +365,7 @@ class Line:
 
 
 def growth(lines: Sequence[Line], *, width: float = WIDE) -> Markup:
-    """Draw curves over two logarithmic scales, the mechanism's name at the end of each; values below 0.1 are on the zero line."""
+    """Draw curves over two logarithmic axes, each with its mechanism's name at the end. Values below 0.1 are on the zero line."""
     left, right, height = 44.0, width - 124.0, 220.0
     zero, bottom = height - 36, height - 54
     x_top = max((x for each in lines for x, _ in each.points), default=1.0)

@@ -55,7 +55,7 @@ class Figures:
 
 
 def figures(row: Row, places: Sequence[int]) -> Figures:
-    """Return the figures of one flow from those of its receptions, by their places in a row."""
+    """Return the figures of one flow, computed from those of its receptions at the indices ``places`` of a row."""
     return Figures(
         sent=sum(row["sent"][i] for i in places),
         lost=sum(row["lost"][i] for i in places),
@@ -123,7 +123,7 @@ class Promise:
 
     @property
     def is_kept(self) -> bool:
-        """Whether no more was lost, and nothing was delivered twice; where nothing is promised, nothing is broken."""
+        """True if not more was lost than allowed and nothing was delivered twice; also if nothing was promised."""
         return self.outage_ms is None or (self.lost <= self.allowed and not self.duplicated)
 
 
@@ -197,29 +197,35 @@ def packets(count: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage: ``5 %`` of 0.05."""
+    """Format a share as a percentage: 0.05 gives ``5 %``."""
     return f"{100 * share:.0f} %"
 
 
 def mean_lost_percent(before: Sequence[int], now: Sequence[int], which: Sequence[int]) -> float | None:
-    """Return the mean over connections of what each lost, in percent of what it delivered before; None without connections."""
+    """Return the mean over connections of the goodput lost, in percent of the goodput before; None without connections.
+
+    ``which``: the indices of the connections.
+    """
     found = mean([100 * (before[i] - now[i]) / before[i] for i in which])
     return None if found is None else round(found, 6)
 
 
 def percent_of(cases: Sequence[Case]) -> float | None:
-    """Return the mean percentage of goodput that the connections of one mechanism's cases lost, or None."""
+    """Return the mean percentage of goodput lost by connections in the cases of one mechanism; None without connections."""
     found = [(case.goodput_lost_percent, case.connections) for case in cases if case.connections]
     return mean_of_all(found)
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean, or None of no values."""
+    """Return the mean of ``values``, or None if there are none."""
     return statistics.fmean(values) if values else None
 
 
 def mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
-    """Return the weighted mean, or None if one value is None: the mean of the others would be one of other things."""
+    """Return the weighted mean of (value, weight) pairs; None if one value is None, or if there are none.
+
+    A mean of the known values alone would be of other things than the means that it is compared with.
+    """
     found = [(value, weight) for value, weight in weighed if value is not None]
     if not found or len(found) < len(weighed):
         return None
@@ -227,13 +233,13 @@ def mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
 
 
 def worst_of(values: Sequence[float | None]) -> float | None:
-    """Return the greatest value, or None if one value is None or there is none."""
+    """Return the greatest of ``values``; None if one of them is None, or if there are none."""
     found = [value for value in values if value is not None]
     return max(found) if found and len(found) == len(values) else None
 
 
 def mean_difference(values: Sequence[float | None], base: Sequence[float | None], which: Sequence[int]) -> float | None:
-    """Return the mean difference of values from their base at some places, or None if one of them has none."""
+    """Return the mean of ``values`` minus ``base`` at the indices ``which``; None if one of these values is None."""
     found = [(values[i], base[i]) for i in which]
     differences = [a - b for a, b in found if a is not None and b is not None]
     return mean(differences) if len(differences) == len(found) else None

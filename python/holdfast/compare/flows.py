@@ -35,7 +35,7 @@ class Flow:
 
     @property
     def is_probe(self) -> bool:
-        """Whether each of its packets is counted."""
+        """True if each packet of the flow is counted."""
         return self.kind in ("udp", "ping")
 
 
@@ -48,17 +48,17 @@ class Reception:
 
     @property
     def source(self) -> str:
-        """The flow's."""
+        """The host that sends the flow."""
         return self.flow.ends.source
 
     @property
     def hosts(self) -> tuple[str, str]:
-        """Without one of these nothing can be received."""
+        """The two hosts without which nothing can be received."""
         return self.source, self.receiver
 
 
 def flows_of(scenario: Scenario) -> list[Flow]:
-    """Return the scenario's flows, in an order that is always the same."""
+    """Return the flows of the scenario's traffic, in the same order for every mechanism and run."""
     traffic, failure_s = scenario.traffic, scenario.times.failure_s
     flows: list[Flow] = []
     entries: list[UdpEntry | TcpEntry | PingEntry] = [*traffic.udp, *traffic.tcp, *traffic.ping]
@@ -74,20 +74,20 @@ def flows_of(scenario: Scenario) -> list[Flow]:
 
 
 def receptions_of(scenario: Scenario) -> list[Reception]:
-    """Return all receptions of the scenario, flow by flow."""
+    """Return the receptions of all flows, flow by flow; a flow has one for each of its receivers."""
     return [Reception(flow, receiver) for flow in flows_of(scenario) for receiver in flow.ends.receivers]
 
 
 def of_kind(receptions: Iterable[Reception], *kinds: Kind) -> list[int]:
-    """Return the places of the receptions of some kinds, kind by kind."""
+    """Return the indices of receptions whose flow is of one of ``kinds``, kind by kind."""
     known = list(receptions)
     return [i for kind in kinds for i, each in enumerate(known) if each.flow.kind == kind]
 
 
 def not_protected(flows: Iterable[Ends], unprotected: Iterable[Pair]) -> list[int]:
-    """Return the places of flows that cannot be protected on the way to one of their receivers.
+    """Return the indices of flows that cannot be protected on the way to one of their receivers.
 
-    Pairs may be named either way round.
+    ``unprotected``: pairs of hosts, in either direction.
     """
     known = {frozenset(pair) for pair in unprotected}
     return [i for i, ends in enumerate(flows) if any(frozenset(pair) in known for pair in ends.pairs)]

@@ -63,7 +63,10 @@ UDP_PORT, TCP_PORT = 10_000, 30_000
 
 
 def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:
-    """Raise an error of one sentence if the comparison cannot be live, or the machine cannot."""
+    """Raise :class:`ScenarioError` or :class:`LiveError`, with one sentence, if the comparison cannot run in real time.
+
+    The reason is in the scenario, the mechanisms, or the machine.
+    """
     topology, traffic = scenario.topology, scenario.traffic
     if len(topology.switches) > SWITCHES or len(topology.hosts) > HOSTS:
         raise ScenarioError(
@@ -119,7 +122,10 @@ def _per_s(flow: Flow) -> float:
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:
-    """Return the row of a point for :func:`holdfast.sweep.run`, as :func:`holdfast.compare.runs.measured` does."""
+    """Run the mechanism, failure and seed of ``point`` in real time; return the row for :func:`holdfast.sweep.run`.
+
+    It is like :func:`holdfast.compare.runs.measured`.
+    """
     path, mechanism, seed, failure = (point[name] for name in ("scenario", "mechanism", "network_seed", "failure"))
     still = _undisturbed(path, mechanism, seed, point.get("attempt", 0))
     if failure == NO_FAILURE:
@@ -131,12 +137,18 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
 
 @lru_cache(maxsize=1)
 def _undisturbed(path: str, mechanism: str, seed: int, _attempt: int) -> RunRow:
-    """Return each mechanism's first run, for each attempt another; the others need to know what it used."""
+    """Run a mechanism without a failure, once per attempt in this process, and return its row.
+
+    Runs with a failure need to know which links it used.
+    """
     return _run_in_time(path, mechanism, seed, NO_FAILURE)
 
 
 def _run_in_time(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
-    """Return a run that the machine did not hold up; if all were held up the last one, whose lateness is said with the results."""
+    """Run until no event was more than ``LATE_MS`` late, ``ATTEMPTS`` times at most; return the last run's row.
+
+    The results say how late it was.
+    """
     repeated = 0
     while _late_ms(found := _run(path, mechanism, seed, failure)) > LATE_MS and repeated < ATTEMPTS - 1:
         repeated += 1
@@ -202,7 +214,10 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
 
 
 def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
-    """Return for each reception the place by which its source knows the stream: its own, or the first of a flow sent to a group."""
+    """Return for each reception the index under which its source knows the stream.
+
+    That is the reception's own index, or for a flow sent to a multicast group the index of its first reception.
+    """
     first: dict[int, int] = {}
     for i, each in enumerate(receptions):
         first.setdefault(each.flow.place, i)
@@ -210,9 +225,9 @@ def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
 
 
 def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]:
-    """Return the streams that each host with traffic sends and receives, of each reception by its place in ``receptions_of``.
+    """Return by host the streams that it sends and receives; a stream is named by the index of its reception.
 
-    ``multicast``: of a flow with several receivers one stream is sent, to the flow's group, and else one to each receiver.
+    With ``multicast``, a flow with several receivers is sent once, to its group; otherwise once to each receiver.
     """
     end_ns = round(scenario.times.end_s * 1e9)
     found: dict[str, Told] = {
@@ -280,7 +295,7 @@ def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]
 
 
 def _seen(scenario: Scenario, outputs: Mapping[str, Seen], *, multicast: bool) -> list[Stream | Connection]:
-    """Return the measured stream or connection of each reception, from the reports of both ends."""
+    """Return the measured stream or connection of each reception, from the reports of both its hosts."""
     receptions = receptions_of(scenario)
     sent = _sent(receptions, multicast=multicast)
     return [
@@ -346,17 +361,20 @@ class _Process:
             self._process.stdin.flush()
 
     def wait_ready(self) -> None:
-        """Wait until the host's sockets are open. Raises :class:`LiveError` if it did not start."""
+        """Wait until the host's sockets are open. Raise :class:`LiveError` if the program did not start."""
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise LiveError(f"host {self.name} did not start: {self._last_words()}")
 
     def begin(self, start_ns: int) -> None:
-        """Send the host the time at which it starts, in nanoseconds of the monotonic clock."""
+        """Tell the host's program when to start, in nanoseconds of the monotonic clock."""
         self._say(str(start_ns))
 
     def result(self) -> Seen:
-        """Return the host's report at the end. Raises :class:`LiveError` if it failed or did not end in time."""
+        """Wait for the end of the host's program and return its report.
+
+        Raise :class:`LiveError` if it failed or did not end in time.
+        """
         try:
             output, errors = self._process.communicate(timeout=20)
         except subprocess.TimeoutExpired:

@@ -67,9 +67,9 @@ class Instrument(NamedTuple):
 
 
 def add_traffic(network: SimulatedNetwork, scenario: Scenario, *, multicast: bool) -> list[Instrument]:
-    """Add the scenario's flows to a simulated network; return instruments in the order of ``receptions_of``.
+    """Add the scenario's flows to a network; return one instrument per reception, in the order of ``receptions_of``.
 
-    ``multicast``: of a flow with several receivers one packet is sent, to the flow's group, and else one to each receiver.
+    With ``multicast``, a flow with several receivers is sent once, to its group; otherwise once to each receiver.
     """
     found: list[Instrument] = []
     for flow in flows_of(scenario):
@@ -130,9 +130,9 @@ class Application:
 
 
 def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> Application:
-    """Return the application of a connection: one that writes always, a transfer, or bursts.
+    """Return what the sender of a TCP connection does: it writes always, transfers a number of bytes, or writes bursts.
 
-    Bursts begin as far apart as the rate says, unless the round trip is longer.
+    Bursts begin at intervals that give the entry's rate, unless the round trip is longer.
     """
     if entry.transfer_bytes is not None:
         return Application("transfer", entry.transfer_bytes)
@@ -144,15 +144,15 @@ def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> Application
 
 
 def entries(network: Network) -> list[int]:
-    """Count the state of each switch, in the topology's order.
+    """Return for each switch, in the topology's order, how many entries the controller has written.
 
-    Table entries that the controller has written, replicas of multicast groups, and members of action profiles.
+    Table entries, replicas of multicast groups, and members of action profiles are counted.
     """
     return [network.devices[name].written() for name in network.topology.switches]
 
 
 def links_used(network: Network) -> list[bool]:
-    """Return for each link of the topology whether it has carried a packet."""
+    """Return for each link, in the topology's order, whether it was offered a packet in either direction."""
     counters = [network.link_counters(name) for name in network.topology.link_names()]
     return [bool(each.a_to_b.offered or each.b_to_a.offered) for each in counters]
 
@@ -160,7 +160,7 @@ def links_used(network: Network) -> list[bool]:
 def simulated(
     network: SimulatedNetwork, scenario: Scenario, instruments: Sequence[Instrument], cut_off: set[str]
 ) -> Measures:
-    """Return the measures of a simulation that is over."""
+    """Return the numbers of a simulated run that has ended. ``cut_off``: hosts at a switch that failed."""
     seen = [
         _simulated_stream(network, at) if each.flow.is_probe else _simulated_connection(network, scenario, at.flow)
         for each, at in zip(receptions_of(scenario), instruments, strict=True)
@@ -186,7 +186,7 @@ def _simulated_connection(network: SimulatedNetwork, scenario: Scenario, flow: i
 
 
 def first_copies(received: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return the first arrival of each sequence number, with which arrivals begin."""
+    """Return the first arrival of each sequence number, without later duplicates. An arrival begins with its number."""
     seen: set[int] = set()
     first = []
     for arrival in received:
@@ -199,10 +199,11 @@ def first_copies(received: Sequence[tuple[int, int, int]]) -> list[tuple[int, in
 def stream_of(
     sent_ps: Sequence[int], received: Sequence[tuple[int, int, int]], interval_ps: int, *, constant: bool
 ) -> Stream:
-    """Return a stream from the logs of both ends: sequence numbers, times of sending and of arrival, in the order of arrival.
+    """Return a stream from the sender's times of sending, and the receiver's arrivals in the order of arrival.
 
-    The numbers are those that the core has for a simulated stream, with one exception: if the interval is to be ``constant``, a gap
-    is shortened by the time that the sender was late, because the sender's delays are not the network's doing.
+    An arrival is (sequence number, time of sending, time of arrival), in ps. The results are those of the core for a simulated
+    stream, except that with ``constant`` a gap is shortened by the time by which the sender was late, because that is not the
+    network's doing.
     """
     first = first_copies(received)
     reordered, highest = 0, -1
@@ -270,7 +271,7 @@ def _mean_ms(times_ps: Sequence[int]) -> float | None:
 
 
 def _delivered(scenario: Scenario, streams: Sequence[Stream]) -> list[int]:
-    """Count first copies by the time of their arrival, in the bins of a curve."""
+    """Return how many first copies of probes arrived in each bin of a curve."""
     curve = [0] * bins_of(scenario)
     width_ps = scenario.bin_ms * PS_PER_MS
     for stream in streams:

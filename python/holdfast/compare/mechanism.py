@@ -25,7 +25,7 @@ class Setting:
 
     @property
     def pairs(self) -> list[Pair]:
-        """The pairs for a mechanism that knows pairs of hosts alone: each source with each receiver, in one direction."""
+        """The pairs of source and receiver, each in one direction, for a mechanism that knows only pairs of hosts."""
         found: dict[frozenset[str], Pair] = {}
         for ends in self.flows:
             for pair in ends.pairs:
@@ -33,7 +33,10 @@ class Setting:
         return list(found.values())
 
     def mtu_for(self, overhead_bytes: int) -> int:
-        """Return an MTU of links between switches with which a tunnel's headers make no packet of the hosts too long."""
+        """Return the MTU that links between switches need, in bytes, if tunnels add ``overhead_bytes`` to hosts' packets.
+
+        It is at least 1600.
+        """
         return max(1600, self.largest_packet_bytes + overhead_bytes)
 
 
@@ -75,5 +78,5 @@ class Mechanism:
     files: tuple[Path, ...] = ()
 
     def code(self) -> str:
-        """Return a hash of the mechanism's code that is not in Holdfast; empty if there is none."""
+        """Return a hash of the mechanism's code outside of Holdfast; empty if there is none."""
         return of_code((self.build, self.core_state, self.with_telemetry, self.multicast), self.files)

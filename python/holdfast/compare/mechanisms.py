@@ -37,7 +37,7 @@ REPAIR_TUNNEL_BYTES = 20
 
 @cache
 def _router_program() -> Program:
-    """Compile the router's program, once per process."""
+    """Compile the router program, once per process."""
     return compile_router()
 
 
@@ -66,7 +66,7 @@ def _ip_frr(setting: Setting) -> Built:
 
 
 def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
-    """Build MPLS with a pair of LSPs for each two switches whose hosts talk to each other."""
+    """Build an MPLS network with a pair of LSPs for each two switches whose hosts have traffic with each other."""
     topology = setting.topology
     mpls.add_port_events(topology)
     unprotected: list[Pair] = []
@@ -107,7 +107,7 @@ class _Ways:
 
 
 def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
-    """Return the routers' path, and a detour around each link that has one."""
+    """Return the routers' path from ``a`` to ``b``, and a detour around each of its links for which there is one."""
     path = path_by_cost(topology, a, b)
     found = {hop: detour(topology, *hop) for hop in pairwise(path)}
     detours = {hop: way for hop, way in found.items() if way is not None and len(way) - 1 <= MAX_HOPS}
@@ -115,9 +115,9 @@ def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
 
 
 def _end_to_end_ways(topology: Topology, a: str, b: str) -> _Ways:
-    """Return the routers' path if another is disjoint from it, or else the cheapest two that are disjoint.
+    """Return the routers' path and a disjoint backup, or else the cheapest pair of disjoint paths.
 
-    A path of more links than an LSP can have is none.
+    Paths with more links than an LSP can have are not used; the result is unprotected if nothing else is left.
     """
     path = path_by_cost(topology, a, b)
     if (backup := disjoint_path(topology, path)) is not None and len(backup) - 1 <= MAX_HOPS:
@@ -138,7 +138,7 @@ def _neighbours(path: Sequence[str]) -> set[frozenset[str]]:
 
 
 def _by_switches(topology: Topology, pairs: Sequence[Pair]) -> dict[tuple[str, str], list[Pair]]:
-    """Return the pairs by their switches, in whichever direction these were met first."""
+    """Return the pairs of hosts by the pair of their switches, in the direction in which the switches come first."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         a, b = (topology.attachment(name).switch for name in pair)
@@ -147,7 +147,7 @@ def _by_switches(topology: Topology, pairs: Sequence[Pair]) -> dict[tuple[str, s
 
 
 def _at(topology: Topology, pair: Pair, switch: str) -> str:
-    """Return the host of a pair that is at a switch."""
+    """Return the host of ``pair`` that is attached to ``switch``."""
     return pair[0] if topology.attachment(pair[0]).switch == switch else pair[1]
 
 
@@ -165,7 +165,7 @@ class _ProtectPairs(ProtectController):
         self._unprotected = unprotected
 
     def on_start(self) -> None:
-        """Install routes, then the connections of all pairs that can have them."""
+        """Install routes, then protected connections for all pairs; remember the pairs without disjoint paths."""
         super().on_start()
         with self.together():
             for a, b in self._pairs:
@@ -182,7 +182,10 @@ class _ProtectPairs(ProtectController):
                 self.protect_hosts(b, a)
 
     def _connect(self, ingress: str, egress: str) -> None:
-        """Add a connection over paths without a common node, or else without a common link."""
+        """Add a connection over paths without a common node, or else without a common link.
+
+        Raise NoDisjointPathsError if there are none.
+        """
         if self.find_connection(ingress, egress) is None:
             try:
                 self.add_connection(ingress, egress, disjoint="node")
@@ -258,24 +261,24 @@ STATIC, COPIES = "static", "ingress-replication"
 
 
 def known() -> dict[str, Mechanism]:
-    """Return all mechanisms by name, those of multicast included."""
+    """Return all mechanisms by name; those for multicast are included."""
     return MECHANISMS | multicast_mechanisms.MECHANISMS
 
 
 def baseline(traffic: TrafficFile) -> str:
-    """Return the name of the mechanism that the others are measured against."""
+    """Return the name of the mechanism with which the others are compared: it depends on whether all flows are multicast."""
     return COPIES if all(ends.group is not None for ends in traffic.flows()) else STATIC
 
 
 def defaults(traffic: TrafficFile) -> list[str]:
-    """Return the mechanisms that are compared if none is named: those of multicast if all flows have several receivers."""
+    """Return the names that are compared by default: the multicast mechanisms if all flows have several receivers."""
     return list(MECHANISMS if baseline(traffic) == STATIC else multicast_mechanisms.MECHANISMS)
 
 
 def with_telemetry(names: Sequence[str] | None, baseline: str) -> list[str]:
-    """Return those of the named mechanisms (None: of all) that report by INT.
+    """Return the mechanisms of ``names`` that can report by INT, or all that can if ``names`` is None.
 
-    Raises :class:`ScenarioError` for a named one that does not.
+    Raise :class:`ScenarioError` for a named mechanism that cannot.
     """
     able = [name for name, mechanism in MECHANISMS.items() if mechanism.with_telemetry is not None]
     if baseline not in able:
@@ -289,7 +292,7 @@ def with_telemetry(names: Sequence[str] | None, baseline: str) -> list[str]:
 
 
 def find(names: Sequence[str], baseline: str = STATIC) -> list[Mechanism]:
-    """Return the mechanisms of these names, and in front of them the one that the others are measured against."""
+    """Return the mechanism ``baseline``, then those in ``names``. Raise :class:`ScenarioError` for unknown and repeated names."""
     mechanisms = known()
     for name in names:
         if name not in mechanisms:

@@ -38,9 +38,9 @@ JOINS = 40
 
 
 def best_tree_bytes(scenario: Scenario) -> float | None:
-    """Return the bytes that the best trees of all flows carry in a run.
+    """Return the bytes that the best multicast trees of all flows would carry in a run.
 
-    None if there is traffic whose packets are not known beforehand.
+    None if there are TCP flows or pings, whose packets are not known beforehand.
     """
     if scenario.traffic.tcp or scenario.traffic.ping:
         return None
@@ -56,7 +56,10 @@ def _tree_bytes(scenario: Scenario, entry: UdpEntry, ends: Ends) -> float:
 
 
 def best_tree_links(topology: Topology, ends: Ends) -> int:
-    """Count the links between switches of the smaller one of the two trees."""
+    """Return the number of links between switches of the smaller of two trees: of shortest paths, and of Steiner.
+
+    The Steiner tree is Kou's approximation.
+    """
     root, *leaves = (topology.attachment(host).switch for host in ends.hosts)
     shortest = {hop for leaf in leaves for hop in pairwise(path_by_cost(topology, root, leaf))}
     graph = nx.Graph(topology.graph.subgraph(topology.switches))
@@ -79,9 +82,9 @@ def _drawn(topology: Topology, count: int) -> tuple[Ends, ...]:
 
 
 def core_curve(topology: Topology, mechanism: Mechanism) -> list[CoreState]:
-    """Return the state of the core by the number of groups, drawn as those of the default traffic.
+    """Return the state in the core's switches for growing numbers of groups, drawn like those of the default traffic.
 
-    It is empty if the mechanism does not say it.
+    It is empty if the mechanism does not tell its state.
     """
     if mechanism.core_state is None:
         return []
@@ -94,9 +97,9 @@ def _core(states: Sequence[int], groups: int) -> CoreState:
 
 
 def join_cost(network: Network, built: Built, flows: Sequence[Ends]) -> tuple[float | None, float | None]:
-    """Return the mean number of updates of a join, and of switches that they go to. Members before are members again after.
+    """Return the mean numbers of updates and of switches that a join writes to; all members are members again at the end.
 
-    (None, None) if nobody joins by the controller.
+    (None, None) if the mechanism does not learn of joins from its controller.
     """
     pairs = [(ends, receiver) for ends in flows if ends.group is not None for receiver in ends.receivers]
     if built.membership is None or not pairs:

@@ -37,7 +37,7 @@ from holdfast.topology import Topology
 
 @cache
 def _router_program() -> Program:
-    """Compile the router's program, once per process, as the others."""
+    """Compile the router program, once per process."""
     return compile_router()
 
 
@@ -64,7 +64,7 @@ def _ipmc(setting: Setting, *, reroute: bool) -> Built:
 
 
 def channel(topology: Topology, ends: Ends) -> Channel:
-    """Return the channel of a flow with several receivers."""
+    """Return the multicast channel, a source and a group, of a flow with several receivers."""
     assert ends.group is not None
     return channel_of(topology, ends.group, ends.source)
 
@@ -106,7 +106,7 @@ class _Way:
     one_plus_one: bool = False
 
     def scheme(self, topology: Topology) -> Scheme:
-        """Return the scheme that gives the entries of the domain's switches."""
+        """Return the BIER scheme of the domain's switches: sub-domains, backups and protection."""
         trees = SUB_DOMAINS if self.one_plus_one else {0: shortest}
         return Scheme(number_switches(topology), trees, frr=self.frr, protect=self.protect)
 
@@ -148,7 +148,10 @@ class _Covered:
         self._topology, self._controller, self._detection_delay_ms = topology, controller, detection_delay_ms
 
     def promise(self, failure: str, ends: Ends, receiver: str) -> float | None:
-        """Return a pair's longest outage in milliseconds: 0 if the failure is not on its way; None if nothing is promised."""
+        """Return the longest outage in ms that is promised to a receiver; None if nothing is promised.
+
+        It is 0 if the failure is not on the receiver's path, else the detection delay.
+        """
         pair = tuple(self._topology.attachment(host).switch for host in (ends.source, receiver))
         lost, met = self._pairs(failure)
         if pair in lost:
@@ -172,7 +175,10 @@ class _TwoWays:
         self._topology, self._controller = topology, controller
 
     def promise(self, failure: str, ends: Ends, receiver: str) -> float | None:
-        """Return 0 for a pair of which one way stays, else None. The plan stays what it was, as nobody reacts."""
+        """Return 0 ms if one of the receiver's two paths survives the failure, else None.
+
+        The paths are those of the plan before the failure, as no controller reacts.
+        """
         plan, found = self._controller.plan, _failure(self._topology, failure)
         places = [self._topology.attachment(host).switch for host in (ends.source, receiver)]
         both = ways(plan, *(plan.paths.number[place] for place in places))
@@ -181,7 +187,7 @@ class _TwoWays:
 
 @lru_cache(maxsize=8)
 def _bier_state(topology: Topology, way: _Way) -> tuple[int, ...]:
-    """Count the entries of every switch: BIFTs with neighbours and backups, and tunnels' routes; the same for any groups."""
+    """Return by switch its number of entries: BIFT entries with backups, and routes of tunnels. It is the same for any groups."""
     plan = Plan(topology, way.scheme(topology))
     routes = tunnel_routes(topology, plan.underlay, plan.tunnels)
     sizes = []

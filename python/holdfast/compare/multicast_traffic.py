@@ -32,7 +32,10 @@ LIVE_GROUPS, LIVE_RECEIVERS, LIVE_COPIES_PER_S = 3, 5, 4000
 
 
 def draw(topology: Topology, count: int, receivers: int = RECEIVERS) -> list[Ends]:
-    """Draw ``count`` groups, the first ones always the same. Raises :class:`ScenarioError` if no host has two to send to."""
+    """Draw ``count`` groups; the first ones are always the same.
+
+    Raise :class:`ScenarioError` if no host has two hosts at other switches to send to.
+    """
     at = {name: topology.attachment(name).switch for name in topology.hosts}
     hosts = list(at)
     size = min(receivers, max(2, len(hosts) // 2))
@@ -52,7 +55,7 @@ def draw(topology: Topology, count: int, receivers: int = RECEIVERS) -> list[End
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
-    """Return the default multicast traffic. ``through``: as in :func:`holdfast.compare.traffic_file.default`."""
+    """Return the default multicast traffic. ``through``: links or switches, as in :func:`holdfast.compare.traffic_file.default`."""
     wanted = min(LIVE_GROUPS if live else GROUPS, max(1, len(topology.hosts) // 2))
     groups = _through(topology, list(through), wanted, LIVE_RECEIVERS if live else RECEIVERS)
     copies = sum(len(ends.receivers) for ends in groups)
@@ -73,7 +76,7 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
 
 
 def _through(topology: Topology, through: Sequence[frozenset[str]], wanted: int, receivers: int) -> list[Ends]:
-    """Return groups of different ends; those that one of the links or switches lies on the way of come first."""
+    """Return different groups; first those whose paths cross one of the links or switches in ``through``."""
     drawn = {(ends.source, ends.receivers): ends for ends in draw(topology, max(CANDIDATES, wanted), receivers)}
     groups = list(drawn.values())
     if through:
@@ -84,7 +87,7 @@ def _through(topology: Topology, through: Sequence[frozenset[str]], wanted: int,
 
 
 def _parts(topology: Topology, ends: Ends) -> set[frozenset[str]]:
-    """Return the links and the switches that the routers' paths of a group consist of, except the switches at their ends."""
+    """Return the links and switches on the routers' paths of a group, without the switches at the paths' ends."""
     parts: set[frozenset[str]] = set()
     for pair in ends.pairs:
         path = path_by_cost(topology, *(topology.attachment(host).switch for host in pair))

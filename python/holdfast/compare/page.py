@@ -92,15 +92,18 @@ class Lanes:
 
 
 def write(path: Path, template: str, **values: object) -> None:
-    """Write the page of a template in this folder; a value that the template names and does not get is an error of ours."""
+    """Write the HTML page of ``template``, a file in this folder, to ``path``.
+
+    A value that the template names and is not in ``values`` is an error of ours.
+    """
     whole_files.write_text(path, TEMPLATES.get_template(template).render(values))
 
 
 def times_to_choose(all_lanes: Sequence[Lanes]) -> list[tuple[str, str]]:
-    """Return the names and values of buttons, of which each shows what happened during one of the failures."""
+    """Return (failure, value) for each of the buttons that choose during which failure curves are shown."""
     return [(lanes.failure, f"f{i}") for i, lanes in enumerate(all_lanes)]
 
 
 def for_both(draw: Callable[..., Markup]) -> Mapping[str, Markup]:
-    """Draw a picture for wide windows and one for phones, of which the style shows one."""
+    """Draw a picture twice, for wide windows (``wide``) and for phones (``narrow``); the page's style shows one of them."""
     return {"wide": draw(width=drawing.WIDE), "narrow": draw(width=drawing.NARROW)}

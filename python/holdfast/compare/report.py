@@ -38,7 +38,7 @@ Column = tuple[str, str, Callable[[Summary], str], Less | None]
 
 
 def write(comparison: Comparison, path: Path) -> None:
-    """Write the report to a file; the same comparison gives the same bytes."""
+    """Write the report to ``path`` as one HTML file; the same comparison always gives the same bytes."""
     several = len(comparison.scenario.failures) > 1
     over_time = [_lanes(comparison, failure) for failure in comparison.costliest_failures()[:CURVES]]
     page.write(
@@ -178,7 +178,7 @@ def _promises(summary: Summary) -> str:
 
 
 def _least(value: Callable[[Summary], float | None]) -> Less:
-    """Return a test of whether the first summary has less of what both have."""
+    """Return a function that tells if its first summary has a smaller ``value`` than the second; False if one has none."""
 
     def less(one: Summary, other: Summary) -> bool:
         values = value(one), value(other)
@@ -225,7 +225,7 @@ def _ranking(comparison: Comparison) -> Table:
 
 
 def _receivers(comparison: Comparison) -> Table | None:
-    """Return a table of the worst receiver of each flow with several, under each mechanism; None if there is no such flow."""
+    """Return a table with the worst receiver of each flow with several receivers, by mechanism; None without such flows."""
     several = [(flow, places) for flow, places in comparison.probe_flows() if len(places) > 1]
     if not several:
         return None
@@ -241,7 +241,7 @@ def _receivers(comparison: Comparison) -> Table | None:
 
 
 def _rule(comparison: Comparison) -> str:
-    """Return the meaning of the order and of bold numbers, as text."""
+    """Return text that explains the order of the mechanisms and the bold numbers."""
     noise = comparison.noise
     bold = (
         f"Bold: cannot be told from the best of the column, where any can, by more than {noise.goodput_percent:g}"
@@ -289,7 +289,7 @@ def _network(comparison: Comparison) -> Mapping[str, Markup]:
 
 
 def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failure: str) -> dict[str, float]:
-    """Return the mean of what the failure loses by mechanism; 0 if that is no more than what is lost undisturbed."""
+    """Return by mechanism the mean number of packets that the failure loses; 0 if no more are lost than undisturbed."""
     found = {m.name: statistics.fmean(lost[failure, m.name]) for m in comparison.mechanisms}
     unsteady = {s.mechanism: s.lost_undisturbed for s in comparison.summaries}
     return {name: 0.0 if cost <= unsteady[name] else cost for name, cost in found.items()}
@@ -299,7 +299,7 @@ def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]]
 
 
 def _distributions(comparison: Comparison) -> list[tuple[str, Mapping[str, Markup]]]:
-    """Return pictures of what each failure costs, with their captions."""
+    """Return pictures of the longest outage in ms and the packets lost under each failure, each with its caption."""
     figures = []
     for title, unit, value, floor in (
         ("Longest outage", "ms", "outage_ms", 1.0),
@@ -318,7 +318,10 @@ def _distributions(comparison: Comparison) -> list[tuple[str, Mapping[str, Marku
 
 
 def _core(comparison: Comparison) -> dict[str, object] | None:
-    """Return the state in the core against the number of groups, as pictures and a table; None if no flow has several receivers."""
+    """Return the parts of the section on state in the core by number of groups; None if no mechanism tells its state.
+
+    None also if no flow has several receivers.
+    """
     if all(ends.group is None for ends in comparison.flows):
         return None
     topology = comparison.scenario.topology
@@ -347,7 +350,7 @@ def _core(comparison: Comparison) -> dict[str, object] | None:
 
 
 def _telemetry(comparison: Comparison) -> Table:
-    """Return INT's reports about ports around the failure, of several around the one that cost most."""
+    """Return a table of INT reports of ports around the failure that cost most: latency in µs, queue in packets."""
     failure = comparison.costliest_failures()[0]
     latency, queue = "\N{MICRO SIGN}s", "packets"
     columns = [
@@ -377,7 +380,7 @@ ZOOM_S = 0.4
 
 
 def _lanes(comparison: Comparison, failure: str) -> Lanes:
-    """Draw for each mechanism the probes that arrived, around failure and repair, and the goodput of TCP."""
+    """Draw for each mechanism the probes that arrive around the failure and the repair, and TCP's goodput over time."""
     scenario, times, seed = comparison.scenario, comparison.scenario.times, comparison.seeds[0]
     window = (times.failure_s, times.repair_s)
     zoom_s = min(times.down_s, max(ZOOM_S, 2e-3 * (times.detection_delay_ms + times.reaction_delay_ms)))
@@ -424,7 +427,7 @@ def _lanes(comparison: Comparison, failure: str) -> Lanes:
 
 
 def _probe_factor(comparison: Comparison) -> int:
-    """Return how many of the runs' bins make one of the picture's."""
+    """Return how many bins of the runs' curves are summed into one bin of the picture."""
     scenario = comparison.scenario
     sent = sum(comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["sent"])
     per_bin = sent * scenario.bin_ms / 1000 / scenario.times.end_s
@@ -432,7 +435,7 @@ def _probe_factor(comparison: Comparison) -> int:
 
 
 def _rebinned(bin_ms: int, factor: int, column: CurveColumn) -> Callable[[Row], Curve]:
-    """Return a function that takes a curve out of a row, in wider bins; goodput as Mb/s."""
+    """Return a function that takes a curve out of a row and sums ``factor`` bins into one; goodput becomes Mb/s."""
     scale = 8e-6 / (bin_ms * factor / 1000) if column == "goodput_curve" else 1.0
 
     def curve(row: Row) -> Curve:
@@ -446,13 +449,13 @@ def _rebinned(bin_ms: int, factor: int, column: CurveColumn) -> Callable[[Row], 
 
 
 def _counted_share(comparison: Comparison, failure: str, still: Row) -> float:
-    """Return the part of all probes that is of flows which the failure does not cut off by itself."""
+    """Return the share of probes sent by flows whose ends ``failure`` does not cut off. ``still``: the undisturbed row."""
     sent = still["sent"]
     return sum(sent[i] for i in comparison.measured(comparison.probes, failure)) / (sum(sent) or 1)
 
 
 def _percent(curve: Curve, still: Curve, share: float) -> Curve:
-    """Return a curve in percent of the median of the undisturbed curve, of which only a share can arrive."""
+    """Return ``curve`` in percent of what can arrive: ``share`` of the median of the undisturbed curve ``still``."""
     full = share * sorted(still.values)[len(still.values) // 2] or 1
     return Curve(curve.start_s, curve.bin_s, [100 * value / full for value in curve.values])
 
@@ -526,7 +529,7 @@ LIVELY = (
 
 
 def _definitions(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return what is measured, as terms and their meaning."""
+    """Return (term, meaning) for each quantity in the report."""
     groups = any(ends.group is not None for ends in comparison.flows)
     defined = [(term, words) for term, words in DEFINITIONS if not (comparison.is_multicast and term.startswith("TCP"))]
     return [*defined, *(OF_MULTICAST if groups else ())]

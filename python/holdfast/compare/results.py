@@ -34,9 +34,10 @@ def run(
     jobs: int = 1,
     console: Console | None = None,
 ) -> Comparison:
-    """Run every mechanism under every failure, write the results to ``out``, and return them. ``console``: for the progress.
+    """Run every mechanism under every failure with every seed, write the results to ``out``, and return them.
 
-    A live scenario runs one thing at a time, whatever ``jobs`` says; when all is done, another call measures again.
+    ``console`` shows the progress. A live scenario makes one run at a time, whatever ``jobs`` says; when all are done, another call
+    measures again.
     """
     if scenario.live:
         live.check(scenario, mechanisms, seeds)
@@ -71,7 +72,10 @@ def run(
 def _again(
     comparison: Comparison, points: Sequence[sweep.Point], rows: Sequence[Row], folder: Path, console: Console | None
 ) -> Comparison:
-    """Repeat all runs of a mechanism and a seed whose undisturbed one was disturbed, a few times."""
+    """Repeat all runs of each mechanism and seed whose run without a failure was disturbed, a few times at most.
+
+    Return the comparison with the new runs.
+    """
     (folder / "journal.jsonl").unlink()
     kept = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
     for attempt in range(1, live.ATTEMPTS):
@@ -94,7 +98,7 @@ def _again(
 
 
 def _code_of(mechanisms: Sequence[Mechanism]) -> Callable[[sweep.Point], str]:
-    """Return a function that gives the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
+    """Return a function that gives the hash of the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
     codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
     return lambda point: codes[str(point["mechanism"])]
 
@@ -104,7 +108,7 @@ def _rows(frame: pl.DataFrame) -> list[Row]:
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """Return the content of ``summary.json``: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
+    """Return the content of ``summary.json``: the input, the mechanisms in the order of their ranks, the advice and the notes."""
     scenario = comparison.scenario
     topology = scenario.topology
     return {

@@ -36,7 +36,7 @@ LEAD_S = 0.001
 
 
 def schedule(network: Network, failure: str, failure_s: float, repair_s: float) -> set[str]:
-    """Plan the failure and the repair; return the hosts that have no other way, as they are at a switch that fails."""
+    """Schedule the failure and its repair; return the hosts that are attached to a failing switch, so nothing can help them."""
     topology = network.topology
     if failure == NO_FAILURE:
         return set()
@@ -50,14 +50,14 @@ def schedule(network: Network, failure: str, failure_s: float, repair_s: float) 
 
 
 def is_used(topology: Topology, failure: str, links_used: Sequence[bool]) -> bool:
-    """Return True if a link carries anything, or any link of a switch."""
+    """Return True if the link that fails, or any link of the switch that fails, carried packets in ``links_used``."""
     if failure not in topology.switches:
         return links_used[topology.find_link(failure)]
     return any(used and failure in (link.a, link.b) for link, used in zip(topology.links, links_used, strict=True))
 
 
 def setting_of(path: str, scenario: Scenario) -> Setting:
-    """Return the setting that a mechanism is built for, with a topology of its own."""
+    """Return the setting for which a mechanism is built; its topology is a copy that the mechanism may change."""
     topology, flows = scenarios.fresh_topology(path), scenario.traffic.flows()
     if scenario.telemetry:
         telemetry.add_collector(topology, flows)
@@ -86,7 +86,7 @@ class Prepared:
         self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
 
     def _build(self, path: str, scenario: Scenario, mechanism: str, seed: int) -> None:
-        """Build the network and start its controllers, which fill the tables."""
+        """Build the network of a mechanism and start its controllers, which fill the tables."""
         setting = setting_of(path, scenario)
         chosen = known()[mechanism]
         self.setting = setting
@@ -108,7 +108,10 @@ class Prepared:
         self.instruments = add_traffic(self.network, scenario, multicast=chosen.multicast)
 
     def run(self, failure: str, *, skip: bool = True) -> RunRow:
-        """Return the row of a failure; :data:`SKIPPED` for what is not used, unless ``skip`` is False."""
+        """Run the prepared network with ``failure`` and return the row.
+
+        Return :data:`SKIPPED` if the failure hits nothing in use, unless ``skip`` is False.
+        """
         if self._undisturbed is None:
             # The collector never looks at the objects that exist now, so children do not copy them.
             gc.collect()
@@ -152,9 +155,10 @@ _kept: dict[tuple[str, str, int], Prepared] = {}
 
 
 def prepared(path: str, mechanism: str, seed: int) -> Prepared:
-    """Return a prepared network. The last one is kept: a sweep asks for one failure after the other.
+    """Return the network of a mechanism and seed, prepared until shortly before the failure.
 
-    It goes before the next one is built, as one can take gigabytes.
+    The last one is kept, since a sweep asks for one failure after the other. It is freed before another one is built, as one can
+    take gigabytes.
     """
     key = path, mechanism, seed
     if key not in _kept:
@@ -166,9 +170,10 @@ def prepared(path: str, mechanism: str, seed: int) -> Prepared:
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:
-    """Return a point's row for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed``, ``failure``.
+    """Run the mechanism, failure and seed of ``point``, and return the row for :func:`holdfast.sweep.run`.
 
-    The network's seed is in the point, and the sweep's is not looked at: so failures of one prepared network follow each other.
+    A point has ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``. The sweep's own seed is ignored: so the
+    failures of one prepared network follow each other.
     """
     return prepared(point["scenario"], point["mechanism"], point["network_seed"]).run(point["failure"])
 
@@ -182,9 +187,9 @@ class _Answer(TypedDict, total=False):
 
 
 def _in_child(work: Callable[[], RunRow]) -> RunRow:
-    """Return the result of ``work``, done by a forked copy of this process, so that this one stays as it is.
+    """Call ``work`` in a forked copy of this process and return its result; this process does not change.
 
-    Raises :class:`ScenarioError` if the copy failed.
+    Raise :class:`ScenarioError` if the copy failed.
     """
     reader, writer = os.pipe()
     sys.stdout.flush()
@@ -215,7 +220,7 @@ def _in_child(work: Callable[[], RunRow]) -> RunRow:
 
 
 def _child(work: Callable[[], RunRow], reader: int, writer: int) -> None:
-    """Run the work in the copy, write its result, and exit without tidying up what is the parent's."""
+    """Call ``work`` in the forked process, write its result as JSON, and exit without the parent's clean-up."""
     try:
         os.close(reader)
         try:

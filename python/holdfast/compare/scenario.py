@@ -52,22 +52,22 @@ class Times(Checked):
 
     @property
     def failure_s(self) -> float:
-        """When it fails."""
+        """When the element fails, in seconds."""
         return self.before_s
 
     @property
     def repair_s(self) -> float:
-        """When it is back."""
+        """When the element is repaired, in seconds."""
         return round(self.before_s + self.down_s, 9)
 
     @property
     def end_s(self) -> float:
-        """When traffic ends."""
+        """When traffic ends, in seconds."""
         return round(self.before_s + self.down_s + self.after_s, 9)
 
 
 def times(given: Mapping[str, float]) -> Times:
-    """Return the times of the command's options. Raises :class:`ScenarioError` with one sentence for a wrong one."""
+    """Return the times from the command's options; raise :class:`ScenarioError` with one sentence for a wrong one."""
     try:
         return Times.model_validate(given)
     except ValidationError as error:
@@ -114,7 +114,7 @@ class Scenario:
         return 10 * max(1, -(-round(self.times.end_s * 100) // 1000))
 
     def write(self, folder: Path) -> Path:
-        """Write what a run needs to know under a name that is its hash, and return the path."""
+        """Write what a run needs to a file in ``folder`` whose name is a hash of its content; return the path."""
         needed: Written = {
             "topology": self.topology.to_yaml(),
             "traffic": self.traffic.model_dump(mode="json", exclude_defaults=True),
@@ -149,7 +149,10 @@ class Written(TypedDict):
 
 @lru_cache(maxsize=2)
 def read(path: str) -> Scenario:
-    """Read a scenario from :meth:`Scenario.write`; the failures are the runs' business. Not to be changed: it is shared."""
+    """Return the scenario in a file that :meth:`Scenario.write` has written, without its failures.
+
+    It is cached and shared, so callers must not change it.
+    """
     file = Path(path)
     content: Written = json.loads(file.read_text(encoding="utf-8"))
     return Scenario(
@@ -166,13 +169,16 @@ def read(path: str) -> Scenario:
 
 
 def fresh_topology(path: str) -> Topology:
-    """Return a copy of the topology of a scenario that was written, for a mechanism to add to."""
+    """Return a copy of the topology of the scenario in file ``path``, to which a mechanism may add."""
     return _topology(path).copy()
 
 
 @lru_cache(maxsize=2)
 def _topology(path: str) -> Topology:
-    """Read a scenario's topology once: it takes seconds for a thousand switches. Not to be changed: it is shared."""
+    """Return the topology of the scenario in file ``path``, read once: that takes seconds for a thousand switches.
+
+    It is shared, so callers must not change it.
+    """
     return Topology.from_yaml(Path(path).with_suffix(".yaml"))
 
 
@@ -187,10 +193,10 @@ def build(
     live: bool = False,
     telemetry: bool = False,
 ) -> Scenario:
-    """Build a scenario from the command's options. Raises :class:`ScenarioError` with one sentence for anything wrong.
+    """Build a scenario from the command's options; raise :class:`ScenarioError` with one sentence for a wrong one.
 
-    ``largest``: of a topology that is not connected the largest part alone. ``traffic``: a file, or the default one, of pairs or
-    of multicast. ``when`` are fields of :class:`Times`.
+    ``largest``: take the largest part of a topology that is not connected. ``traffic``: a file, None for default traffic between
+    pairs, or ``multicast`` for default multicast traffic. ``when``: fields of :class:`Times`.
     """
     check_telemetry(telemetry=telemetry, live=live)
     with warnings.catch_warnings(record=True) as caught:
@@ -238,7 +244,7 @@ def build(
 
 
 def check_alone(scenario: str, others: Mapping[str, object]) -> None:
-    """Raise :class:`ScenarioError` if an option is given that a scenario has no use for."""
+    """Raise :class:`ScenarioError` if an option in ``others`` is given that does not go with ``scenario``."""
     for name, value in others.items():
         if value is not None:
             what = (
@@ -248,7 +254,7 @@ def check_alone(scenario: str, others: Mapping[str, object]) -> None:
 
 
 def check_telemetry(*, telemetry: bool, live: bool) -> None:
-    """Raise :class:`ScenarioError` if telemetry is asked for in a live comparison."""
+    """Raise :class:`ScenarioError` if both telemetry and a live comparison are wanted."""
     if telemetry and live:
         raise ScenarioError(
             "--telemetry int is of simulated networks: leave out --live, or run holdfast switch and holdfast collect"
@@ -256,13 +262,16 @@ def check_telemetry(*, telemetry: bool, live: bool) -> None:
 
 
 def link_names(topology: Topology) -> list[str]:
-    """Return the links between switches, by names of their own."""
+    """Return the names of the links between switches, in the topology's order."""
     named = zip(topology.link_names(), topology.links, strict=True)
     return [name for name, link in named if {link.a, link.b} <= topology.switches.keys()]
 
 
 def _sample(topology: Topology, fail: str) -> tuple[str, ...]:
-    """Draw the links of ``sample:N,seed=S``; return their names in the order of the topology."""
+    """Draw links for ``--fail sample:N,seed=S``; return their names in the order of the topology.
+
+    Raise :class:`ScenarioError` for another form or too many links.
+    """
     match = re.fullmatch(rf"{SAMPLE}:([0-9]{{1,9}})(?:,seed=([0-9]{{1,9}}))?", fail)
     if match is None:
         raise ScenarioError(f"--fail {fail}: write {SAMPLE}:N or {SAMPLE}:N,seed=S with whole numbers")
@@ -276,7 +285,10 @@ def _sample(topology: Topology, fail: str) -> tuple[str, ...]:
 
 
 def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[frozenset[str]]]:
-    """Return the elements that fail in turn, and for a single failure those that traffic should lead through."""
+    """Return the names of the elements that fail in turn, and for a single failure what traffic should lead through.
+
+    Raise :class:`ScenarioError` if ``fail`` names nothing in the topology.
+    """
     if fail == ALL:
         if not (names := link_names(topology)):
             raise ScenarioError(f"{topology.name}: there are no links between switches that could fail")

@@ -50,7 +50,10 @@ UDP_OFFSET = 14 + 20
 
 
 def add_collector(topology: Topology, flows: Sequence[Ends]) -> None:
-    """Add the collector, at the switch with most receivers: so most reports go no further than their sink."""
+    """Add the host that collects INT reports, at the switch with most receivers, so that most reports stay there.
+
+    Raise :class:`ScenarioError` if a node has its name.
+    """
     if COLLECTOR in topology.hosts or COLLECTOR in topology.switches:
         raise ScenarioError(f"the topology has a node {COLLECTOR!r}, which is the name of the reports' collector")
     at = Counter(topology.attachment(receiver).switch for ends in flows for receiver in ends.receivers)
@@ -65,7 +68,7 @@ def _program() -> Program:
 
 
 def router(setting: Setting, *, reroute: bool) -> Built:
-    """Build a program and a controller that route like the router of :mod:`holdfast.apps.router`, and report."""
+    """Build a program and a controller that route like :mod:`holdfast.apps.router` and send INT reports."""
     watch = [Watch(protocol=protocol, instructions=INSTRUCTIONS, hops=HOPS, drops=False) for protocol in (6, 17)]
     controller = TelemetryController(
         watch,
@@ -93,17 +96,17 @@ class Reports:
     """
 
     def __init__(self, times: Times) -> None:
-        """Make the collector of ``holdfast collect``, which decodes and counts; hops come from the rows of its reports."""
+        """Make a collector like that of ``holdfast collect``, which decodes reports and keeps a row per hop."""
         self.collector = Collector(Limits(), with_rows=True)
         self._bounds_us = np.array([round(at * 1e6) for at in (times.failure_s, times.repair_s)], np.uint64)
         self._ports: dict[tuple[int, int, Interval], _Port] = {}
 
     def listen(self, network: Network) -> None:
-        """Listen to the collector's host from now on."""
+        """Give each frame that reaches the collector's host from now on to :meth:`frame`."""
         network.add_frame_listener(COLLECTOR, self.frame)
 
     def frame(self, time_ps: int, frame: bytes) -> None:
-        """Hand a frame that reached the collector's host to the collector, if it is a report."""
+        """Hand ``frame`` to the collector if it is a report: IPv4 and UDP to the collector's port."""
         to_port = int.from_bytes(frame[UDP_OFFSET + 2 : UDP_OFFSET + 4], "big")
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and to_port == COLLECTOR_PORT:
             self.collector.take(time_ps // 1000, frame[UDP_OFFSET + 8 :])
@@ -111,7 +114,7 @@ class Reports:
                 self._sum_up()
 
     def _sum_up(self) -> None:
-        """Add the hops that came since the last time to the sums of their ports and intervals."""
+        """Add the hops that came since the last call to the sums of their ports and intervals."""
         data, _ = self.collector.core.take_rows()
         rows = {name: np.frombuffer(values, "<u8") for name, values in data}
         columns = [rows[name] for name in ("node_id", "egress_port", "egress_time", "latency", "queue_occupancy")]
@@ -131,7 +134,7 @@ class Reports:
             found.queue_max = max(found.queue_max, int(queue[here].max()))
 
     def row(self, topology: Topology) -> TelemetryRow:
-        """Return all that was reported, with a row for each port and interval."""
+        """Return a summary of all reports, with a row for each port and interval: packets, latency in µs, and queue."""
         self._sum_up()
         names = {switch.index: name for name, switch in topology.switches.items()}
         behind = {
@@ -179,7 +182,7 @@ LINES = 16
 
 
 def around(topology: Topology, failure: str, row: TelemetryRow, most: int = LINES) -> list[PortLine]:
-    """Return the ports of switches at the failure and beside it; if there are too many, those with the longest latencies."""
+    """Return the ports of the switches at the failure and next to it, ``most`` at most, those with the longest latencies."""
     if failure in topology.switches:
         near = {failure}
     else:
@@ -205,7 +208,7 @@ def _longest_us(line: PortLine) -> int:
 
 
 def cells(port: PortRow | None) -> tuple[str, str]:
-    """Format latency and queue as text, each mean and largest; dashes if nothing was reported."""
+    """Return texts of latency in µs and of queue in packets, each ``mean / largest``; hyphens if ``port`` is None."""
     if port is None:
         return "-", "-"
     return (
@@ -215,7 +218,7 @@ def cells(port: PortRow | None) -> tuple[str, str]:
 
 
 def frame(rows: Iterable[tuple[Mapping[str, object], TelemetryRow]]) -> pl.DataFrame:
-    """Return a table with a row per run, port and interval."""
+    """Return a table with a row per run, port and interval, from (point, reports) pairs."""
     return pl.DataFrame(
         [{**point, **port} for point, row in rows for port in row["ports"]],
         infer_schema_length=None,

@@ -14,7 +14,7 @@ Column = tuple[str, Callable[[Summary], str]]
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
-    """Format a number with three digits that say something; a dash for None."""
+    """Format a number with three significant digits, or as a whole number from 100 on; a hyphen for None."""
     if value is None:
         return "-"
     if abs(value) < 0.0005:
@@ -24,7 +24,7 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """Describe the subject of the comparison in two lines, of which a narrow terminal makes more."""
+    """Return two lines that describe the topology, the failures, the times and the traffic; narrow terminals wrap them."""
     scenario, times = comparison.scenario, comparison.scenario.times
     topology = scenario.topology
     what = f"each of {len(scenario.failures)} {scenario.failed}" if len(scenario.failures) > 1 else scenario.failures[0]
@@ -37,7 +37,7 @@ def title(comparison: Comparison) -> str:
 
 
 def difference(value: float | None) -> str:
-    """Format a difference with a sign, in hundredths below 1; a dash for None."""
+    """Format a difference with its sign, with two decimals below 1; a hyphen for None."""
     if value is None:
         return "-"
     return (
@@ -52,14 +52,17 @@ def difference(value: float | None) -> str:
 
 
 def completion(summary: Summary, *, of: str = " of ", after: str = "") -> str:
-    """Format the mean time of transfers, or, if one is not finished, how many were: that mean would be of the fast ones."""
+    """Format the mean time of transfers in ms; if some are unfinished, how many of them were finished.
+
+    A mean of the finished transfers would be one of the fast ones.
+    """
     if summary.transfers_unfinished:
         return f"{summary.transfers - summary.transfers_unfinished}{of}{summary.transfers}{after}"
     return number(summary.completion_mean_ms)
 
 
 def ratio(value: float | None) -> str:
-    """Format a ratio with two decimals; a dash for None."""
+    """Format a ratio with two decimals; a hyphen for None."""
     return "-" if value is None else f"{value:.2f}"
 
 
@@ -100,7 +103,7 @@ MULTICAST: list[Column] = [
 
 
 def telemetry_table(comparison: Comparison) -> Table:
-    """Return a table of INT's reports around the failure that cost most: latency in microseconds, queue in packets."""
+    """Return a table of INT reports around the failure that cost most: latency in µs, queue in packets."""
     failure = comparison.costliest_failures()[0]
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("INT", style="bold", no_wrap=True)
@@ -118,7 +121,7 @@ def telemetry_table(comparison: Comparison) -> Table:
 
 
 def table(comparison: Comparison) -> Table:
-    """Return the table of mechanisms, best first unless there is no ranking."""
+    """Return the table of the mechanisms, best first, or in no order if there is no ranking."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("", style="bold", no_wrap=True)
     measures = MANY if len(comparison.scenario.failures) > 1 else ONE

@@ -212,7 +212,10 @@ class TcpEntry(Entry):
         return self
 
     def tcp_options(self) -> TcpOptions:
-        """Return the options of both ends. Of Linux's choices those that belong to another choice than the file's are left out."""
+        """Return the TCP options of both ends: Linux's, changed by those in the file.
+
+        Linux's options that do not go with the file's choices are left out; a preset in the file replaces Linux's.
+        """
         given = self.options or TcpOptions()
         if "preset" in given.model_fields_set:
             return given
@@ -224,7 +227,10 @@ class TcpEntry(Entry):
 
     @field_serializer("options")
     def _as_given(self, options: TcpOptions | None) -> Keywords | None:
-        """Return the options that are given; a given preset counts even if it is the one by default."""
+        """Return the options that the file gives, as keywords; None without options.
+
+        A preset in the file counts even if it is the default one.
+        """
         return None if options is None else options.model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
     @property
@@ -234,7 +240,7 @@ class TcpEntry(Entry):
 
 
 def _try(options: TcpOptions) -> None:
-    """Raise what the native core would say of the options in a run."""
+    """Give the options to the native core in a network of two hosts, so that it raises the errors that a run would raise."""
     network = _core.Network()
     mac, gateway = bytes(5) + b"\1", bytes(5) + b"\2"
     for name, address in (("a", "10.0.0.1"), ("b", "10.0.0.2")):
@@ -254,25 +260,25 @@ class TrafficFile(Checked):
     ping: list[PingEntry] = []
 
     def entries(self) -> Iterable[tuple[str, Entry]]:
-        """Yield every entry with its place in the file, such as ``udp.0``."""
+        """Yield every entry with its place in the file, as in (``udp.0``, entry)."""
         for kind in ("udp", "tcp", "ping"):
             for i, entry in enumerate(getattr(self, kind)):
                 yield f"{kind}.{i}", entry
 
     @cached_property
     def groups(self) -> dict[tuple[str | None, tuple[str, ...]], str]:
-        """The multicast group of each source and several receivers."""
+        """The multicast group address by source and receivers, of flows with several receivers."""
         several = dict.fromkeys((entry.source, entry.to) for entry in self.udp if len(entry.to) > 1)
         return {ends: str(FIRST_GROUP + i) for i, ends in enumerate(several)}
 
     def ends(self, entry: Entry) -> list[Ends]:
-        """Return source and receivers of each flow that an entry stands for."""
+        """Return the source and the receivers of each flow that ``entry`` stands for; one per pair if it names no source."""
         if entry.source is not None:
             return [Ends(entry.source, entry.to, self.groups.get((entry.source, entry.to)))]
         return [Ends(source, (destination,)) for source, destination in self.pairs]
 
     def flows(self) -> list[Ends]:
-        """Return the hosts that talk to each other, in the order of the file: the same ends once, and a pair in one direction."""
+        """Return the different ends of all flows, in the order of the file. Opposite directions of a pair count once."""
         found: dict[object, Ends] = {}
         for _, entry in self.entries():
             for ends in self.ends(entry):
@@ -280,13 +286,13 @@ class TrafficFile(Checked):
         return list(found.values())
 
     def largest_packet_bytes(self) -> int:
-        """Return the length of the largest IPv4 packet in bytes, header included."""
+        """Return the length of the largest IPv4 packet in bytes, with its header; 0 without traffic."""
         sizes = [udp.payload_bytes + 28 for udp in self.udp] + [ping.payload_bytes + 28 for ping in self.ping]
         sizes += [(entry.tcp_options().mss or MSS) + 52 for entry in self.tcp]
         return max(sizes, default=0)
 
     def check(self, topology: Topology, failure_s: float, end_s: float) -> None:
-        """Raise :class:`ScenarioError` if a host does not exist, nothing would be sent, or too much."""
+        """Raise :class:`ScenarioError` if a host does not exist, or if there is no traffic or too much of it."""
         if not any(self.ends(entry) for _, entry in self.entries()):
             raise ScenarioError(
                 "there is no traffic: give udp, tcp or ping, each with source and destination or with pairs"
@@ -305,7 +311,7 @@ class TrafficFile(Checked):
         self._check_amount(failure_s, end_s)
 
     def _check_amount(self, failure_s: float, end_s: float) -> None:
-        """Raise :class:`ScenarioError` if all entries together are too much: each is bounded by itself alone."""
+        """Raise :class:`ScenarioError` if all entries together are too much; a single entry has its own limits."""
         probes: list[tuple[float, UdpEntry | PingEntry]] = [(udp.packets_per_s, udp) for udp in self.udp]
         probes += [(1000 / ping.interval_ms, ping) for ping in self.ping]
         copies = (sum(len(ends.receivers) for ends in self.ends(entry)) for _, entry in probes)
@@ -320,11 +326,12 @@ class TrafficFile(Checked):
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
-    """Return the traffic offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
+    """Return the traffic used without a file: probes between up to 50 pairs of hosts, and TCP between up to 16 of these.
 
     Pairs lie far apart in the order of the hosts, but by no more than ``LONGEST_PATH`` links. ``through``: links (two ends) or
-    switches (one name); pairs whose cheapest path leads through one of them come first, so that a single failure meets traffic. Its
-    amount follows from the slowest links (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost, but to the failure.
+    switches (one name); pairs whose cheapest path leads through one of them come first, so that a single failure meets traffic. The
+    amount follows from the slowest links (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost except by the failure. Raise
+    :class:`ScenarioError` if there are no two hosts at different switches.
     """
     pairs = _default_pairs(topology, tuple(through))[: LIVE_PAIRS if live else None]
     if not pairs:
@@ -358,17 +365,17 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
 
 
 def probes_per_s(topology: Topology) -> float:
-    """Return the packets per second of probes of the default size that take ``PROBES_SHARE`` of the slowest link."""
+    """Return how many probes of the default size per second fill the share ``PROBES_SHARE`` of the slowest link."""
     return min(_rate_bps(link) for link in topology.links) * PROBES_SHARE / PROBE_WIRE_BITS
 
 
 def _rate_bps(link: Link) -> float:
-    """Return the rate of a link's slower direction in bit/s."""
+    """Return the rate of a link's slower direction, in bits per second."""
     return min(link.rate_bps, link.rate_bps if link.reverse is None else reversed_link(link).rate_bps)
 
 
 def _tcp_pairs(topology: Topology, pairs: Sequence[Pair]) -> tuple[list[Pair], float]:
-    """Return the pairs that get TCP traffic, and the rate in bit/s of each, connection and transfers together."""
+    """Return the pairs that get TCP traffic, and the rate of each in bits per second, for its connection and transfers together."""
     users: dict[int, int] = {}
     chosen: list[Pair] = []
     each_bps = float(PAIR_BPS)
@@ -384,7 +391,7 @@ def _tcp_pairs(topology: Topology, pairs: Sequence[Pair]) -> tuple[list[Pair], f
 
 
 def _links_of(topology: Topology, source: str, destination: str) -> set[int]:
-    """Return the places of the hosts' own links, of those of the cheapest path, and of those of the second one."""
+    """Return the indices of the links that a pair may use: of both hosts, of the cheapest path, and of a disjoint path."""
     ends = [topology.attachment(name) for name in (source, destination)]
     path = path_by_cost(topology, ends[0].switch, ends[1].switch)
     hops = [*pairwise(path), *pairwise(disjoint_path(topology, path) or ())]
@@ -393,7 +400,10 @@ def _links_of(topology: Topology, source: str, destination: str) -> set[int]:
 
 
 def _bulk(topology: Topology, source: str, destination: str, rate_bps: float, start_s: float) -> TcpEntry:
-    """Return a connection of a rate in bit/s, limited by its window if that is a few segments, else by its application."""
+    """Return a TCP connection of ``rate_bps``.
+
+    It is limited by its window if that is at least some segments, else by its application.
+    """
     window = round(rate_bps / 8 * 2 * path_delay_ms(topology, source, destination) / 1000)
     if window >= BURST_SEGMENTS * MSS:
         options = TcpOptions(window_limit_bytes=window)
@@ -402,7 +412,7 @@ def _bulk(topology: Topology, source: str, destination: str, rate_bps: float, st
 
 
 def describe(traffic: TrafficFile) -> str:
-    """Describe the traffic in one line for people."""
+    """Return one line that describes the traffic: its streams, pings, connections and transfers."""
     streams = sum(len(traffic.ends(entry)) for entry in traffic.udp)
     pings = sum(len(traffic.ends(entry)) for entry in traffic.ping)
     bulk = sum(len(traffic.ends(e)) * e.count for e in traffic.tcp if e.transfer_bytes is None)
@@ -429,7 +439,7 @@ def describe(traffic: TrafficFile) -> str:
 
 
 def kind_of(flows: Iterable[Ends]) -> str:
-    """Return what a flow is called: ``host pair`` if each has one receiver, else ``flow``."""
+    """Return the word for a flow: ``host pair`` if every flow has one receiver, else ``flow``."""
     return "host pair" if all(len(ends.receivers) == 1 for ends in flows) else "flow"
 
 
@@ -439,7 +449,7 @@ def counted(count: int, what: str) -> str:
 
 
 def _default_pairs(topology: Topology, through: Sequence[frozenset[str]]) -> list[Pair]:
-    """Return the pairs of :func:`default`; it looks at no more of all the pairs than it has to."""
+    """Return the pairs of hosts for :func:`default`, without looking at more pairs than necessary."""
     switch = {name: topology.attachment(name).switch for name in topology.hosts}
     wanted = min(PAIRS_MAX, max(PAIRS, len(switch) // 2))
     pairs = _far_pairs(list(switch), switch)
@@ -466,7 +476,7 @@ def _default_pairs(topology: Topology, through: Sequence[frozenset[str]]) -> lis
 
 
 def _far_pairs(hosts: Sequence[str], switch: Mapping[str, str]) -> Iterator[Pair]:
-    """Yield all pairs of hosts at different switches, once each; those farthest apart in the order of the hosts come first."""
+    """Yield every pair of hosts at different switches once; those farthest apart in the order of ``hosts`` come first."""
     count = len(hosts)
     for distance in range(count // 2, 0, -1):
         for i in range(count // 2 if 2 * distance == count else count):
@@ -476,7 +486,10 @@ def _far_pairs(hosts: Sequence[str], switch: Mapping[str, str]) -> Iterator[Pair
 
 
 def _length(topology: Topology, source: str, destination: str, known: dict[str, dict[str, int]]) -> int:
-    """Return the number of links on the routers' path between two switches. ``known``: as in :func:`_leads_through`."""
+    """Return the number of links on the routers' path between two switches.
+
+    ``known``: by destination, the lengths found in former calls.
+    """
     lengths = known.setdefault(destination, {destination: 0})
     passed: list[str] = []
     node = source
@@ -494,9 +507,9 @@ def _leads_through(
     through: Sequence[frozenset[str]],
     known: dict[str, dict[str, bool]] | None = None,
 ) -> bool:
-    """Return True if the routers' path between two switches leads through one of ``through``: links (two ends) or switches (one).
+    """Return True if the routers' path between two switches crosses one of ``through``: links (two ends) or switches (one).
 
-    ``known``: by destination, the answers for switches of former calls, so that each is walked from once.
+    ``known``: by destination, the answers for switches of former calls, so that each path is walked once.
     """
     answers = {} if known is None else known.setdefault(destination, {})
     answers.setdefault(destination, frozenset((destination,)) in through)

@@ -35,7 +35,7 @@ REDIAL_S = 0.5
 
 @cache
 def program() -> Program:
-    """Compile the access node's program, once per process."""
+    """Compile the program of the access node, once per process."""
     return Program.compile(str(Path(apps.__path__[0]) / "bng" / "access.p4"))
 
 
@@ -51,12 +51,12 @@ class Caller:
 
     @property
     def line(self) -> Line:
-        """Of its own."""
+        """The caller's own line, which identifies it to the gateways."""
         return Line(1, 100 + self.number // 4000, 1 + self.number % 4000)
 
     @property
     def mac(self) -> bytes:
-        """Of its home gateway."""
+        """The MAC address of the caller's home gateway."""
         return b"\x02\x0a" + self.number.to_bytes(4, "big")
 
 
@@ -81,11 +81,11 @@ class AccessNode(Controller):
 
     @property
     def client(self) -> Client:
-        """Of the node."""
+        """The client that writes into the access node."""
         return self.clients[NODE]
 
     def on_start(self) -> None:
-        """Make every subscriber dial at its time."""
+        """Schedule each subscriber to dial at its own time."""
         clock = NetworkClock(self.plane)
         for caller in self.callers:
             model = Subscriber(
@@ -108,7 +108,7 @@ class AccessNode(Controller):
             clock.call_later(caller.at_s, model.dial)
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hand a frame of a gateway to the subscriber that it is for."""
+        """Hand a frame from a gateway to the subscriber whose line and MAC address it has; ignore others."""
         if switch != NODE:
             return
         line, frame = untagged(packet, 1)
@@ -117,7 +117,10 @@ class AccessNode(Controller):
             model.receive(frame)
 
     def _sender(self, caller: Caller) -> Callable[[bytes], None]:
-        """Return a function that sends a caller's frames to the gateway that they are for; to all gateways, if they are for any."""
+        """Return a function that sends a caller's frame to the gateway with its destination address.
+
+        A frame to all stations is sent to every gateway, one after the other.
+        """
         ports = list(self._uplinks.values())
         first = caller.number % len(ports)
         preferred = ports[first:] + ports[:first]
@@ -139,7 +142,7 @@ class AccessNode(Controller):
             self.client.packet_out(wire, egress_port=port)
 
     def _up(self, caller: Caller) -> Callable[[Subscriber], None]:
-        """Return a function that notes that a caller is online, and lets its host's packets through."""
+        """Return a function that records that a caller is online, and installs entries for its host's packets."""
 
         def up(model: Subscriber) -> None:
             own = self.online[caller.number]

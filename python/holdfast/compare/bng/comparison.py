@@ -105,7 +105,7 @@ class Comparison:
         self._rows = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
 
     def row(self, mechanism: str, failure: str, seed: int) -> Mapping[str, Any]:
-        """Return the row of a run. Raises KeyError if there was none."""
+        """Return the row of the run with these three. Raise KeyError if there was none."""
         return self._rows[mechanism, failure, seed]
 
     @cached_property
@@ -178,7 +178,10 @@ class Comparison:
         ]
 
     def loses_less(self, one: str, other: str) -> bool:
-        """Return True if the first mechanism loses fewer packets to failures than the second, by more than noise."""
+        """Return True if mechanism ``one`` loses fewer packets to failures than ``other``, by more than noise.
+
+        With several seeds, the 95 % interval of the differences must be above 0 too.
+        """
         mine, theirs = self._lost_by_seed(one), self._lost_by_seed(other)
         difference = plain.fmean(theirs) - plain.fmean(mine)
         if difference <= NOISE_SHARE * max(map(abs, (plain.fmean(mine), plain.fmean(theirs)))):
@@ -225,7 +228,10 @@ class Comparison:
         )
 
     def best(self, value: Callable[[Summary], float | None], *, most: bool = False) -> set[str]:
-        """Return the mechanisms within :data:`NOISE_SHARE` of the best value; none if all of them are."""
+        """Return the names of mechanisms within :data:`NOISE_SHARE` of the best ``value``; none if all are.
+
+        The best value is the lowest, or with ``most`` the highest.
+        """
         known = {each.mechanism: shown for each in self.summaries if (shown := value(each)) is not None}
         if not known:
             return set()
@@ -234,11 +240,11 @@ class Comparison:
         return set() if len(near) == len(self.summaries) else near
 
     def case_frame(self) -> pl.DataFrame:
-        """Return a table with a row for each case."""
+        """Return a table with a row for each case: a mechanism, a failure and a seed."""
         return pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
 
     def subscriber_frame(self) -> pl.DataFrame:
-        """Return a table with a row for each subscriber of each run, those without a failure included."""
+        """Return a table with a row for each subscriber of each run; runs without a failure are included."""
         columns = ("sent", "lost", "duplicated", "outage_ms", "recovered_ms", "kept", "online")
         rows = [
             {"mechanism": mechanism, "failure": failure, "seed": seed, "subscriber": number}
@@ -249,7 +255,7 @@ class Comparison:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def advice(self) -> str:
-        """Return one sentence: the mechanism that loses fewest packets, and how the others compare."""
+        """Return one sentence that says which mechanism loses fewest packets, and how the others compare."""
         first, *others = self.summaries
         if not others:
             return f"Only {first.mechanism} was run: there is nothing to compare it with."
@@ -266,7 +272,7 @@ class Comparison:
         )
 
     def notes(self) -> list[str]:
-        """Return the facts that a reader of the numbers must know, a sentence or two each."""
+        """Return the facts with which the numbers must be read, a sentence or two each."""
         crowd, times = self.scenario.subscribers, self.scenario.times
         found = [
             f"{crowd.subscribers} subscribers (CHAP, IPv4) have {crowd.packets_per_s:g} packets/s in each direction;"
@@ -301,14 +307,14 @@ def _fields(summary: Summary) -> dict[str, Any]:
 
 
 def worst(values: Iterable[float | None]) -> float | None:
-    """Return the greatest value, or None if one value is None or there is none."""
+    """Return the greatest of ``values``; None if one of them is None, or if there are none."""
     found = list(values)
     known = [each for each in found if each is not None]
     return max(known) if known and len(known) == len(found) else None
 
 
 def count(value: float) -> str:
-    """Format a number of packets: whole from 10 on, with two digits below."""
+    """Format a number of packets: as a whole number from 10 on, with two significant digits below."""
     return f"{value:,.0f}" if abs(value) >= 10 or value == 0 else f"{value:.2g}"
 
 

@@ -29,25 +29,25 @@ class Core(Controller):
         self._installed: dict[IPv4Address, str] = {}
 
     def on_start(self) -> None:
-        """Install the route to the server."""
+        """Install the core's route to the server."""
         host, attachment = self.topology.hosts[self._server], self.topology.attachment(self._server)
         mac = self.topology.port_mac(NODE, attachment.port)
         route: dict[str, int | bytes] = {"port": attachment.port, "src_mac": mac, "dst_mac": host.mac}
         self.clients[NODE].insert("ipv4_lpm", {"dst_addr": f"{host.address.ip}/32"}, "forward", route)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Withdraw the routes of a gateway when the port to it goes down."""
+        """Withdraw all routes to a gateway when the core's port to this gateway goes down."""
         if switch == NODE and not up:
             for name in (name for name, (at, _) in self._gateways.items() if at == port):
                 self._withdraw(name, [address for address, by in self._announced.items() if name in by])
 
     def announce(self, gateway: str, addresses: Iterable[IPv4Address]) -> None:
-        """Announce the addresses of a gateway's sessions to the core; the routes take effect after the reaction delay."""
+        """Announce addresses of a gateway's sessions to the core; their routes take effect after the reaction delay."""
         wanted = list(addresses)
         self.plane.call_later(self._delay_ms, lambda: self._announce(gateway, wanted))
 
     def withdraw(self, gateway: str, addresses: Iterable[IPv4Address]) -> None:
-        """Withdraw addresses that a gateway has no more; the routes go after the reaction delay."""
+        """Withdraw addresses that a gateway no longer has; their routes are removed after the reaction delay."""
         wanted = list(addresses)
         self.plane.call_later(self._delay_ms, lambda: self._withdraw(gateway, wanted))
 
@@ -68,7 +68,7 @@ class Core(Controller):
             self._install(address)
 
     def _install(self, address: IPv4Address) -> None:
-        """Write the oldest announcement of an address into the table, or remove the route if there is none."""
+        """Install the route to ``address`` by its oldest announcement, or remove the route if there is no announcement."""
         client, by = self.clients[NODE], self._announced.get(address)
         wanted, there = by[0] if by else None, self._installed.get(address)
         if wanted == there:
@@ -94,7 +94,7 @@ class Announced(Behind):
         core.announce(gateway, [each for each in self._addresses.values() if each is not None])
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Install sessions in the user plane, announce their addresses to the core, and withdraw those that they had before."""
+        """Install sessions in the user plane and announce their addresses; withdraw addresses that these sessions had before."""
         given = list(sessions)
         self._plane.install(given)
         new = {each.session_id: each.ipv4 for each in given}
@@ -104,7 +104,7 @@ class Announced(Behind):
         self._addresses |= new
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Remove sessions from the user plane, withdraw their addresses, and return their last usage."""
+        """Remove sessions from the user plane and withdraw their addresses; return their last usage by session id."""
         numbers = list(session_ids)
         usage = self._plane.remove(numbers)
         gone = [self._addresses.pop(number, None) for number in numbers]

@@ -24,7 +24,7 @@ class Mechanism:
 
     @property
     def names(self) -> list[str]:
-        """Of the gateways."""
+        """The names of the gateways."""
         return ["gateway"] if self.gateways == 1 else [f"gateway{number + 1}" for number in range(self.gateways)]
 
 
@@ -58,9 +58,9 @@ BASELINE: Final = "single"
 
 
 def find(names: Sequence[str] | None) -> list[Mechanism]:
-    """Return the mechanisms of these names, in the order of the registry, and the baseline; all if ``names`` is None.
+    """Return the mechanisms with these names and the baseline, in the order of the registry; all if ``names`` is None.
 
-    Raises :class:`ScenarioError` for an unknown name.
+    Raise :class:`ScenarioError` for an unknown name.
     """
     known = {each.name: each for each in MECHANISMS}
     if unknown := [name for name in names or () if name not in known]:

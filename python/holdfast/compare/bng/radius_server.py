@@ -35,7 +35,7 @@ class RadiusServer:
         self._accounted: set[tuple[bytes, bytes]] = set()
 
     def answer(self, request: bytes) -> bytes | None:
-        """Answer a datagram. Returns None if the server is silent, or the datagram is no request that it can trust."""
+        """Return the answer to a datagram; None if the server is down, or if the datagram is not an authentic request."""
         if not self.alive:
             self.events["unheard"] += 1
             return None
@@ -50,11 +50,11 @@ class RadiusServer:
         return None
 
     def _authentic_accounting(self, request: bytes) -> bool:
-        """Check the Request Authenticator of an accounting request (RFC 2866, section 3)."""
+        """Return True if an accounting request has the right Request Authenticator (RFC 2866, section 3)."""
         return hashlib.md5(request[:4] + bytes(16) + request[20:] + self._secret).digest() == request[4:20]
 
     def _authentic(self, request: bytes, attributes: dict[int, bytes]) -> bool:
-        """Check that the request has a Message-Authenticator, and that it is right (RFC 3579, section 3.2)."""
+        """Return True if the request has a Message-Authenticator that is right (RFC 3579, section 3.2)."""
         given = attributes.get(_AUTHENTICATOR, b"")
         plain = request.replace(given, bytes(16), 1) if len(given) == 16 else b""
         return bool(plain) and hmac.compare_digest(hmac.digest(self._secret, plain, "md5"), given)
@@ -79,7 +79,7 @@ class RadiusServer:
         return self._signed(request, _ACCOUNTED, b"")
 
     def _signed(self, request: bytes, code: int, body: bytes) -> bytes:
-        """Build an answer with a Message-Authenticator in front, and the response authenticator (RFC 2865, section 3)."""
+        """Return an answer that begins with a Message-Authenticator and has a Response Authenticator (RFC 2865, section 3)."""
         head = struct.pack("!BBH", code, request[1], 38 + len(body))
         over = bytes(16) if code == _ACCOUNTED else request[4:20]
         empty = bytes((_AUTHENTICATOR, 18)) + bytes(16) + body
@@ -88,7 +88,7 @@ class RadiusServer:
 
 
 def _attributes(packet: bytes) -> dict[int, bytes]:
-    """Return the last value of each attribute type; vendors' attributes are not looked into."""
+    """Return the value of each attribute type, the last one of several; vendor-specific attributes are not decoded."""
     found, at = {}, 20
     while at + 2 <= len(packet) and packet[at + 1] >= 2:
         found[packet[at]] = packet[at + 2 : at + packet[at + 1]]

@@ -51,7 +51,7 @@ RULE = (
 
 
 def write(comparison: Comparison, path: Path) -> None:
-    """Write the report; the same comparison gives the same bytes."""
+    """Write the report to ``path`` as one HTML file; the same comparison always gives the same bytes."""
     failures = comparison.scenario.failures
     over_time = [_lanes(comparison, failure) for failure in failures]
     page.write(
@@ -165,7 +165,7 @@ def _lost_of_part(part: Part) -> str:
 
 
 def _lanes(comparison: Comparison, failure: str) -> Lanes:
-    """Draw for each mechanism the packets that arrived and the subscribers with a session, of the first seed."""
+    """Draw for each mechanism, over time, packets that arrive and subscribers with a session, in percent, of the first seed."""
     times, seed = comparison.scenario.times, comparison.seeds[0]
     window = (times.failure_s, times.repair_s)
     span = (max(0.0, times.failure_s - 0.25 * times.down_s), times.end_s)
@@ -195,7 +195,7 @@ def _lanes(comparison: Comparison, failure: str) -> Lanes:
 
 
 def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> Markup:
-    """Draw the switches of a mechanism, with crosses on what fails in turn."""
+    """Draw the switches and links of a mechanism's network, with crosses on the elements that fail in turn."""
     failures = comparison.scenario.failures
     topology = world.topology(mechanism, 1)
     at = {name: world.failing(mechanism, name) for name in failures}

@@ -30,7 +30,10 @@ def run(
     jobs: int = 1,
     console: Console | None = None,
 ) -> Comparison:
-    """Run every mechanism under every failure, write the results to ``out``, and return them. ``console``: for the progress."""
+    """Run every mechanism under every failure with every seed, write the results to ``out``, and return them.
+
+    ``console`` shows the progress.
+    """
     path = scenario.given.write(out / "runs").resolve()
     wanted = [
         (mechanism, seed, failure)
@@ -55,7 +58,7 @@ def run(
 
 
 def summary(comparison: Comparison) -> dict[str, object]:
-    """Return the content of ``summary.json``: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
+    """Return the content of ``summary.json``: the input, the mechanisms in the order of their ranks, the advice and the notes."""
     scenario = comparison.scenario
     times = scenario.times
     return {

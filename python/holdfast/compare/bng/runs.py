@@ -41,13 +41,16 @@ class RunRow(TypedDict):
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:
-    """Return a point's row for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed``, ``failure``."""
+    """Run the mechanism, failure and seed of ``point``, and return the row for :func:`holdfast.sweep.run`.
+
+    A point has ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``.
+    """
     [mechanism] = [each for each in mechanisms.MECHANISMS if each.name == point["mechanism"]]
     return run(World(scenario.read(point["scenario"]), mechanism, point["network_seed"]), point["failure"])
 
 
 def run(world: World, failure: str) -> RunRow:
-    """Run a world under a failure and return what was measured."""
+    """Run ``world`` under ``failure`` until all traffic has ended, and return the measured numbers of each subscriber."""
     given = world.given
     world.schedule(failure)
     online_curve: list[int] = []

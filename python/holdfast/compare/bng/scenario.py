@@ -77,7 +77,7 @@ class Written(Checked):
     executor: Literal["jit", "interpreter"] = "jit"
 
     def write(self, folder: Path) -> Path:
-        """Write the scenario under a name that is its hash, and return its path."""
+        """Write this scenario to a file in ``folder`` whose name is a hash of its content, and return the path."""
         text = self.model_dump_json(indent=1)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{NAME}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
@@ -86,13 +86,13 @@ class Written(Checked):
 
     @property
     def newcomers(self) -> list[float]:
-        """When each of them dials, in seconds."""
+        """When each newcomer dials, in seconds."""
         count = int(self.subscribers.newcomers_per_s * self.times.down_s)
         return [self.times.failure_s + number / self.subscribers.newcomers_per_s for number in range(count)]
 
     @property
     def bins(self) -> int:
-        """Of a curve."""
+        """The number of bins of a curve."""
         return -(-round(self.times.end_s * 1000) // BIN_MS)
 
 
@@ -116,7 +116,7 @@ class Scenario:
 
 @lru_cache(maxsize=2)
 def read(path: str) -> Written:
-    """Read the file that :meth:`Written.write` has written."""
+    """Return the scenario in a file that :meth:`Written.write` has written."""
     return Written.model_validate_json(Path(path).read_text(encoding="utf-8"))
 
 
@@ -127,9 +127,9 @@ def build(
     subscribers: Mapping[str, float | None],
     executor: Literal["jit", "interpreter"] = "jit",
 ) -> Scenario:
-    """Build a scenario from the command's options. Raises :class:`ScenarioError`, one sentence.
+    """Build a scenario from the command's options; raise :class:`ScenarioError` with one sentence for a wrong one.
 
-    ``when``: fields of :class:`Times`.
+    ``when``: fields of :class:`Times`, in the units of their names.
     """
     if fail != ALL and fail not in FAILURES:
         raise ScenarioError(

@@ -10,7 +10,7 @@ from holdfast.compare.terminal import number
 
 
 def title(comparison: Comparison) -> str:
-    """Describe the subject of the comparison in two lines."""
+    """Return two lines that describe the failure's times, the seeds, and the subscribers with their traffic."""
     crowd, times = comparison.scenario.subscribers, comparison.scenario.times
     seeds = f", {len(comparison.seeds)} seeds" if len(comparison.seeds) > 1 else ""
     return (
@@ -21,12 +21,12 @@ def title(comparison: Comparison) -> str:
 
 
 def recovered(part: Part) -> str:
-    """Return the slowest subscriber's time to recover in milliseconds, or how many never did, as text."""
+    """Return as text the slowest subscriber's time to recover in ms, or how many never recovered."""
     return f"{part.unrecovered} never" if part.unrecovered else number(part.recovered_ms)
 
 
 def table(comparison: Comparison) -> Table:
-    """Return a table of the failures one after the other, in each the mechanisms best first."""
+    """Return a table with the failures one after the other, and under each failure the mechanisms, best first."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("failure", no_wrap=True)
     result.add_column("", style="bold", no_wrap=True)
@@ -52,5 +52,5 @@ def table(comparison: Comparison) -> Table:
 
 
 def failures(comparison: Comparison) -> list[str]:
-    """Describe the failures, a line each."""
+    """Return a line for each failure: its name and what fails."""
     return [f"{name}: {FAILURES[name]}" for name in comparison.scenario.failures]

@@ -63,7 +63,7 @@ _ACCESS, _CORE = 1, 2
 
 @cache
 def _programs() -> dict[str, Program]:
-    """Compile all programs, by kind of switch, once per process."""
+    """Compile the programs of all kinds of switches, once per process, and return them by kind."""
     return {
         "access": access.program(),
         "core": compile_router(),
@@ -75,7 +75,7 @@ def _programs() -> dict[str, Program]:
 
 
 def _address(number: int) -> IPv4Address:
-    """Return the address of a caller by its number; hosts have subnets of their own."""
+    """Return the IPv4 address of caller ``number``; each caller's host has a subnet of its own."""
     return FIRST_ADDRESS + 4 * number + 1
 
 
@@ -88,7 +88,7 @@ def _core_mac(number: int) -> str:
 
 
 def topology(mechanism: Mechanism, subscribers: int) -> Topology:
-    """Build the topology of a mechanism: its switches, the subscribers' hosts, and a server, with positions for a drawing."""
+    """Build the topology of a mechanism: its switches, the subscribers' hosts and a server, with positions for a drawing."""
     found = Topology(mechanism.name)
     found.add_switch(access.NODE, position=(0.0, 0.0))
     found.add_switch(core.NODE, position=(2.0, 0.0))
@@ -122,7 +122,7 @@ def _add_planes(found: Topology, planes: int) -> None:
 
 
 def _balancer_ports(number: int) -> tuple[int, int]:
-    """Return the balancer's ports to both sides of a forwarding plane."""
+    """Return the two ports of the balancer to forwarding plane ``number``: on the subscribers' side and on the core's side."""
     return 10 * number + 11, 10 * number + 12
 
 
@@ -137,7 +137,10 @@ class _Life:
         return self._clock.now()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Call the action after a delay unless the process is over by then; return a function that cancels the call."""
+        """Call ``action`` after ``delay_s`` unless the control process has been killed by then.
+
+        Return a function that cancels the call.
+        """
         return self._clock.call_later(delay_s, lambda: None if self.over else action())
 
 
@@ -155,7 +158,7 @@ class ControlProcess:
         self.radius: RadiusClient | None = None
 
     def start(self, plane: UserPlane, clock: Clock) -> None:
-        """Start a new process of the control plane, which takes up the sessions that it finds."""
+        """Start a new process of the control plane, which takes over the sessions that it finds in ``plane``."""
         self._lives += 1
         self._plane, self._life = plane, _Life(clock)
         configuration = self._world.configuration(self._number, self._name)
@@ -183,7 +186,7 @@ class ControlProcess:
         self.gateway.start()
 
     def kill(self) -> None:
-        """Kill the process: nobody hears what the user plane sends to it."""
+        """Kill the process of the control plane: its timers end, and frames from the user plane are dropped."""
         assert self._life is not None and self._plane is not None
         self._life.over = True
         self._plane.receive(lambda line, frame: None)
@@ -212,7 +215,7 @@ class _Split(SplitGateway):
         self._port_delay_ms = reaction_delay_ms
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Take note of a port's change of state as :class:`SplitGateway` does, but only after the reaction delay."""
+        """React to a change of a port's state as :class:`SplitGateway` does, but after the reaction delay."""
         react = super().on_port_change
         self.plane.call_later(self._port_delay_ms, lambda: react(switch, port, up))
 
@@ -256,7 +259,7 @@ class World:
         self.flows = [self._streams(caller, drawn) for caller in self.callers if caller.host is not None]
 
     def configuration(self, number: int, name: str) -> Configuration:
-        """Return the configuration of a gateway's control plane."""
+        """Return the configuration of the control plane of gateway ``number``, which is called ``name``."""
         return Configuration.model_validate(
             {
                 "name": name,
@@ -289,7 +292,7 @@ class World:
         return _Split(cables, edges, start, reaction_delay_ms=self.given.times.reaction_delay_ms)
 
     def _streams(self, caller: Caller, drawn: random.Random) -> tuple[int, int]:
-        """Add a caller's streams up and down, at a constant rate from a random moment on, and return their numbers."""
+        """Add a caller's UDP streams up and down, at a constant rate from a random moment on; return their flow numbers."""
         rate = self.given.subscribers.packets_per_s
         assert caller.host is not None
         found = []
@@ -309,7 +312,7 @@ class World:
     # ---- Failures ----
 
     def schedule(self, failure: str) -> None:
-        """Plan the failure and the repair of what the first gateway has."""
+        """Schedule ``failure`` and its repair; what fails belongs to the first gateway."""
         times = self.given.times
         down: Callable[[], None]
         up: Callable[[], None]
@@ -335,15 +338,16 @@ class World:
         return change
 
     def _switch_down(self, name: str) -> None:
-        """Turn off a gateway's switch. A gateway of one plane is one box: its control plane is killed with the switch."""
+        """Turn off a gateway's switch; if the gateway has a single plane, also kill its control plane, which is in the same box."""
         self.network.set_node(name, up=False)
         if not self.mechanism.planes:
             self.processes[0].kill()
 
     def _switch_up(self, name: str) -> None:
-        """Switch it on again with empty tables.
+        """Turn a gateway's switch on again, with empty tables.
 
-        The control plane of a box starts anew and fills them; that of a split gateway is told by ports.
+        If the gateway has a single plane, its control plane starts anew and fills the tables; a split gateway learns of the switch
+        by ports that come up.
         """
         self.network.clients[name].set_pipeline(self.network.programs[name])
         self.network.set_node(name, up=True)
@@ -356,7 +360,7 @@ SWITCHES: Final = {"plane": "forward1", "balancer": "balancer", "auth": "authent
 
 
 def failing(mechanism: Mechanism, failure: str) -> str:
-    """Return the switch or link that a failure takes, as the topology names it; empty if what fails is a process."""
+    """Return the name of the switch or link that fails in the topology of ``mechanism``; empty if a process fails."""
     if failure in SWITCHES:
         return SWITCHES[failure] if mechanism.planes else mechanism.names[0]
     if failure == "access":
@@ -365,7 +369,10 @@ def failing(mechanism: Mechanism, failure: str) -> str:
 
 
 def told_apart(mechanism: Mechanism, failure: str) -> str:
-    """Return the first name of a failure: all switches of a gateway of one plane are the same one, and so are these runs."""
+    """Return the name under which runs with ``failure`` are kept.
+
+    A gateway with a single plane has one switch only, so failures of different switches are one and share their runs.
+    """
     return "plane" if failure in SWITCHES and not mechanism.planes else failure
 
 
