@@ -496,8 +496,9 @@ impl Expr {
         }
     }
 
-    /// Returns whether evaluation of the expression does more than to give a value: calls, applications of
-    /// tables and `stack.next` or `stack.last` do, but `isValid()` and the length of a packet do not.
+    /// Returns whether the evaluation of the expression has effects other than its value. Calls,
+    /// applications of tables, and `stack.next` and `stack.last` have effects, except calls of `isValid()`
+    /// and of the method for a packet's length.
     pub fn has_effects(&self) -> bool {
         match &self.kind {
             ExprKind::Call(call) => match &call.target {

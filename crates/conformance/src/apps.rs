@@ -92,7 +92,7 @@ pub fn all() -> Vec<Application> {
     all
 }
 
-/// Returns the router of the applications.
+/// Returns the IP router without fast reroute.
 pub fn router() -> Application {
     Application::new("router", "python/holdfast/apps/router/router.p4", &[])
 }

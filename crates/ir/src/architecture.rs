@@ -307,12 +307,12 @@ impl Block {
         }
     }
 
-    /// Returns true if the block is a parser.
+    /// Returns whether the block is a parser.
     pub fn is_parser(self) -> bool {
         matches!(self, Block::Parser | Block::EgressParser)
     }
 
-    /// Returns true if the block is a deparser.
+    /// Returns whether the block is a deparser.
     pub fn is_deparser(self) -> bool {
         matches!(self, Block::IngressDeparser | Block::Deparser)
     }

@@ -58,12 +58,12 @@ impl Bits {
         Bits::of_limbs(width, |_| u64::MAX)
     }
 
-    /// Makes a value of the low `width` bits of `value`.
+    /// Makes a value of `width` bits from `value`, which is cut, or extended with zeros.
     pub fn from_u64(width: u32, value: u64) -> Bits {
         Bits::from_limbs(width, &[value])
     }
 
-    /// Makes a value of the low `width` bits of `value`.
+    /// Makes a value of `width` bits from `value`, which is cut, or extended with zeros.
     pub fn from_u128(width: u32, value: u128) -> Bits {
         Bits::from_limbs(width, &[value as u64, (value >> 64) as u64])
     }
@@ -108,7 +108,7 @@ impl Bits {
         self
     }
 
-    /// Returns the width in bits.
+    /// Returns the width of the value in bits.
     pub fn width(&self) -> u32 {
         self.width
     }

@@ -34,7 +34,7 @@ pub enum IncludeStyle {
 
 /// Finds and reads files.
 pub trait Loader {
-    /// Reads the file at exactly `path`.
+    /// Reads the file at `path`, without a search in other directories.
     fn open(&self, path: &Path) -> Result<Loaded, LoadError>;
 
     /// Finds and reads the file that an `#include` of `name` in the file `from` refers to.

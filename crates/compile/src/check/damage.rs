@@ -37,7 +37,8 @@ const ABSENCES: &[&str] = &["E1005", "E1077", "E1100", "E1102", "E1110", "E1115"
 const IGNORANCE: &[&str] = &["E1011", "E1027", "E1105", "E1138", "E1271"];
 
 impl Missing {
-    /// Returns whether a diagnostic may only be about what is missing: it is not to be shown.
+    /// Returns whether a diagnostic may have its cause only in a piece of the program that could not be
+    /// parsed; such a diagnostic is not shown.
     pub(super) fn doubts(&self, d: &Diagnostic) -> bool {
         let Some(declarations) = &self.declarations else {
             return false;

@@ -277,9 +277,9 @@ impl Checker {
         )
     }
 
-    /// Enters into `bindings` the types that make `pattern` equal to `ty` when they replace its type
-    /// parameters, and into `loose` each type parameter that meets an integer without a width. Leaves
-    /// mismatches to `coerce`.
+    /// Enters into `bindings` the types by which the type parameters in `pattern` must be replaced to make
+    /// `pattern` equal to `ty`. Enters into `loose` each type parameter for which `ty` has an integer
+    /// without a width. Leaves mismatches to `coerce`.
     pub(super) fn unify(
         &self,
         pattern: &Ty,

@@ -165,7 +165,8 @@ impl Checker {
         self.diagnostics.errors() + self.doubtful.errors()
     }
 
-    /// Returns whether so many errors were reported that hints for further ones are not worth the time.
+    /// Returns whether the limit of shown errors is reached, so that hints for further errors are not worth
+    /// their time.
     fn is_full(&self) -> bool {
         self.diagnostics.is_full() || self.doubtful.is_full()
     }

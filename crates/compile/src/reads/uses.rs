@@ -214,8 +214,8 @@ impl Uses {
         }
     }
 
-    /// Adds the slots to `out` whose header a statement makes valid or writes to, the actions of its table included: the
-    /// validity bits.
+    /// Adds to `out` the validity slot of each header that a statement makes valid or to whose fields it
+    /// writes, including those that the actions of an applied table do.
     fn writes(&self, program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
         let written = stmt.kind.destination();
         out.extend(written.and_then(|slot| self.valid_of[slot.index()]));
@@ -265,7 +265,8 @@ impl Uses {
         self.last[slot.index()] >= position
     }
 
-    /// Returns whether a slot is the validity of a header that is made valid, or written to, after a position.
+    /// Returns whether `slot` is the validity slot of a header that is made valid, or whose fields are
+    /// written, at `position` or later.
     pub fn is_written_after(&self, slot: SlotId, position: u32) -> bool {
         self.last_write[slot.index()] >= position
     }

@@ -125,7 +125,8 @@ fn port_of(path: &Path) -> Option<(u32, Direction)> {
     Some((port, direction))
 }
 
-/// Reads the frames of a capture, with their times in nanoseconds.
+/// Reads the frames of a capture file, each with its time in nanoseconds. `Err` if the file cannot be read,
+/// or if a frame was not captured as a whole.
 fn frames(path: &Path) -> Result<Vec<(u64, Vec<u8>)>, String> {
     let wrong = |what: String| format!("{}: {what}", path.display());
     let bytes = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;

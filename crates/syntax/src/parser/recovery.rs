@@ -8,8 +8,8 @@ use crate::token::{Token, TokenKind as T};
 /// Returns for each opening bracket the index of its closing bracket (`None` for other tokens and for
 /// brackets without a partner), and whether all brackets have partners.
 ///
-/// A closing bracket that does not fit the innermost open one closes an outer one if that fits, and those
-/// between stay alone; round and square brackets never reach across a brace.
+/// A closing bracket closes the innermost open bracket of its own kind; other brackets opened after that
+/// one have no partner. Round and square brackets have no partners across a brace.
 pub(super) fn partners(tokens: &[Token]) -> (Vec<Option<u32>>, bool) {
     let mut partners = vec![None; tokens.len()];
     let mut open: Vec<(usize, T)> = Vec::new();
@@ -126,8 +126,10 @@ impl Parser<'_> {
     /// Goes to the end of the outermost bracket that was opened after `start` and is still open at the
     /// current position. Returns whether the item ends with that bracket.
     ///
-    /// Where brackets do not match, the partner of this one may be another's: it counts only if it is in the
-    /// same statement. Otherwise the error is the number of braces that are open.
+    /// # Errors
+    ///
+    /// The number of open braces, if the brackets of the program do not match and a semicolon stands before the
+    /// bracket's end: its partner may then belong to another bracket.
     fn leave_brackets(&mut self, start: usize) -> Result<bool, usize> {
         let mut index = start;
         while index < self.pos {

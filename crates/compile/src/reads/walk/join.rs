@@ -12,8 +12,8 @@ use super::Walker;
 const MOST_STATES: usize = 160;
 
 impl Walker<'_> {
-    /// Joins the states that agree in everything that is still to be read. If too many states are left,
-    /// joins states that agree in less.
+    /// Joins the states that agree in everything that later statements use. If more than `MOST_STATES`
+    /// states are left, joins states that agree in less.
     pub(super) fn reduce(&self, mut states: Vec<State>) -> Vec<State> {
         if states.len() < 2 {
             return states;
@@ -83,7 +83,9 @@ impl Walker<'_> {
         joined(out, |_| 0, |_, _| true)
     }
 
-    /// Forgets the slots that are not used later, and joins the states that say the same then.
+    /// Removes from the states what they know of slots for which `used_later` returns false, except what
+    /// decides whether an unset slot is sent. Joins the states that agree afterwards, and returns those
+    /// that are left.
     fn kept(&self, mut states: Vec<State>, used_later: &dyn Fn(SlotId) -> bool) -> Vec<State> {
         let uses = &self.uses;
         for state in &mut states {
