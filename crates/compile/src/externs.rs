@@ -460,8 +460,8 @@ fn type_fits(pattern: &str, ty: &Ty, types: &Types) -> bool {
     pattern == "_" || *ty == Ty::Missing || types.show(ty) == pattern
 }
 
-/// Returns a hint for messages about an extern that a program declares itself and that the architecture
-/// does not have: where a known extern of this name is declared.
+/// Returns a hint for the message about an extern that the program declares itself and that the
+/// architecture does not have. The hint says where an extern with that name is declared, if there is one.
 pub fn advice(name: &str, description: &'static Description) -> String {
     let own = description.name;
     let others = Architecture::ALL.into_iter().filter(|d| d.name != own);

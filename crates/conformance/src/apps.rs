@@ -143,7 +143,8 @@ const BIER: [(&str, &str); 4] = [
     ("LOOPBACKS", "0x0A000000 &&& 0xFF000000"),
 ];
 
-/// Returns BIER with the way to replicate packets `replication`, and `cluster_misses` for packets without a cluster.
+/// Returns BIER with its macro `REPLICATION`, the way to replicate packets, set to `replication`, and its
+/// macro `CLUSTER_MISSES`, the way for BitStrings without a cluster, set to `cluster_misses`.
 pub fn bier(replication: &'static str, cluster_misses: &'static str) -> Application {
     let ways = [
         ("REPLICATION", replication),
@@ -170,8 +171,8 @@ pub fn shorternet() -> Application {
     Application::new("shorternet", path, &defines).with(Dialect::of(frames::shorternet_frame))
 }
 
-/// Returns the firewall's variant `variant` with few cells for flows. Addresses and ports of random packets
-/// are seldom bound to each other.
+/// Returns the firewall's variant `variant`, with few cells for flows. Random packets seldom have an
+/// address that is bound to the port at which they arrive.
 pub fn firewall(variant: &'static str) -> Application {
     let defines = [
         (variant, "1"),

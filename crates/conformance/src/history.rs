@@ -97,8 +97,8 @@ pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<St
     run_at(subject, bytes, dialect, None)
 }
 
-/// Runs a history as [`run_with`] does, with the switches' clock at `begin_ps` at first. The history writes
-/// no times to registers, since these would depend on `begin_ps`.
+/// Runs a history as [`run_with`] does, but starts the clocks of the switches at `begin_ps`. The history
+/// writes no times to registers, since such times would depend on `begin_ps`.
 pub fn run_from(
     subject: &Subject,
     bytes: &[u8],
@@ -340,8 +340,8 @@ fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     updates.into_iter().map(insert).collect()
 }
 
-/// Returns updates that mark ports as part of the domain, if the program has a register `domain_ports`; it
-/// refuses packets at other ports.
+/// Returns updates that mark ports as part of the domain, if the program has a register `domain_ports`.
+/// Such a program refuses packets at all other ports.
 fn domain_ports(program: &Program) -> Vec<Update> {
     let mut registers = program.registers.iter();
     let Some(at) = registers.position(|r| r.name == "domain_ports") else {

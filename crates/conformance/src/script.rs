@@ -103,8 +103,8 @@ impl Script {
         self.packets.iter().map(|(_, sent)| sent.len()).sum()
     }
 
-    /// Keeps only what both runs of a script have in common: replaces bytes that differ by a wildcard, and
-    /// removes all packets from the first on for which other packets leave.
+    /// Keeps only the output that two runs of a script have in common: puts a wildcard in place of each
+    /// byte that differs, and removes all packets from the first one on for which different packets leave.
     fn keep_common(&mut self, other: &Script) {
         let same = |(a, b): &(&Exchange, &Exchange)| {
             let shape = |sent: &[Pattern]| -> Vec<(u32, usize)> {
@@ -131,7 +131,8 @@ impl Script {
     }
 }
 
-/// Writes the history that `bytes` determine as a script.
+/// Returns the history that `bytes` determine as a script. Runs it three times, with different times and
+/// queue lengths of the packets, and keeps only the output that is the same in all three runs.
 pub fn write(program: &Arc<Program>, bytes: &[u8], dialect: &Dialect) -> Script {
     let [mut script, second, third] = PASSAGES.map(|passage| {
         let mut choices = Choices::new(bytes);

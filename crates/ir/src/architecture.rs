@@ -166,8 +166,8 @@ impl Architecture {
         }
     }
 
-    /// Returns a slot, and the value of it after the egress control with which the packet is dropped before
-    /// anything else is done; `None` in an architecture without such a slot.
+    /// Returns a slot and a value: if the slot has that value after the egress control, the packet is
+    /// dropped before anything else is done with it. `None` in an architecture without such a slot.
     pub fn egress_drop(&self) -> Option<(SlotId, u64)> {
         match self {
             Architecture::V1Model(standard) => {

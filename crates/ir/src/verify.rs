@@ -155,7 +155,9 @@ impl std::error::Error for VerifyError {}
 
 /// Checks that `program` fulfils every invariant of this module.
 ///
-/// The error lists what was found, in program order; after many violations the rest is left out.
+/// # Errors
+///
+/// The violations, in program order; after many violations the rest is left out.
 pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
     let mut verifier = Verifier {
         program,

@@ -12,7 +12,7 @@ const MAX_DIGITS: usize = ir::Bits::MAX_WIDTH as usize;
 
 type Parsed<T> = Result<T, String>;
 
-/// Parses a script line by line. Returns its commands, and for each line that is no command the reason.
+/// Parses a script line by line. Returns its commands, and each line that is no valid command, with the reason.
 pub fn parse(text: &str) -> (Script, Vec<Problem>) {
     let mut script = Script::default();
     let mut problems = Vec::new();

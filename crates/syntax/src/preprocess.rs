@@ -129,7 +129,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Defines each macro of `defines` (name and value) as a line `#define NAME VALUE` before the first file would.
+    /// Defines the macros `defines`, each a name and a value, as a line `#define NAME VALUE` before the
+    /// first file would do.
     pub(crate) fn define(&mut self, defines: &[(String, String)]) {
         let clean = |text: &str| text.replace(['\n', '\r'], " ");
         for (name, value) in defines {

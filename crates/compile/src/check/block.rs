@@ -249,8 +249,8 @@ impl Checker {
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
     }
 
-    /// Declares the local declarations of a parser or control in order, and returns the variables,
-    /// instances and tables among them.
+    /// Checks the local declarations of a parser or control in order and enters their names into the scope.
+    /// Returns the variables, instances and tables among them.
     fn locals(&mut self, decls: &[ast::Decl]) -> Vec<Local> {
         let mut locals = Vec::new();
         for decl in decls {

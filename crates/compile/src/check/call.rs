@@ -232,7 +232,8 @@ impl Checker {
         }
     }
 
-    /// Checks the expression `Type(args)`, which creates an instance without a name, and returns it.
+    /// Checks the expression `Type(args)`, which creates an instance without a name, and returns the
+    /// checked expression.
     pub(super) fn construct(&mut self, ty: &ast::Type, args: &[ast::Argument], span: Span) -> Expr {
         let resolved = self.resolve(ty);
         match self.instantiate(resolved, ty.span, args, span) {

@@ -239,8 +239,8 @@ impl Checker {
         Expr::new(kind, ty.clone(), span)
     }
 
-    /// Converts an integer without a width to the type `ty`, which has a width. With `warn`, a constant
-    /// that does not fit into `ty`, and so loses bits, gives a warning.
+    /// Converts an integer without a width to `ty`, a type with a width. If `warn` is set, warns of a
+    /// constant that does not fit into `ty` and so loses bits.
     fn int_to(&mut self, expr: Expr, ty: &Ty, warn: bool) -> Expr {
         match expr.as_int() {
             Some(value) => self.sized(value.clone(), ty, expr.span, warn),

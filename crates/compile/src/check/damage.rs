@@ -61,8 +61,8 @@ impl Missing {
 }
 
 impl Checker {
-    /// Returns whether `name` may have been declared in a hole before its use or in the same declaration; a
-    /// hole is a piece of the program that could not be parsed.
+    /// Returns whether `name` may have been declared in a hole that stands before its use or in the same
+    /// declaration. A hole is a piece of the program that could not be parsed.
     pub(super) fn may_be_lost(&self, name: &str) -> bool {
         let mut holes = self.missing.lost.iter().chain(&self.missing.around);
         holes.any(|hole| hole.may_declare(name))

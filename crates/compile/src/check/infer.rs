@@ -165,9 +165,9 @@ impl Checker {
         Some((Args::new(out, written), ret, bindings))
     }
 
-    /// Infers the types of the arguments, and from them the types that the type parameters stand for, into
-    /// `bindings`. Integers without a width come last, since they determine a type parameter only if no
-    /// other argument does.
+    /// Infers the types of the arguments, and enters into `bindings` the types that the type parameters
+    /// therefore stand for. Integers without a width come last, since they determine a type parameter only
+    /// if no other argument does.
     fn infer_arguments(
         &mut self,
         sig: &FnSig,

@@ -83,9 +83,9 @@ impl Checker {
         out.push(Expr::missing(span));
     }
 
-    /// Checks the sets of one case, or of one table entry, that keys of the types `types` are compared
-    /// with. Returns one set for each scalar of the keys; `None` after a report if the sets do not fit the
-    /// keys. `what` names the case or entry in the message.
+    /// Checks the sets with which a select's case or a table's entry compares keys of the types `types`.
+    /// Returns one set for each scalar of the keys; `None` after a report if the sets do not fit the keys.
+    /// `what` names the case or entry in the message.
     pub(super) fn keysets(
         &mut self,
         sets: &ast::Keysets,

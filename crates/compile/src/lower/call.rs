@@ -208,7 +208,8 @@ impl Lowerer<'_> {
         ready.iter().enumerate().map(direct).collect()
     }
 
-    /// Returns whether a place contains a field of a header and is no whole header.
+    /// Returns whether a place is a field of a header, or is a struct that contains one. Returns false for
+    /// whole headers, header unions and stacks.
     fn is_field(&self, place: &Place) -> bool {
         match place {
             Place::Scalar(slot) | Place::Varbit(slot, _) => self.header_fields.contains(slot),

@@ -388,9 +388,9 @@ impl Lowerer<'_> {
         id
     }
 
-    /// Reports the statements of an action that are not allowed in the current control although its table
-    /// first used the action in the other control (ingress or egress). Lowers the body again, only for the
-    /// errors.
+    /// Reports statements in the body of an action that was lowered in another control and that the current
+    /// control (ingress or egress) does not allow. Lowers the body again, only for these errors, if it
+    /// contains a clone, resubmission or recirculation.
     fn check_action_place(&mut self, id: ir::ActionId, def: &hir::Action) {
         let depends = |stmt: &ir::Stmt| {
             matches!(

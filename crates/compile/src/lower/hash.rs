@@ -179,10 +179,10 @@ impl Lowerer<'_> {
         self.emit(StmtKind::Assign { dst, value });
     }
 
-    /// Returns whether the hash of the parts after the part `at` depends on the run-time length of that
-    /// part. Only a varbit has such a length. It does not matter to the 16-bit sums (`words`), which ignore
-    /// zero words, if the varbit begins at a multiple of 16 bits and all its possible lengths are multiples
-    /// of 16 bits.
+    /// Returns whether a hash can only be computed if the run-time length of the part `at`, a varbit, is
+    /// known. The length does not matter to the 16-bit sums (`words`), which ignore zero words, if the
+    /// varbit begins at a multiple of 16 bits and either is the last part or can only have lengths that are
+    /// multiples of 16 bits: it is then hashed in its full width, with zeros at its end.
     fn is_open(&self, data: &Data, at: usize, words: bool, payload: bool) -> bool {
         let slots = &self.program.slots;
         let Part::Varbit(bits, _) = &data.parts[at] else {

@@ -119,7 +119,8 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns whether a register has the annotation that makes the switch write the states of its ports to the register.
+/// Returns whether a register has the annotation `@port_state`, with which the switch writes the states of
+/// its ports to the register.
 pub(super) fn is_port_state(annotations: &[Annotation]) -> bool {
     annotations.iter().any(|a| a.name.as_str() == PORT_STATE)
 }

@@ -41,7 +41,8 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// Adds an object under its name, with the id `given` if there is one.
+    /// Adds an object under its name. `given` is the id that the program gives it; with `None`,
+    /// [`Symbols::assign`] chooses one.
     ///
     /// # Errors
     ///

@@ -480,8 +480,8 @@ fn is_action(kind: Kind) -> bool {
     matches!(kind, Kind::GlobalAction | Kind::LocalAction)
 }
 
-/// Returns all paths from a variable of type `of` to a part of type `wanted`. A path is made of field
-/// numbers and indexes (`None`); its second member is true if the part is four bits of a byte.
+/// Returns all paths from a variable of type `of` to a part of type `wanted`. A path consists of field
+/// numbers and indexes (`None`). The truth value with it says whether the part is four bits of a byte.
 fn paths(of: Type, wanted: Type) -> Vec<(Vec<Option<usize>>, bool)> {
     if wanted == Type::Nibble && of != Type::Nibble {
         let bytes = paths(of, Type::Byte).into_iter();

@@ -123,8 +123,8 @@ impl Generator<'_> {
         format!("({sign}{width}s{})", hexadecimal(&positive))
     }
 
-    /// Returns whether the compiler should not see constants in the current scope. They are then combined
-    /// by exclusive or with a variable that is zero.
+    /// Returns whether constants must be hidden from the compiler in the current scope: each is then
+    /// combined, by exclusive or, with a variable that is zero.
     fn hides(&self) -> bool {
         self.constants == Constants::Hidden && self.scope.has_zero
     }
