@@ -55,7 +55,7 @@ app.command()(machine.doctor)
 
 
 def main() -> None:
-    """Run the command line: every error of the family, and of the system, ends in one message and exit status 1."""
+    """Run the command line. Errors of Holdfast and of the system end with one message and exit status 1."""
     interrupts.end_quietly()
     try:
         app(prog_name="holdfast")

@@ -98,7 +98,7 @@ def demo(
 
 
 def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
-    """Run a comparison, and print the ranking, the advice and the notes on them."""
+    """Run a comparison, and print its table of mechanisms, its advice and the notes on them."""
     from holdfast.compare import advice, terminal
 
     with resumable():

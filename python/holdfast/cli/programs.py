@@ -50,7 +50,7 @@ TRACE_LINES = 2000
 
 
 def macros(defines: list[str]) -> dict[str, str]:
-    """Return macros by name from ``NAME=VALUE`` and ``NAME``, which means 1."""
+    """Return the values of macros by name from ``NAME=VALUE``, or ``NAME``, whose value is 1."""
     return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
 
 
@@ -74,7 +74,7 @@ def _check_source(source: Path, includes: list[Path]) -> None:
 
 
 def examine(source: Path, defines: list[str], includes: list[Path], as_json: bool) -> None:
-    """Print what a program reads that may not be there; end the command with status 1 if there is something, else 0."""
+    """Print where a program may read a value that is not set; end the command with status 1 if there is such a place, else 0."""
     _check_source(source, includes)
     found = Program.examine(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     if as_json:
@@ -86,9 +86,9 @@ def examine(source: Path, defines: list[str], includes: list[Path], as_json: boo
 
 
 def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
-    """Compile a program and print warnings; on errors print the diagnostics to standard error, and end the command with 1.
+    """Compile a program and print its warnings. On errors, print them to standard error and end the command with status 1.
 
-    A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
+    A file without `main` ends the command: with success if ``library`` is True, so that a check is enough.
     """
     _check_source(source, includes)
     try:
@@ -103,7 +103,7 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
 
 
 def _is_artifact(file: Path) -> bool:
-    """Return True if ``compile`` wrote the file; otherwise it counts as source."""
+    """Return True if the command ``compile`` wrote the file, and False if it is source or missing."""
     if not file.is_file():
         return False
     with file.open("rb") as stream:
@@ -113,9 +113,9 @@ def _is_artifact(file: Path) -> bool:
 def load_or_fail(
     file: Path, defines: list[str], includes: list[Path], p4info: Path | None, *, needs_p4info: bool
 ) -> Program:
-    """Load a program from its source, or from the output of ``compile`` with its P4Info.
+    """Load a program from its source, or from the output of the command ``compile`` and its P4Info.
 
-    A mistake ends the command with one message.
+    A mistake ends the command with one message and status 1.
     """
     if not _is_artifact(file):
         if p4info is not None:

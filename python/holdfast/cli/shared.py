@@ -52,25 +52,25 @@ Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory
 
 
 def say(kind: str, message: object) -> None:
-    """Print one line on standard error, never wrapped, so that programs can search it."""
+    """Print ``kind: message`` on standard error without wrapping, so that programs can search it."""
     errors.print(screenful(f"{kind}: {message}"), markup=False, highlight=False, soft_wrap=True)
 
 
 def fail(message: str) -> NoReturn:
-    """Print one clear message and end the command with status 1."""
+    """Print an error message and end the command with status 1."""
     say("error", message)
     raise typer.Exit(1)
 
 
 def check_folder(file: Path | None) -> None:
-    """End the command before its work if the directory for its results is missing."""
+    """End the command with an error, before its work, if the directory of a file for its results is missing."""
     if file is not None and not file.absolute().parent.is_dir():
         fail(f"there is no directory for {str(file)!r}")
 
 
 @contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """End the command with a message if a requested file cannot be written within the context."""
+    """End the command with an error if the code within the context cannot write ``file``."""
     try:
         yield
     except OSError as error:
@@ -78,13 +78,13 @@ def writing(file: Path) -> Iterator[None]:
 
 
 def progress(text: str) -> None:
-    """Print progress on standard error."""
+    """Print a line about the progress of a command on standard error."""
     errors.print(Text(text, style="dim"))
 
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """End the command, when it is interrupted within the context, with the advice to run it once more."""
+    """End the command on an interrupt within the context, and say that the same command continues its work."""
     try:
         with interrupts.raised():
             yield
@@ -94,5 +94,5 @@ def resumable() -> Iterator[None]:
 
 
 def say_where(out: Path) -> None:
-    """Print the folder of the results, and the path of its report."""
+    """Print the directory of the results and the path of the report in it."""
     console.print(f"results in {out}/; open {out}/report.html", markup=False, highlight=False, soft_wrap=True)

@@ -18,7 +18,7 @@ def cheapest_path(
     without_nodes: Iterable[str] = (),
     without_links: Iterable[tuple[str, str]] = (),
 ) -> list[str] | None:
-    """Return the path of the least cost that avoids these nodes and the links between these neighbours, None if there is none."""
+    """Return the cheapest path without ``without_nodes`` and the links between pairs in ``without_links``, or None."""
     graph = topology.graph.copy()
     graph.remove_edges_from(without_links)
     graph.remove_nodes_from(without_nodes)
@@ -29,12 +29,15 @@ def cheapest_path(
 
 
 def disjoint_path(topology: Topology, path: Sequence[str]) -> list[str] | None:
-    """Return the cheapest other path between the same ends without the nodes of ``path``, or else without its links, or None."""
+    """Return the cheapest other path between the same ends that shares no inner node with ``path``.
+
+    If there is none, return the cheapest path that shares no link, or None.
+    """
     links = list(pairwise(path))
     without_nodes = cheapest_path(topology, path[0], path[-1], without_nodes=path[1:-1], without_links=links)
     return without_nodes or cheapest_path(topology, path[0], path[-1], without_links=links)
 
 
 def detour(topology: Topology, a: str, b: str) -> list[str] | None:
-    """Return the cheapest way around the link between two neighbours, or None if there is none."""
+    """Return the cheapest path from ``a`` to ``b`` that avoids the links between them, or None if there is none."""
     return cheapest_path(topology, a, b, without_links=[(a, b)])

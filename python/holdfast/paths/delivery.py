@@ -21,9 +21,9 @@ class Branch:
 
 
 def shortest_path_tree(paths: ShortestPaths, root: str, leaves: Iterable[str]) -> dict[str, Branch]:
-    """Return the tree from ``root`` to ``leaves``: a branch by switch, from the root on.
+    """Return the tree of shortest paths from ``root`` to ``leaves`` as a branch by switch, from the root on.
 
-    Leaves that no path leads to are left out, and the root is always there.
+    Leaves that no path reaches are left out; the root is always in the tree.
     """
     tree = {root: Branch(None)}
     for leaf in leaves:

@@ -37,7 +37,7 @@ class Path:
         return frozenset(self.nodes[1:-1])
 
     def shares(self, other: Path, disjoint: Disjoint) -> bool:
-        """Return True if the two paths are not disjoint."""
+        """Return True if the two paths share a link or, with ``disjoint`` "node", an inner node."""
         links = not set(self.links).isdisjoint(other.links)
         return links or (disjoint == "node" and not self.interior.isdisjoint(other.interior))
 
@@ -56,7 +56,10 @@ class NoDisjointPathsError(NetworkError):
 
 
 def path_along(topology: Topology, nodes: Sequence[str]) -> Path:
-    """Return the path through these nodes; of parallel links the cheapest each time. Raises where two are not neighbours."""
+    """Return the path through ``nodes``, over the cheapest of parallel links.
+
+    Raises :class:`NetworkError` if two are not neighbours.
+    """
     if len(nodes) < 2 or len(set(nodes)) != len(nodes):
         raise NetworkError(f"a path has two nodes or more, and none twice, unlike {'-'.join(nodes)}")
     links = []
@@ -68,7 +71,10 @@ def path_along(topology: Topology, nodes: Sequence[str]) -> Path:
 
 
 def path_over(topology: Topology, ingress: str, links: Sequence[int]) -> Path:
-    """Return the path from a switch over these links, by index. Raises where one does not begin where the last one ended."""
+    """Return the path from ``ingress`` over links, by index.
+
+    Raises :class:`NetworkError` if a link does not begin where the last ended.
+    """
     nodes, indices = [ingress], list(links)
     for index in indices:
         link = topology.links[index]
@@ -79,7 +85,7 @@ def path_over(topology: Topology, ingress: str, links: Sequence[int]) -> Path:
 
 
 def ends_of(name: str) -> tuple[tuple[str, int], tuple[str, int]]:
-    """Parse a name from :attr:`holdfast.topology.Link.ends` into (switch, port) of both ends. Raises ValueError for another."""
+    """Parse a name as :attr:`holdfast.topology.Link.ends` forms it into (switch, port) of each end. Raises ValueError."""
     (a, a_port), (b, b_port) = (end.split(":") for end in name.split("-"))
     return (a, int(a_port)), (b, int(b_port))
 
@@ -94,10 +100,10 @@ def disjoint_paths(
     avoid_nodes: Collection[str] = (),
     avoid_links: Collection[int] = (),
 ) -> list[Path]:
-    """Return ``count`` disjoint paths between two switches with the least total cost, the cheapest one first.
+    """Return ``count`` disjoint paths between two switches with the least total cost, the cheapest path first.
 
-    They use nothing of what is to be avoided (links by index). Of equally cheap sets one with the fewest links is chosen, always
-    the same. Raises :class:`NoDisjointPathsError`, which names the cut, where there are fewer.
+    The paths avoid ``avoid_nodes`` and ``avoid_links`` (indices). Of equally cheap sets of paths one with the fewest links is
+    chosen, always the same. Raises :class:`NoDisjointPathsError`, which names the cut, if there are fewer paths.
     """
     for end in (ingress, egress):
         if end not in topology.switches:
@@ -193,7 +199,7 @@ class _Flow:
         self.arcs.append(_Arc(tail, -weight, 0, link))
 
     def augment(self) -> bool:
-        """Send one more unit the cheapest way that the residual network has. Returns False if it has none."""
+        """Send one more unit of flow on the cheapest way of the residual network. Returns False if there is no way."""
         distance: list[int | None] = [None] * len(self.leaving)
         by: list[int] = [-1] * len(self.leaving)
         distance[self.source] = 0
@@ -225,7 +231,7 @@ class _Flow:
         return True
 
     def take_path(self) -> Path:
-        """Take one unit's way out of the flow, and return it as a path. The flow has no circles, so a way has none."""
+        """Remove one unit's way from the flow and return it as a path. The flow has no cycles, so the path has none."""
         vertex, nodes, links = self.source, [self.names[self.source // 2]], []
         while vertex != self.target:
             index = next(i for i in self.leaving[vertex] if i % 2 == 0 and self.arcs[i ^ 1].capacity)
@@ -238,7 +244,7 @@ class _Flow:
         return Path(tuple(nodes), tuple(links), sum(self.topology.links[i].cost for i in links))
 
     def cut(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return the nodes and links where what the ingress can still reach ends, after the last unit: a smallest cut."""
+        """Return a smallest cut: the nodes and links at which the part that the ingress still reaches ends, after the last unit."""
         reached = {self.source}
         waiting = [self.source]
         while waiting:

@@ -35,23 +35,23 @@ class IndependentTrees:
 
     @classmethod
     def of(cls, topology: Topology, unusable: Collection[int] = ()) -> IndependentTrees:
-        """Return the trees of a topology's switches without some links, given by index."""
+        """Return the trees of a topology's switches, without the links whose indices are in ``unusable``."""
         return cls(ShortestPaths.of(topology, unusable))
 
     def tree(self, which: WhichTree) -> Tree:
-        """Return one of the two trees of every destination."""
+        """Return the first or the second tree of every destination, as ``which`` says."""
         return Tree(self, which)
 
     def pair(self, node: int, destination: int) -> tuple[Hop, Hop] | None:
-        """Return the first hops of a node's two ways, or None where no path leads, or none is needed."""
+        """Return a node's next hops in the two trees of a destination; None if no path exists, or the node is the destination."""
         if destination not in self._known:
             self._known[destination] = self._towards(destination)
         return self._known[destination].get(node)
 
     def _towards(self, destination: int) -> dict[int, tuple[Hop, Hop]]:
-        """Return both hops of every node towards a destination.
+        """Return both next hops of every node towards a destination.
 
-        Each block has its own root: the node of it that everything in it passes on the way to the destination.
+        Each block has its own root: the node of the block through which all paths to the destination leave the block.
         """
         pairs: dict[int, tuple[Hop, Hop]] = {}
         seen: set[int] = set()
@@ -75,13 +75,13 @@ class Tree:
     which: WhichTree
 
     def next_hops(self, node: int, destination: int) -> list[Hop]:
-        """Return the node's hop in the tree, alone in a list; none where no path leads, or none is needed."""
+        """Return a list with the node's next hop in this tree; empty if no path exists, or the node is the destination."""
         pair = self.trees.pair(node, destination)
         return [] if pair is None else [pair[self.which]]
 
 
 def _blocks(hops: list[list[Hop]]) -> list[set[int]]:
-    """Return the nodes of each biconnected component (Hopcroft and Tarjan), without recursion."""
+    """Return the nodes of each biconnected component (Hopcroft and Tarjan), computed without recursion."""
     blocks: list[set[int]] = []
     order: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -114,7 +114,7 @@ def _blocks(hops: list[list[Hop]]) -> list[set[int]]:
 
 
 def _block_pairs(hops: list[list[Hop]], block: set[int], root: int) -> dict[int, tuple[Hop, Hop]]:
-    """Return both hops of every node of a block, except the root."""
+    """Return both next hops towards ``root`` of every other node of a block."""
     inside = {node: [hop for hop in hops[node] if hop.neighbour in block] for node in block}
     if len(block) == 2:
         (node,) = block - {root}
@@ -148,7 +148,7 @@ def _block_pairs(hops: list[list[Hop]], block: set[int], root: int) -> dict[int,
 def _descend_and_ascend(
     inside: dict[int, list[Hop]], ordered: list[int], position: dict[int, int], ascends: dict[int, Hop]
 ) -> tuple[dict[int, tuple[Hop, Hop]], dict[int, tuple[int, int]]]:
-    """Return the cheapest descending and ascending hop of each node, and their costs. ``ascends``: links to the root, by node."""
+    """Return by node the cheapest (descending, ascending) hops, and their costs. ``ascends``: links to the root, by node."""
     down: dict[int, Hop] = {}
     down_cost, up_cost = {ordered[0]: 0}, {ordered[0]: 0}
     for node in ordered[1:]:
@@ -197,7 +197,7 @@ def _insert(before: dict[int, int], after: dict[int, int], node: int, between: t
 
 
 def _depth_first(inside: dict[int, list[Hop]], root: int) -> tuple[list[int], dict[int, int], dict[int, int]]:
-    """Return the nodes in preorder, their parents, and the least preorder number that each one's subtree has a link to."""
+    """Return the nodes in preorder, their parents, and for each node the least preorder number that its subtree links to."""
     preorder, number = [root], {root: 0}
     parent: dict[int, int] = {}
     low = {root: 0}

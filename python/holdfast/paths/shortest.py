@@ -48,7 +48,7 @@ class ShortestPaths:
 
     @classmethod
     def of(cls, topology: Topology, unusable: Collection[int] = ()) -> ShortestPaths:
-        """Return the paths of a topology's switches without some links, given by index."""
+        """Return the shortest paths of a topology's switches, without the links whose indices are in ``unusable``."""
         switches = topology.switches
         links = enumerate(topology.links)
         return cls(
@@ -57,7 +57,7 @@ class ShortestPaths:
         )
 
     def distances(self, node: int) -> list[int]:
-        """Return the distances from a node to every other by number, and, as costs have no direction, also back (Dijkstra)."""
+        """Return the cost from a node to every node, by number (Dijkstra). As costs have no direction, it is also the cost back."""
         known = self._distances.get(node)
         if known is not None:
             return known
@@ -82,14 +82,14 @@ class ShortestPaths:
         return len(self._distances)
 
     def next_hop(self, node: int, destination: int) -> Hop | None:
-        """Return the first hop of a shortest path, or None where no path leads, or none is needed.
+        """Return the first hop of a shortest path, or None if no path exists or ``node`` is the destination.
 
-        Of several hops it is the first of :attr:`hops`.
+        Of several such hops the first of :attr:`hops` is returned.
         """
         return self._first_hop(node, self.distances(destination))
 
     def next_hops_to(self, destination: int) -> list[Hop | None]:
-        """Return :meth:`next_hop` of every node, by number."""
+        """Return the next hop of every node towards a destination, by node number, as :meth:`next_hop` does."""
         distance = self.distances(destination)
         return [self._first_hop(node, distance) for node in range(len(self.nodes))]
 
@@ -104,7 +104,10 @@ class ShortestPaths:
         raise AssertionError("a distance is that over some hop")
 
     def next_hops(self, node: int, destination: int) -> list[Hop]:
-        """Return the first hops of all shortest paths, in the order of :attr:`hops`."""
+        """Return the first hops of all shortest paths, in the order of :attr:`hops`.
+
+        Empty if there is no path or none is needed.
+        """
         distance = self.distances(destination)
         here = distance[node]
         if here in (0, UNREACHABLE):
@@ -112,9 +115,9 @@ class ShortestPaths:
         return [hop for hop in self.hops[node] if distance[hop.neighbour] + hop.cost == here]
 
     def without(self, links: Collection[int]) -> tuple[ShortestPaths, dict[int, set[int]]]:
-        """Return the paths without some links, and by destination the nodes whose next hops may be others than here.
+        """Return the paths without ``links``, and by destination the nodes whose next hops may have changed.
 
-        Only what these links were part of is computed again, of those destinations whose distances are known.
+        Distances are computed again only where a lost link was part of a path, and only for destinations whose distances are known.
         """
         left = ShortestPaths(self.nodes, ())
         left.hops = list(self.hops)
@@ -129,9 +132,9 @@ class ShortestPaths:
         return left, moved
 
     def farther_than(self, before: ShortestPaths) -> dict[int, list[int]]:
-        """Return, by node, the nodes that are farther from that node than in ``before``, of which this was made by :meth:`without`.
+        """Return, by node, the nodes that are farther from it than in ``before``, from which :meth:`without` made this object.
 
-        Of those nodes whose distances are known; nodes with the same distances are not in it.
+        Only nodes whose distances are known, and that have changed distances, are keys.
         """
         found = {}
         for node, distance in self._distances.items():
@@ -143,7 +146,7 @@ class ShortestPaths:
         return found
 
     def is_on_the_way(self, node: int, hop: Hop, destination: int) -> bool:
-        """Return True if a hop of a node is the first one of a shortest path to the destination."""
+        """Return True if ``hop`` of ``node`` is the first hop of a shortest path to the destination."""
         distance = self.distances(destination)
         return distance[node] != UNREACHABLE and distance[hop.neighbour] + hop.cost == distance[node]
 
@@ -152,11 +155,10 @@ class ShortestPaths:
         return [(node, hop) for node, hops in enumerate(self.hops) for hop in hops if hop.link in links]
 
     def lengthened(self, distance: list[int], gone: Collection[tuple[int, Hop]]) -> tuple[set[int], list[int]]:
-        """Return nodes with other next hops, and distances as they are here, from the distances before some links were ``gone``.
+        """Return the nodes with changed next hops, and the distances after some links were lost.
 
-        ``gone`` is from :meth:`ends_of`.
-
-        ``distance`` is returned itself if it holds. It may be that of a graph without some node, whose distance is unreachable.
+        ``distance``: the distances before. ``gone``: the ends of the lost links, from :meth:`ends_of`. If no distance has changed,
+        ``distance`` itself is returned. It may be that of a graph without some node, whose distance is unreachable.
         """
         ends = {node for node, hop in gone if distance[hop.neighbour] + hop.cost == distance[node] != UNREACHABLE}
         if not ends:
@@ -170,7 +172,7 @@ class ShortestPaths:
         }, found
 
     def _farther(self, distance: list[int], ends: Collection[int]) -> tuple[set[int], list[int]]:
-        """Return the nodes that are farther than ``distance`` once ``ends`` have lost a next hop, and the distances there are."""
+        """Return the nodes that are farther than ``distance`` after ``ends`` have lost a next hop, and the new distances."""
         farther: set[int] = set()
         heap = [(distance[node], node) for node in ends]
         heapq.heapify(heap)
@@ -209,13 +211,13 @@ class ShortestPaths:
 def _known(topology: Topology) -> ShortestPaths:
     """Return the shortest paths of a topology, computed once.
 
-    Topologies are compared by identity, so one that changes must not be asked before.
+    Topologies are compared by identity, so a topology must not change after its first use with this function.
     """
     return ShortestPaths.of(topology)
 
 
 def next_on_path(topology: Topology, node: str, egress: str) -> str:
-    """Return the next switch on the routers' path, all links being up. Raises :class:`NetworkError` if there is no path."""
+    """Return the next switch on the routers' path if all links are up. Raises :class:`NetworkError` if there is no path."""
     paths = _known(topology)
     hop = paths.next_hop(paths.number[node], paths.number[egress])
     if hop is None:
@@ -224,7 +226,7 @@ def next_on_path(topology: Topology, node: str, egress: str) -> str:
 
 
 def path_by_cost(topology: Topology, ingress: str, egress: str) -> list[str]:
-    """Return the switches on the routers' path from end to end, all links being up."""
+    """Return the switches on the routers' path from ingress to egress if all links are up."""
     path = [ingress]
     while path[-1] != egress:
         path.append(next_on_path(topology, path[-1], egress))
@@ -232,7 +234,7 @@ def path_by_cost(topology: Topology, ingress: str, egress: str) -> list[str]:
 
 
 def path_delay_ms(topology: Topology, source: str, destination: str) -> float:
-    """Return the propagation delay from host to host on the routers' path, in milliseconds."""
+    """Return the propagation delay from host to host along the routers' path, in milliseconds."""
     ends = [topology.attachment(name) for name in (source, destination)]
     path = path_by_cost(topology, ends[0].switch, ends[1].switch)
     edges = topology.graph.edges

@@ -69,4 +69,4 @@ class Accountant(Protocol):
     """Takes records and delivers them, sooner or later."""
 
     def account(self, record: Record) -> None:
-        """Deliver an accounting record, at once or later."""
+        """Deliver an accounting record to the accounting servers, at once or later."""

@@ -30,16 +30,16 @@ class Queue(Protocol):
     """Accounting records that no server has acknowledged yet, kept in order of their numbers."""
 
     def put(self, record: Record) -> None:
-        """Add a record to the queue, with the next number."""
+        """Add a record at the end of the queue, with the next number."""
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """Return at most ``most`` records with numbers above ``number``, in ascending order."""
+        """Return up to ``most`` records whose numbers are above ``number``, each as (number, record), in ascending order."""
 
     def done(self, number: int) -> None:
-        """Remove a record from the queue: a server has acknowledged it."""
+        """Remove the record with this number from the queue, as a server has acknowledged it."""
 
     def together(self) -> AbstractContextManager[None]:
-        """Return a context: records put inside are kept in one transaction with what else is written inside, or not at all."""
+        """Return a context that writes the records put within it, and all else written within it, in one transaction."""
 
     def __len__(self) -> int: ...
 
@@ -107,13 +107,13 @@ class Delivery:
         self._wake: Callable[[], None] | None = None
 
     def put(self, record: Record) -> None:
-        """Add a record to the queue, and send what may be sent; the record stays until a server has acknowledged it."""
+        """Add a record to the queue and send records that may be sent now. A record stays until a server has acknowledged it."""
         self.queue.put(record)
         self.pump()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Send the records put inside the block only after it, when they are kept with what else is written inside."""
+        """Send records that are put within the context only after it, when queue and store have all that was written within."""
         self._held = True
         try:
             with self.queue.together():
@@ -123,7 +123,7 @@ class Delivery:
         self.pump()
 
     def pump(self) -> None:
-        """Send new and failed records, as far as they are due and there is room under way, and set the timer for the others."""
+        """Send new and failed records that are due, as long as few enough are unanswered, and set the timer for the rest."""
         if self._held:
             return
         self._send_new()
@@ -189,7 +189,7 @@ class Delivery:
         self.pump()
 
     def _over(self, number: int) -> None:
-        """Remove a record from those under way."""
+        """Remove a record's number from the records that wait for a server's answer."""
         self._under_way.discard(number)
         self._repeated.discard(number)
         if self._alone == number:

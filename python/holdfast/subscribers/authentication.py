@@ -71,10 +71,10 @@ LEAST_RATE_BIT_S = 8
 
 
 def unservable(verdict: Verdict) -> str | None:
-    """Return why a subscriber cannot be given what a verdict says; None if it can.
+    """Return why a subscriber cannot be given what a verdict grants; None if it can.
 
-    The prefix of router advertisements must be a /64: a subscriber ignores one of another length (RFC 4862, section 5.5.3), so
-    routing a longer or shorter one would give it nothing.
+    The prefix of router advertisements must be a /64: a subscriber ignores a prefix of another length (RFC 4862, section 5.5.3), so
+    routing a longer or shorter prefix would give the subscriber nothing.
     """
     four = verdict.ipv4
     if four is not None and any(four in each for each in _NO_HOSTS):
@@ -90,7 +90,7 @@ def unservable(verdict: Verdict) -> str | None:
 
 
 def unlimitable(rates: Rates) -> str | None:
-    """Return why a session cannot be limited to these rates, as a meter counts whole bytes a second; None if it can."""
+    """Return why a meter, which counts whole bytes per second, cannot limit a session to these rates; None if it can."""
     for rate in (rates.up_bit_s, rates.down_bit_s):
         if rate is not None and not LEAST_RATE_BIT_S <= rate < 1 << 63:
             return f"a rate of {rate} bit/s is not in {LEAST_RATE_BIT_S} to 2^63"
@@ -107,6 +107,6 @@ class Authenticator(Protocol):
     def authenticate(self, question: Question, answer: Answer) -> None:
         """Judge a login, and call ``answer`` with the verdict, at once or later.
 
-        An authenticator may have a method ``withdraw(line, session_id, accounting_id)``: the session has ended, and nobody waits
-        for an answer.
+        An authenticator may have a method ``withdraw(line, session_id, accounting_id)``, which is called when the session ends and
+        no answer is needed any more.
         """

@@ -47,19 +47,19 @@ class Owner(Protocol):
         """Return the Unix time in seconds."""
 
     def record(self, kind: Kind, session: PppSession) -> None:
-        """Make an accounting record of this kind about a session."""
+        """Write an accounting record of this kind about a session."""
 
     def together(self) -> AbstractContextManager[None]:
-        """Return a context: what is accounted and kept inside is written in one transaction, and sent afterwards."""
+        """Return a context that writes records and sessions in one transaction, and sends the records after it."""
 
     def forwards(self, session: PppSession) -> None:
-        """Take note that the user plane now has the session in its present state."""
+        """Mark a session as forwarding: the user plane has it in its present state."""
 
     def free(self, number: int) -> None:
-        """Take note that nothing is left of an ended session: its number and addresses may be given to another one."""
+        """Free an ended session's number and addresses for other sessions, as nothing is left of it."""
 
     def send_frame(self, session: PppSession, frame: bytes) -> None:
-        """Send a frame to a session's subscriber."""
+        """Send an Ethernet frame to a session's subscriber."""
 
 
 class Changes:
@@ -84,7 +84,10 @@ class Changes:
         self._warned: set[tuple[int, str]] = set()
 
     def changed(self, session: PppSession) -> None:
-        """Schedule the writing of a session's state to user plane, store and accounting, unless it has nothing to write."""
+        """Schedule a write of a session's state to user plane, store and accounting.
+
+        A session that has nothing to write is skipped.
+        """
         if self._owner.sessions.get(session.id) is not session:
             return
         if not session.counted and session.id not in self._installation and session.wanted is None:
@@ -93,7 +96,7 @@ class Changes:
         self._soon()
 
     def ended(self, session: PppSession) -> None:
-        """Schedule the removal of a session that is over, and send the frames that waited for its installation."""
+        """Schedule the removal of an ended session, and send the frames that waited for its installation."""
         self._changed.pop(session.id, None)
         self._postponed.pop(session.id, None)
         self._ended[session.id] = session
@@ -102,12 +105,15 @@ class Changes:
         self._soon()
 
     def forget(self, number: int) -> None:
-        """Schedule the removal of a session that only the user plane knows."""
+        """Schedule the removal of a session that the user plane has and the gateway does not know."""
         self._ended[number] = None
         self._soon()
 
     def alter(self, session: PppSession, grant: Grant, done: Callable[[str | None], None]) -> None:
-        """Replace a session's grant, and schedule the writing; ``done`` is called with None, or with why the plane refused it."""
+        """Replace a session's grant and schedule the write.
+
+        Then call ``done`` with None, or with the reason if the write failed.
+        """
         assert session.grant is not None
         _, waiting = self._altered.setdefault(session.id, (session.grant, []))
         waiting.append(done)
@@ -116,7 +122,7 @@ class Changes:
         self._soon()
 
     def hold(self, session: PppSession, frame: bytes) -> bool:
-        """Keep a frame, and return True, if it has to wait until the session's state is written; else return False."""
+        """Queue a frame and return True if it has to wait until the session's state is written; otherwise return False."""
         number = session.id
         away = number in self._postponed and not session.counted
         if not away and number not in self._changed and number not in self._held:
@@ -141,7 +147,7 @@ class Changes:
         return frozenset((*self._changed, *self._ended, *self._postponed))
 
     def stop(self) -> None:
-        """Write all that waits, also what has failed before, and stop the timers."""
+        """Write all pending changes, including those that failed before, and stop the timers."""
         self._again()
         for cancel in (self._timer, self._retry, self._marking):
             if cancel is not None:
@@ -149,7 +155,7 @@ class Changes:
         self._timer = self._retry = self._marking = None
 
     def flush(self) -> None:
-        """Write all scheduled changes to user plane, store and accounting now."""
+        """Write all scheduled changes to the user plane, the store and the accounting now."""
         if self._timer is not None:
             self._timer()
             self._timer = None
@@ -184,7 +190,10 @@ class Changes:
     def _install(
         self, changed: Mapping[int, PppSession], staying: Mapping[int, Session], unkept: Mapping[int, str]
     ) -> None:
-        """Write the sessions that are kept to the user plane. ``unkept``: by number, why the others are not kept."""
+        """Write the stored sessions of ``staying`` to the user plane.
+
+        ``unkept``: by number, why the store did not take a session.
+        """
         installed = self._installation.install({key: each for key, each in staying.items() if key not in unkept})
         there = [changed[number] for number in staying if number not in unkept and number not in installed]
         unsaid = self._begin([each for each in there if not each.counted])
@@ -205,7 +214,7 @@ class Changes:
         self._away = bool(installed.unreached)
 
     def _begin(self, sessions: Collection[PppSession]) -> dict[int, str]:
-        """Account the start of these sessions; return by number why the store does not keep some of them as forwarding."""
+        """Account the start of sessions and store them as forwarding. Returns by number why the store did not take a session."""
         if not sessions:
             return {}
         with self._owner.together():
@@ -217,7 +226,7 @@ class Changes:
             return self._keeping.keep({each.id: self._stored(each) for each in sessions})
 
     def _mark(self, leaving: Mapping[int, PppSession | None]) -> None:
-        """Write to the store that these sessions end, and their usage, so that the next process does not take them up."""
+        """Store the final usage of sessions that end and mark them as ending, so that a restarted process does not restore them."""
         if self._marking is not None:
             self._marking()
             self._marking = None
@@ -233,13 +242,16 @@ class Changes:
         self._marked |= rows.keys() - refused.keys()
 
     def _settle(self, session: PppSession) -> None:
-        """Report that the user plane has a session in its present state, and send the frames that waited for that."""
+        """Report that the user plane has a session in its present state, then send the frames that waited for this."""
         self._owner.forwards(session)
         self._tell(session.id, None)
         self._say(session)
 
     def _close(self, session: PppSession | None, usage: Usage | None) -> None:
-        """Account the stop of a session that the user plane does not have any more."""
+        """Account the stop of a session that the user plane has removed.
+
+        ``usage`` is its last usage, or None if it is not known.
+        """
         if session is None or not session.counted:
             return
         session.last_usage = session.last_usage if usage is None else usage
@@ -247,7 +259,10 @@ class Changes:
         session.counted = False
 
     def _fail(self, session: PppSession, event: str, what: str, why: str) -> None:
-        """Handle a failed write of a session: one that is being set up ends; one that forwards stays, and is written again."""
+        """Handle a failed write of a session: end the session if it is being set up.
+
+        If it forwards, keep it and schedule a retry.
+        """
         reverted = self._revert(session, why)
         self._owner.events[event] += 1
         self._warn(session.id, what, why)
@@ -261,7 +276,10 @@ class Changes:
             self._say(session)
 
     def _revert(self, session: PppSession, why: str) -> bool:
-        """Restore a session's grant from before its alteration, and tell who asked for that; return False if it was not altered."""
+        """Restore a session's grant from before its alteration and report ``why`` to the requester.
+
+        Returns False if nothing was altered.
+        """
         before = self._altered.get(session.id)
         if before is None:
             return False
@@ -287,7 +305,7 @@ class Changes:
             self._retry = self._owner.clock.call_later(RETRY_S, self._again)
 
     def _again(self) -> None:
-        """Schedule the changes that failed before once more, and write all."""
+        """Schedule the changes that failed before once more, and write all scheduled changes."""
         self._retry = None
         postponed, self._postponed = self._postponed, {}
         for number, session in postponed.items():
@@ -304,7 +322,7 @@ class Changes:
             self._marking = self._owner.clock.call_later(BATCH_S, self._mark_now)
 
     def _mark_now(self) -> None:
-        """Mark the leaving sessions in the store though they cannot be removed yet, as the user plane does not answer."""
+        """Mark the leaving sessions in the store, although a user plane that does not answer keeps them from being removed."""
         self._marking = None
         gone = {number: each for number, each in self._changed.items() if each.wanted is None}
         self._mark(self._ended | gone)
@@ -319,7 +337,7 @@ class Changes:
             log.warning("session %d %s: %s", number, what, why)
 
     def _stored(self, session: PppSession, cause: Cause | None = None) -> Stored:
-        """Return the row that the store keeps of a session; with a ``cause``, the row says that the session ends."""
+        """Return the row that the store keeps of a session; a ``cause`` marks the row as ending."""
         assert session.grant is not None
         clock = self._owner.clock
         clock_s = clock.now()

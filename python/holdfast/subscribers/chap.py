@@ -14,12 +14,12 @@ _CHALLENGE, _RESPONSE, _SUCCESS, _FAILURE = 1, 2, 3, 4
 
 
 def response(identifier: int, secret: bytes, challenge: bytes) -> bytes:
-    """Return the MD5 of identifier, secret and challenge, which answers a challenge (section 4.1)."""
+    """Return the answer to a challenge: the MD5 of identifier, secret and challenge (section 4.1)."""
     return hashlib.md5(bytes((identifier,)) + secret + challenge, usedforsecurity=False).digest()
 
 
 def holds(credentials: Credentials, secret: bytes) -> bool:
-    """Return True if this secret is behind the credentials, which are of PAP or of CHAP."""
+    """Return True if the credentials, of PAP or of CHAP, were made with this secret."""
     if credentials.password is not None:
         return hmac.compare_digest(credentials.password, secret)
     wanted = response(credentials.identifier, secret, credentials.challenge)
@@ -49,7 +49,7 @@ class Chap:
         self._verdict: tuple[int, bytes] | None = None
 
     def start(self) -> None:
-        """Send the challenge, and repeat it until it is answered."""
+        """Send the challenge and repeat it on a timer until a response comes; after the last repetition report the failure."""
         self._cancel = None
         if self._count == 0:
             self._failed()
@@ -66,7 +66,7 @@ class Chap:
             self._cancel = None
 
     def receive(self, received: bytes) -> None:
-        """Take a CHAP packet; one that is malformed or answers another challenge is silently discarded."""
+        """Process a CHAP packet. One that is malformed or that answers another challenge is silently discarded."""
         if len(received) < 5 or received[0] != _RESPONSE or received[1] != self._identifier:
             return
         length, size = int.from_bytes(received[2:4], "big"), received[4]
@@ -87,7 +87,7 @@ class Chap:
             )
 
     def decide(self, accepted: bool, message: str) -> None:
-        """Send Success or Failure, the verdict on the response that was judged."""
+        """Send Success or Failure as the answer to the response, with a message for the subscriber."""
         self._waiting = False
         self._verdict = (_SUCCESS if accepted else _FAILURE), message.encode()
         self._answer()

@@ -26,7 +26,7 @@ class RateLimits(Checked):
     down_bit_s: Rate | None = None
 
     def rates(self) -> Rates:
-        """Return the limits as the user plane takes them."""
+        """Return the limits, in bit/s each way, in the form that the user plane uses."""
         return Rates(self.up_bit_s, self.down_bit_s)
 
 
@@ -47,7 +47,7 @@ class User(Checked):
         return self
 
     def verdict(self) -> Verdict:
-        """Return what the user is given when its password is right."""
+        """Return the verdict on a login with this user's right password: addresses, prefixes and rates."""
         rates = None if self.rates is None else self.rates.rates()
         return Verdict(True, ipv4=self.ipv4, ipv6_prefix=self.ipv6_prefix, delegated=self.delegated, rates=rates)
 
@@ -190,5 +190,5 @@ class Configuration(Checked):
 
 
 def read(path: Path) -> Configuration:
-    """Return the configuration in a file. Raises :class:`holdfast.errors.ScenarioError` if it is wrong."""
+    """Return the configuration in a file. Raises :class:`holdfast.errors.ScenarioError` if the file has a mistake."""
     return yaml_model.read(path, Configuration)

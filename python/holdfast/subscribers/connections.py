@@ -40,7 +40,10 @@ class Connections:
         self.clients = self.refused = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read one client's question, and write its answer: for :func:`asyncio.start_server` with ``limit=QUESTION_BYTES``."""
+        """Read one client's question and write the answer, or refuse the client if too many are served.
+
+        This is the callback of :func:`asyncio.start_server`, which needs ``limit=QUESTION_BYTES``.
+        """
         if self.clients >= MOST_CLIENTS:
             self.refused += 1
             writer.write(self._failed(f"{MOST_CLIENTS} clients are served at a time"))
@@ -72,7 +75,7 @@ class Connections:
 
 
 async def _give(writer: asyncio.StreamWriter, answer: bytes) -> None:
-    """Write an answer in parts, each of which the client takes in time; nothing waits in memory but the answer itself."""
+    """Write an answer in parts; a client that does not receive a part within :data:`QUESTION_S` seconds causes TimeoutError."""
     writer.transport.set_write_buffer_limits(0)
     for at in range(0, len(answer), _PART_BYTES):
         writer.write(answer[at : at + _PART_BYTES])

@@ -71,12 +71,12 @@ _MALFORMED = "a wrong length"
 
 
 def write_option(kind: int, data: bytes) -> bytes:
-    """Return the bytes of an option: code, length and data."""
+    """Return the bytes of a DHCPv6 option: its code, the length of ``data``, and ``data``."""
     return struct.pack("!HH", kind, len(data)) + data
 
 
 def read_options(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the code and data of each option. Raises ValueError if a length is wrong."""
+    """Yield the code and data of each DHCPv6 option in ``data``. Raises ValueError if a length is wrong."""
     at = 0
     while at < len(data):
         if at + 4 > len(data):
@@ -89,7 +89,7 @@ def read_options(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def status(code: Status, text: str = "") -> bytes:
-    """Return the bytes of a Status Code option."""
+    """Return the bytes of a Status Code option with a code and an optional text."""
     return write_option(Option.STATUS_CODE, struct.pack("!H", code) + text.encode())
 
 
@@ -152,14 +152,15 @@ class _Asked:
     associations: tuple[_Association, ...]
 
     def delegations(self) -> list[_Association]:
-        """Return the IA_PDs of the message."""
+        """Return the message's associations for prefix delegation (IA_PD)."""
         return [each for each in self.associations if each.kind == Option.IA_PD]
 
 
 def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, unicast: bool = False) -> Outcome:
-    """Answer a client's message (section 18.3). An invalid one (section 16) gets no answer.
+    """Return the answer to a client's message (section 18.3), and who holds the prefix afterwards.
 
-    ``unicast``: it came to an address of the server's own, which nobody was told to use (Server Unicast option).
+    An invalid message (section 16) gets none. ``unicast``: the message came to the server's own address, although the server has
+    sent nobody the Server Unicast option.
     """
     asked = _read(message)
     if asked is None or not _valid(asked, server_duid):
@@ -193,7 +194,7 @@ def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, u
 
 
 def _read(message: bytes) -> _Asked | None:
-    """Parse a client's message; return None if a length or the type is wrong."""
+    """Parse a client's message. Returns None if a length is wrong or the message type is unknown."""
     if len(message) < 4:
         return None
     try:
@@ -221,7 +222,7 @@ def _read(message: bytes) -> _Asked | None:
 
 
 def _leases(kind: int, data: bytes) -> Iterator[IPv6Network]:
-    """Yield the addresses or prefixes in an IA option, without those that cannot be. Raises ValueError if a length is wrong."""
+    """Yield the addresses or prefixes in an IA option, except malformed ones. Raises ValueError if a length is wrong."""
     for code, value in read_options(data):
         if kind == Option.IA_PD and code == Option.IA_PREFIX and len(value) >= 25 and value[8] <= 128:
             yield IPv6Network((value[9:25], value[8]), strict=False)
@@ -230,7 +231,7 @@ def _leases(kind: int, data: bytes) -> Iterator[IPv6Network]:
 
 
 def _valid(asked: _Asked, server_duid: bytes) -> bool:
-    """Return True if section 16 lets a server look at a message."""
+    """Return True if a message passes the validity checks of section 16, and False if the server must discard it."""
     kind = asked.kind
     if asked.client is not None and not 0 < len(asked.client) <= _LONGEST_DUID:
         return False
@@ -242,7 +243,7 @@ def _valid(asked: _Asked, server_duid: bytes) -> bool:
 
 
 def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
-    """Return the IA_PD of a message that has the prefix, by the server's records; None: none has it."""
+    """Return the message's IA_PD to which the server's records bind the prefix; None if there is no such IA_PD."""
     if lease.prefix is None or bound is False:
         return None
     if isinstance(bound, Binding):
@@ -252,7 +253,7 @@ def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
 
 
 def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Answer Solicit and Request (sections 18.3.1, 18.3.2): the prefix for the IA_PD that has it, else for the first one."""
+    """Answer Solicit and Request (sections 18.3.1, 18.3.2): the IA_PD that holds the prefix gets it, else the first IA_PD."""
     taker = _holder(asked, lease, bound)
     if taker is None and bound is False and lease.prefix is not None:
         taker = next(iter(asked.delegations()), None)
@@ -268,11 +269,12 @@ def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | N
 
 
 def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bound | None]:
-    """Answer Renew and Rebind (sections 18.3.4, 18.3.5). No binding is made: for that a client has Request.
+    """Answer Renew and Rebind (sections 18.3.4, 18.3.5); no binding is made, as clients use Request for that.
 
-    What an IA names and is not of this link comes back with lifetimes of 0, so that it is not used any more: a session that is
-    new has another prefix than the one before. An IA without a binding has NoBinding, too, upon which its client asks anew.
-    (Section 18.3.4 has NoBinding alone in answer to a Renew. The client would then keep the dead prefix for its lifetime.)
+    An address or prefix that an IA names and that is not of this link is returned with lifetimes of 0, so that the client stops
+    using it: a new session has another prefix than the one before. An IA without a binding also gets NoBinding, upon which the
+    client requests a new one. (Section 18.3.4 answers a Renew with NoBinding alone; the client would then keep the dead prefix for
+    its lifetime.)
     """
     holder = _holder(asked, lease, bound)
     body = b""
@@ -285,7 +287,7 @@ def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bo
 
 
 def _strange(association: _Association, lease: Lease) -> bytes:
-    """Return the addresses and prefixes that are known not to be appropriate for the link, with lifetimes of 0."""
+    """Return the options, with lifetimes of 0, of the association's addresses and prefixes that do not belong on the link."""
     if association.kind == Option.IA_PD:  # a prefix of zeros is a hint of its length alone (section 21.22)
         strange = [each for each in association.leases if each != lease.prefix and int(each.network_address)]
     else:
@@ -294,9 +296,9 @@ def _strange(association: _Association, lease: Lease) -> bytes:
 
 
 def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Answer Release and Decline (sections 18.3.7, 18.3.8): only what an IA has, and names, is given back.
+    """Answer Release and Decline (sections 18.3.7, 18.3.8); only a prefix that an IA holds and names is released.
 
-    A prefix is never declined: Decline is about addresses, of which we give none.
+    A prefix is never declined: Decline is about addresses, of which this server gives none.
     """
     holder = _holder(asked, lease, bound)
     body = status(Status.SUCCESS)
@@ -308,7 +310,7 @@ def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | 
 
 
 def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
-    """Answer Confirm (section 18.3.3): whether addresses are of this link; None without any, or if that is not known."""
+    """Answer Confirm (section 18.3.3): are all addresses on this link? Returns None if there are none or the link is not known."""
     named = [address for each in asked.associations if each.kind != Option.IA_PD for address in each.leases]
     if not named or lease.link is None:
         return None
@@ -316,7 +318,7 @@ def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
 
 
 def _association(asked: _Association, options: bytes, times: bytes = bytes(8)) -> bytes:
-    """Return the bytes of an IA option as an answer; ``times`` are T1 and T2, which an IA_TA does not have."""
+    """Return the bytes of an IA option for an answer. ``times``: the octets of T1 and T2, left out for an IA_TA."""
     return write_option(asked.kind, asked.iaid + (b"" if asked.kind == Option.IA_TA else times) + options)
 
 
@@ -332,7 +334,7 @@ def _prefix(lease: Lease) -> bytes:
 
 
 def _ended(association: _Association, lease: IPv6Network) -> bytes:
-    """Return the option of an address or a prefix, with lifetimes of 0."""
+    """Return the option of an address or a prefix with lifetimes of 0, so that the client stops using it."""
     address = lease.network_address.packed
     if association.kind == Option.IA_PD:
         return write_option(Option.IA_PREFIX, bytes(8) + bytes((lease.prefixlen,)) + address)

@@ -70,7 +70,10 @@ class Street:
         up: Callable[[Subscriber], None] | None = None,
         packet: Callable[[bytes], None] | None = None,
     ) -> Subscriber:
-        """Add a subscriber that does not dial yet, and return it."""
+        """Add a subscriber to the interface and return it; it does not dial yet.
+
+        ``tags``: the VLAN tags of its line, outermost first.
+        """
         inserted = b"".join(b"\x81\x00" + tag.to_bytes(2, "big") for tag in tags)
 
         def send(frame: bytes) -> None:
@@ -97,7 +100,7 @@ class Street:
             host(frame)
 
     def close(self) -> None:
-        """Close the socket: the subscribers hear nothing any more."""
+        """Close the packet socket, so that the subscribers receive nothing any more."""
         self._loop.remove_reader(self._socket)
         self._socket.close()
 
@@ -117,12 +120,12 @@ class Tunnel:
         self._host: Subscriber | None = None
 
     def join(self, host: Subscriber) -> None:
-        """Send the kernel's packets to this host's session from now on."""
+        """Send the kernel's packets on this TUN device to ``host``'s session from now on."""
         self._host = host
         asyncio.get_running_loop().add_reader(self._file, self._read)
 
     def up(self, host: Subscriber) -> None:
-        """Give the device the session's addresses and routes. Raises :class:`LiveError` if the kernel refuses."""
+        """Give the TUN device the session's MTU, addresses and routes. Raises :class:`LiveError` if the kernel refuses one."""
         mtu = min(host.mru, host.peer_mru)
         _ip("link", "set", self.name, "mtu", str(mtu), "up")
         _ip("addr", "flush", "dev", self.name)
@@ -168,7 +171,7 @@ def _ip(*words: str) -> None:
 
 
 async def dial(interface: str, account: Account, tunnel_name: str, say: Callable[[str], None]) -> None:
-    """Dial and keep a subscriber online until cancelled. Raises :class:`LiveError` if it is refused."""
+    """Dial, and keep the subscriber online until cancelled. Raises :class:`LiveError` if the gateway refuses the subscriber."""
     mtu = mtu_of(interface)
     if account.max_payload > MRU and mtu is not None and mtu < account.max_payload + OVERHEAD:
         raise LiveError(

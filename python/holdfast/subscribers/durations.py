@@ -10,15 +10,15 @@ from holdfast.subscribers.plane import Clock
 
 
 def epoch(clock: Clock) -> str:
-    """Return the name of a clock, which tells it from clocks of other machine starts; empty for a simulation's."""
+    """Return the name of a clock, which differs after each start of the machine; it is empty for a simulation's clock."""
     found = getattr(clock, "epoch", "")
     return found if isinstance(found, str) else ""
 
 
 def elapsed_s(clock: Clock, then_s: float | None, then_epoch: str) -> float | None:
-    """Return the seconds since ``then_s`` of the clock named ``then_epoch``; None if that is another clock, or lies ahead.
+    """Return the seconds since ``then_s`` on the clock named ``then_epoch``; None if that is another clock, or ``then_s`` is ahead.
 
-    Clocks without a name are taken for the same one, unless the time is from before their start.
+    Clocks without a name are taken for the same clock, unless ``then_s`` is negative.
     """
     now, own = clock.now(), epoch(clock)
     if then_s is None or then_epoch != own or then_s > now or (not own and then_s < 0):

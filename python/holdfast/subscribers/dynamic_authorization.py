@@ -57,7 +57,7 @@ class DynamicAuthorization:
         self.events: Counter[str] = Counter()
 
     def received(self, source: IPv4Address | IPv6Address, port: int, data: bytes, wall_s: float) -> bytes | None:
-        """Return the answer to a datagram; None for one that is to be silently discarded (section 3.3)."""
+        """Return the answer to a datagram from a client; None if the datagram must be silently discarded (section 3.3)."""
         secret = self._secrets.get(source)
         if secret is None:
             self.events["unknown-client"] += 1
@@ -86,7 +86,10 @@ class DynamicAuthorization:
         return self._answer(request, data[:20], (source, port), stamps[0] if stamps else None, wall_s)
 
     def _answer(self, request: Any, key: bytes, sender: Sender, stamp_s: int | None, wall_s: float) -> bytes | None:
-        """Obey a request that is new, and answer it. A repetition gets the same answer, if it is one of the client's own."""
+        """Carry out and answer a new request.
+
+        A repeated one gets the answer that was sent before, if the same client repeats it.
+        """
         now = self._gateway.clock.now()
         hindrance = self._replays.hindrance(key, stamp_s, wall_s)
         if hindrance is not None:
@@ -113,7 +116,7 @@ class DynamicAuthorization:
         return answer
 
     def _lacks(self, name: str, source: IPv4Address | IPv6Address, wanted: bool) -> bool:
-        """Return True if a request may lack an attribute. The first such request of each client is logged."""
+        """Return True if requests are accepted without the attribute ``name``, and log the first such request of each client."""
         setting = f"require_{name.lower().replace('-', '_')}"
         self.events["unsigned" if name == "Message-Authenticator" else "undated"] += 1
         if (name, source) not in self._warned:
@@ -128,7 +131,7 @@ class DynamicAuthorization:
         return not wanted
 
     def _obey(self, request: Any) -> int:
-        """Carry out a CoA or Disconnect request; return the Error-Cause if that fails, else 0."""
+        """Carry out a CoA or Disconnect request. Returns 0, or the Error-Cause if that fails."""
         if not self._is_ours(request):
             return NAS_MISMATCH
         if avp.SERVICE_TYPE in request:
@@ -158,7 +161,7 @@ class DynamicAuthorization:
         return self._change(session, request)
 
     def _candidates(self, named: dict[avp.Key, bytes]) -> list[PppSession]:
-        """Return the sessions to look at: one, if the request names its number; else all."""
+        """Return the sessions that a request may mean: the one of its NAS-Port, or all sessions if it has no NAS-Port."""
         if avp.NAS_PORT not in named:
             return list(self._gateway.sessions.values())
         session = self._gateway.sessions.get(int.from_bytes(named[avp.NAS_PORT], "big"))
@@ -174,7 +177,7 @@ class DynamicAuthorization:
         return all(value == mine for kind, mine in ours.items() for value in request.get(kind, []))
 
     def _change(self, session: PppSession, request: Any) -> int:
-        """Set the limits that a CoA names; the others stay. Return the Error-Cause if that fails, else 0."""
+        """Set the limits that a CoA request names and keep the others. Returns 0, or the Error-Cause if that fails."""
         assert session.grant is not None
         grant, wanted = session.grant, radius.rates(request)
 
@@ -197,7 +200,7 @@ class DynamicAuthorization:
 
 
 def _is_named(session: PppSession, named: dict[avp.Key, bytes]) -> bool:
-    """Return True if all attributes that identify a session fit this one."""
+    """Return True if a session matches all of a request's attributes that identify sessions."""
     return all(_IDENTIFIERS[kind](session, value) for kind, value in named.items())
 
 
@@ -208,9 +211,9 @@ def _address(session: PppSession, value: bytes) -> bool:
 
 
 def _prefix(of: Callable[[PppSession], IPv6Network | None]) -> Callable[[PppSession, bytes], bool]:
-    """Return a function that compares a session's prefix with an attribute's.
+    """Return a function that compares the prefix that ``of`` returns for a session with an attribute's value.
 
-    Prefixes are compared as such: they may be written with more octets than they need (RFC 3162, section 2.3).
+    Prefixes are compared, not their octets: an attribute may have more octets than needed (RFC 3162, section 2.3).
     """
 
     def fits(session: PppSession, value: bytes) -> bool:

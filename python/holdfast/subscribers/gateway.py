@@ -133,20 +133,20 @@ class Gateway:
         plane.receive(self.receive)
 
     def start(self) -> None:
-        """Start to look after sessions: echoes, timeouts, interim accounting, router advertisements."""
+        """Start the periodic work on sessions: echoes, timeouts, interim accounting and router advertisements."""
         self.upkeep.start()
 
     def stop(self) -> None:
-        """Stop timers, and write waiting changes. Sessions stay established in the user plane and in the store."""
+        """Stop the timers and write pending changes. Sessions stay in the user plane and in the store."""
         self._changes.stop()
         self.upkeep.stop()
 
     def reconcile(self) -> Reconciled:
-        """Restore the sessions of an earlier process.
+        """Restore the sessions of an earlier process. A session that both store and user plane have is kept without a packet lost.
 
-        A session that both store and user plane have is kept without a packet lost. One that only the store has is installed again.
-        One that only the user plane has is removed, and its subscriber gets a PADT; so is one that has ended or has not begun:
-        the first has its Stop, the second has none, as it has no Start.
+        A session that only the store has is installed again. A session that only the user plane has is removed, and its subscriber
+        gets a PADT. The same happens to a session that has ended, which gets its accounting Stop, and to one that has not begun,
+        which had no Start and so gets no Stop.
         """
         there = self._installation.read()
         kept = reinstalled = 0
@@ -179,7 +179,7 @@ class Gateway:
     # Notifications of the user plane.
 
     def receive(self, line: Line, frame: bytes) -> None:
-        """Take a discovery or PPP control frame from a line, without VLAN tags."""
+        """Process a PPPoE discovery or PPP control frame from a line; the frame has no VLAN tags."""
         kind = frame[12:14]
         try:
             if kind == pppoe.SESSION:
@@ -272,9 +272,10 @@ class Gateway:
         session.start()
 
     def _hindrance(self, request: pppoe.SetupRequest) -> tuple[pppoe.Tag, str] | None:
-        """Return why a host may not have a session now; None if it may. A host at its limit loses its oldest session.
+        """Return why a host may not have a session now, as (PPPoE tag, sentence); None if it may.
 
-        A host is a MAC address on a line: whoever has the address on another line has proved nothing before its login.
+        A host at its limit loses its oldest session. A host is a MAC address on a line: a host with the same address on another
+        line has proved nothing before its login.
         """
         limits, line = self.configuration.limits, request.line
         if self.draining:
@@ -293,7 +294,10 @@ class Gateway:
         return None
 
     def _gives_way(self, line: Line) -> bool:
-        """End a setup of a line, or an access node, that has more of them than this line's; return False if there is none."""
+        """End a session in setup of a line, or an access node, that has more such sessions than ``line``.
+
+        Return False if none has more.
+        """
         number = self._turns.in_favour_of(line)
         if number is None:
             return False
@@ -302,7 +306,10 @@ class Gateway:
         return True
 
     def _refused_by(self, limit: str, line: Line, tag: pppoe.Tag, sentence: str) -> tuple[pppoe.Tag, str]:
-        """Count a refusal by a limit, and log the first one of each line: the limit may be too low for what the line is."""
+        """Count a refusal by a limit and log the first of each line, as the limit may be too low.
+
+        Return ``tag`` and ``sentence``.
+        """
         self.refusals[limit] += 1
         if (limit, line) not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add((limit, line))
@@ -420,22 +427,22 @@ class Gateway:
     # Requests of operators.
 
     def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
-        """Terminate the sessions with these ids, as far as they exist, and return their number."""
+        """Terminate those of the sessions with these ids that exist, and return how many there were."""
         found = [self.sessions[each] for each in session_ids if each in self.sessions]
         for each in found:
             each.terminate(cause)
         return len(found)
 
     def may_forward(self, session: PppSession) -> bool:
-        """Return True if the user plane has the session, or may have it."""
+        """Return True if the user plane has the session, or may have it after a write whose outcome is unknown."""
         return session.id in self._installation
 
     def drain(self) -> None:
-        """Take no new sessions from now on; those that are, stay."""
+        """Refuse new sessions from now on; sessions that exist stay."""
         self.draining = True
 
     def undrain(self) -> None:
-        """Take new sessions again."""
+        """Accept new sessions again, after :meth:`drain`."""
         self.draining = False
 
     @property
@@ -446,7 +453,7 @@ class Gateway:
     def change_rates(
         self, session: PppSession, rates: Rates, done: Callable[[str | None], None] = lambda why: None
     ) -> None:
-        """Set new rate limits for a session soon, without a stop of its traffic. ``done`` is called with None, or with why not."""
+        """Schedule new rate limits for a session without a stop of its traffic, then call ``done`` with None or why it failed."""
         grant = session.grant
         if grant is None:
             done("the session has not logged in")
@@ -454,7 +461,7 @@ class Gateway:
             self._alter(session, replace(grant, session=replace(grant.session, rates=rates)), done)
 
     def change(self, session: PppSession, grant: Grant) -> str | None:
-        """Change what a session was granted, at once; return None, or why it failed: then all is as before."""
+        """Replace a session's grant at once. Returns None, or why it failed, in which case the old grant still holds."""
         found: list[str | None] = []
         self._alter(session, grant, found.append)
         self.flush()
@@ -470,19 +477,20 @@ class Gateway:
             self._changes.alter(session, grant, done)
 
     def pool_use(self) -> Counter[str]:
-        """Return the number of taken entries of each pool."""
+        """Return the number of entries in use by pool name."""
         use = self._grants.use()
         use["session-ids"] = self._ids.used
         return use
 
     def flush(self) -> None:
-        """Write scheduled changes now: removals, then the store, then installations; then send the frames that waited for these."""
+        """Write scheduled changes now: removals, the store, then installations; finally send the frames that waited for these."""
         self._changes.flush()
 
     def violations(self) -> list[str]:
-        """Return what is wrong with the gateway's books, in sentences. For tests, after each step.
+        """Return the contradictions in the gateway's records as sentences; tests call this after each step.
 
-        What forwards is accounted; what is taken is what sessions have; who is not established has a time at which it ends.
+        Checked is: a session that forwards is accounted; entries taken from pools are those that sessions have; a session that is
+        not established has a time at which it ends.
         """
         found = self._grants.violations()
         live, leaving = self.sessions, self._changes.leaving
@@ -531,7 +539,7 @@ class Gateway:
         self._by_line[session.line] += 1
 
     def _occupied(self, session: PppSession, user: bytes) -> str | None:
-        """Return why a user that has a session is refused another one, by the setting ``single_session``; None if it is not."""
+        """Return why a user who has a session is refused another one, by the setting ``single_session``; None if not refused."""
         setting = self.configuration.single_session
         others = self._grants.of_user(user) - {session.id}
         if setting == "off" or not user or not others or self._replace(session, user, others):
@@ -540,9 +548,10 @@ class Gateway:
         return "this user has a session"
 
     def _replace(self, session: PppSession, user: bytes, holders: frozenset[int]) -> bool:
-        """End those of the user's sessions that the new one may replace; return True if no other ones are left.
+        """End those of the user's sessions that a new session may replace; return True if the user has no others.
 
-        Those on its line, or of its MAC address, are its own from before it began anew. Others end for it if the setting says so.
+        Sessions on the new session's line or with its MAC address are the same host's from before it started anew. Others end if
+        the setting ``single_session`` is "replace".
         """
         live = [each for each in (self.sessions.get(number) for number in holders) if each is not None]
         mine = [
@@ -566,7 +575,7 @@ class Gateway:
             log.warning("user %r is refused: %s", user, refusal.reason)
 
     def _made_of(self, stored: Stored, forwards: bool) -> PppSession:
-        """Return a session object for a stored session of an earlier process. ``forwards``: the user plane has it."""
+        """Return a session object for a stored session of an earlier process. ``forwards``: the user plane has this session."""
         whole = stored.grant.session
         request = pppoe.SetupRequest(
             whole.line, whole.mac, stored.service, stored.peer_mru, stored.circuit_id, stored.remote_id, b"", ()
@@ -586,7 +595,7 @@ class Gateway:
         return session
 
     def _restore(self, stored: Stored, session: PppSession) -> bool:
-        """Restore a stored session; return False if the session has ended, or if another one has its address or prefix by now."""
+        """Restore a stored session. Returns False if it has ended, or if another session has its address or prefix now."""
         whole = stored.grant.session
         why = self._grants.restore(whole, stored.grant.user)
         if not stored.goes_on:

@@ -54,7 +54,7 @@ class _Ranges:
         self._at: dict[int, tuple[int, int]] = {}
 
     def overlapping(self, prefix: IPv6Network) -> Iterator[tuple[int, int]]:
-        """Yield last number and owner of each range that has an address of the prefix."""
+        """Yield (last number, owner) of each range that overlaps the prefix."""
         first, last = _numbers(prefix)
         at = max(0, bisect_right(self._firsts, first) - 1)
         for each in self._firsts[at : bisect_right(self._firsts, last)]:
@@ -62,13 +62,13 @@ class _Ranges:
                 yield self._at[each]
 
     def add(self, prefix: IPv6Network, owner: int) -> None:
-        """Add the prefix of an owner; the prefix must not overlap another one."""
+        """Add a prefix and the number of the session that owns it; the prefix must not overlap another one."""
         first, last = _numbers(prefix)
         insort(self._firsts, first)
         self._at[first] = last, owner
 
     def remove(self, prefix: IPv6Network) -> None:
-        """Remove a prefix that was added before."""
+        """Remove a prefix that :meth:`add` has added."""
         first, _ = _numbers(prefix)
         del self._firsts[bisect_left(self._firsts, first)], self._at[first]
 
@@ -104,7 +104,10 @@ class Grants:
         )
 
     def take(self, session: PppSession, verdict: Verdict) -> Grant | Refusal:
-        """Give a session what a verdict names, and something of a pool where it names nothing: all of it, or nothing."""
+        """Grant a session all that a verdict names, and pool entries where it names nothing.
+
+        If one is missing, refuse and grant nothing.
+        """
         why = self.hindrance(verdict)
         if why is not None:
             return Refusal("not-served", f"not served here: {why}")
@@ -124,11 +127,14 @@ class Grants:
         return self._grant(session, verdict, whole)
 
     def hindrance(self, verdict: Verdict) -> str | None:
-        """Return why no session can be given what a verdict says; None if one could."""
+        """Return why no session can be given what a verdict names; None if a session could."""
         return unservable(verdict) or self._lacks(verdict)
 
     def restore(self, whole: Session, user: bytes) -> str | None:
-        """Give a session of an earlier process what it had; return why not, if that belongs to another one by now, else None."""
+        """Give a session of an earlier process its addresses back.
+
+        Returns None, or the reason if another session has one of them.
+        """
         named = _Held(user, whole.ipv4, whole.ipv6_prefix, whole.delegated)
         if whole.session_id in self._held or self._holders(named):
             return "its address or prefix is in use"
@@ -156,7 +162,7 @@ class Grants:
             self._delegations.give_back(held.delegated)
 
     def of_user(self, user: bytes) -> frozenset[int]:
-        """Return the sessions of a user that have a grant."""
+        """Return the numbers of the user's sessions that have a grant."""
         return frozenset(self._by_user.get(user, ()))
 
     @property
@@ -165,7 +171,7 @@ class Grants:
         return frozenset(self._held)
 
     def use(self) -> Counter[str]:
-        """Return the number of taken entries of each pool."""
+        """Return the number of entries in use by pool name."""
         use = Counter({name: pool.used for name, pool in self._pools.items()})
         for name, prefixes in (("ipv6-prefixes", self._prefixes), ("ipv6-delegated", self._delegations)):
             if prefixes is not None:
@@ -173,7 +179,7 @@ class Grants:
         return use
 
     def violations(self) -> list[str]:
-        """Return a sentence for each difference between what owners have and what is marked as taken, for tests after each step."""
+        """Return a sentence for each difference between what sessions own and what the pools mark as taken; for tests."""
         found = []
         four = {held.ipv4: number for number, held in self._held.items() if held.ipv4 is not None}
         if four != {each: owner for each, owner in self._four.items() if owner != _RESERVED}:
@@ -227,7 +233,7 @@ class Grants:
         )
 
     def _lacks(self, verdict: Verdict) -> str | None:
-        """Return why this configuration cannot give what a verdict names, which is then refused, not ignored; None if it can."""
+        """Return why this configuration cannot give what a verdict names, so that the login is refused; None if it can."""
         configuration = self._configuration
         if configuration.address is None and (verdict.ipv4 is not None or verdict.ipv4_pool or verdict.dns):
             return "this gateway has no IPv4"
@@ -246,12 +252,12 @@ class Grants:
         return None
 
     def _holders(self, named: _Held) -> set[int]:
-        """Return the ids of the sessions that have the address named, or a prefix that overlaps one named."""
+        """Return the numbers of the sessions that own the named address, or a prefix that overlaps a named one."""
         found = {self._four[named.ipv4]} if named.ipv4 in self._four else set()
         return found | {owner for prefix in named.prefixes for _, owner in self._six.overlapping(prefix)}
 
     def _hold(self, number: int, named: _Held) -> None:
-        """Enter addresses and prefixes that no session has as this one's, in the books and in their pools."""
+        """Record free addresses and prefixes as owned by a session, and mark them as taken in their pools."""
         self._held[number] = named
         self._by_user.setdefault(named.user, set()).add(number)
         if named.ipv4 is not None:
@@ -266,7 +272,10 @@ class Grants:
             self._delegations.reserve(named.delegated)
 
     def _complete(self, number: int, named: _Held, pool_name: str) -> _Held | None:
-        """Take from the pools what a verdict does not name; return None if a pool is empty."""
+        """Complete a session's addresses and prefixes from the pools where the verdict names none.
+
+        Returns None if a pool is empty.
+        """
         whole = named
         if named.ipv4 is None and self._pools:
             ipv4 = self._pools[pool_name or next(iter(self._pools))].take()
@@ -293,12 +302,12 @@ class Grants:
         return prefix
 
     def _obstacle(self, prefix: IPv6Network) -> IPv6Network | None:
-        """Return the last prefix of the same length in an owned range that overlaps a prefix; None if no range does."""
+        """Return the last prefix, as long as ``prefix``, in an owned range that ``prefix`` overlaps; None if it overlaps none."""
         last = max((last for last, _ in self._six.overlapping(prefix)), default=None)
         return None if last is None else IPv6Network((last << 64, prefix.prefixlen), strict=False)
 
 
 def _numbers(prefix: IPv6Network) -> tuple[int, int]:
-    """Return the upper 64 bits of a prefix's first and last address; the prefix has 64 bits at most."""
+    """Return the upper 64 bits of a prefix's first and last address; the prefix length is at most 64."""
     first = int(prefix.network_address) >> 64
     return first, first + (1 << 64 - prefix.prefixlen) - 1

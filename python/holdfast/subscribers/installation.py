@@ -26,11 +26,11 @@ class Outcome:
     unreached: dict[int, str] = field(default_factory=dict)
 
     def __contains__(self, number: int) -> bool:
-        """Return True if the write of this session failed."""
+        """Return True if the write of the session with this number failed."""
         return number in self.refused or number in self.unreached
 
     def why(self, number: int) -> str:
-        """Return why the write of this session failed."""
+        """Return why the write of the session with this number failed."""
         return self.refused.get(number) or self.unreached[number]
 
 
@@ -43,7 +43,7 @@ class Installation:
         """The sessions by number; None for one of which nobody knows what the user plane has."""
 
     def __contains__(self, number: int) -> bool:
-        """Return True if the user plane has this session, or may have it."""
+        """Return True if the user plane has the session with this number, or may have it."""
         return number in self._known
 
     @property
@@ -52,13 +52,16 @@ class Installation:
         return frozenset(self._known)
 
     def read(self) -> dict[int, Session]:
-        """Read the sessions that the user plane has, and return them. Raises a :class:`HoldfastError` if it does not answer."""
+        """Read and return the user plane's sessions by number.
+
+        Raises a :class:`HoldfastError` if the user plane does not answer.
+        """
         there = self._plane.installed()
         self._known = dict(there)
         return there
 
     def usage(self, numbers: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of those of these sessions that are installed; an empty dictionary if the user plane fails."""
+        """Return the usage of the installed ones among these sessions, by number; empty if the user plane fails."""
         there = [each for each in numbers if each in self._known]
         try:
             return self._plane.usage(there) if there else {}
@@ -67,7 +70,7 @@ class Installation:
             return {}
 
     def remove(self, numbers: Iterable[int]) -> Outcome:
-        """Remove those of these sessions that are installed, in one batch, or one by one if the batch fails."""
+        """Remove the installed ones among these sessions, in one batch, or one by one if the batch fails."""
         outcome = Outcome()
         gone = [each for each in numbers if each in self._known]
 
@@ -80,7 +83,7 @@ class Installation:
         return outcome
 
     def install(self, wanted: Mapping[int, Session]) -> Outcome:
-        """Install the sessions that the user plane lacks or has in another form, in one batch, or one by one if the batch fails."""
+        """Install the sessions that the user plane lacks or has in another state, in one batch, or singly if the batch fails."""
         outcome = Outcome()
         changes = [number for number, each in wanted.items() if self._known.get(number) != each]
 
@@ -96,7 +99,7 @@ class Installation:
         return outcome
 
     def _write(self, numbers: list[int], write: Callable[[list[int]], None], outcome: Outcome) -> None:
-        """Write sessions together; if the user plane refuses that, one by one, until it does not answer any more."""
+        """Write sessions in one batch. If the user plane refuses the batch, write one by one as long as the user plane answers."""
         if not numbers:
             return
         try:

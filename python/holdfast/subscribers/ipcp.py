@@ -38,11 +38,14 @@ class Ipcp(ppp.Automaton):
             self._given[kind] = server.packed
 
     def wishes(self) -> ppp.Options:
-        """Return our own address, which the subscriber need not know: if it wants another one, we do without."""
+        """Return our own address as an option. If the subscriber asks for another one, we leave the option out."""
         return self._wishes
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Accept only the given values; an address that is not asked for is appended to a Nak (RFC 1661, section 5.3)."""
+        """Accept only the address and servers assigned.
+
+        Append an address that is not asked for to a Nak (RFC 1661, section 5.3).
+        """
         reject, nak = [], []
         for kind, data in options:
             if kind not in self._given or len(data) != 4:
@@ -54,17 +57,17 @@ class Ipcp(ppp.Automaton):
         return tuple(reject), tuple(nak)
 
     def acknowledging(self) -> None:
-        """Report the agreed address, before the acknowledgment is sent: the subscriber may use it as soon as it hears so."""
+        """Report the agreed address before the acknowledgment is sent, as the subscriber may use it right after that."""
         self._agreed()
 
     def layer_up(self) -> None:
-        """Tell the session that IPv4 may flow."""
+        """Tell the session that IPCP is open, so IPv4 packets may flow."""
         self._changed(True)
 
     def layer_down(self) -> None:
-        """Tell the session that IPv4 may not flow."""
+        """Tell the session that IPCP is no longer open, so IPv4 packets may not flow."""
         self._changed(False)
 
     def layer_finished(self) -> None:
-        """Tell the session that there will be no IPv4."""
+        """Tell the session that IPCP has ended, so the session will have no IPv4."""
         self._finished()

@@ -13,12 +13,12 @@ _ROUTER_SOLICITATION, _ROUTER_ADVERTISEMENT = 133, 134
 
 
 def link_local(interface_identifier: bytes) -> IPv6Address:
-    """Return the address in fe80::/64 with an interface identifier."""
+    """Return the link-local address (fe80::/64) with an interface identifier of 8 bytes."""
     return IPv6Address(b"\xfe\x80" + bytes(6) + interface_identifier)
 
 
 def checksum(source: bytes, destination: bytes, next_header: int, payload: bytes) -> int:
-    """Return the Internet checksum with IPv6's pseudo-header (RFC 8200, section 8.1)."""
+    """Return the Internet checksum of a payload with IPv6's pseudo-header (RFC 8200, section 8.1)."""
     data = source + destination + struct.pack("!II", len(payload), next_header) + payload
     if len(data) % 2:
         data += b"\0"
@@ -44,7 +44,7 @@ class Received:
 
 
 def read(packet: bytes) -> Received | None:
-    """Return a valid router solicitation (RFC 4861, section 6.1.1) or UDP packet; None for all else."""
+    """Parse a packet. Returns None unless it is a valid router solicitation (RFC 4861, section 6.1.1) or UDP packet."""
     if len(packet) < 48 or packet[0] >> 4 != 6:
         return None
     _, length, next_header, hops, source, destination = _HEADER.unpack_from(packet)
@@ -64,7 +64,7 @@ def read(packet: bytes) -> Received | None:
 def udp(
     source: IPv6Address, destination: IPv6Address, source_port: int, destination_port: int, payload: bytes
 ) -> bytes:
-    """Return an IPv6 packet with a UDP datagram."""
+    """Return an IPv6 packet with a UDP datagram, checksum included."""
     head = struct.pack("!HHH", source_port, destination_port, 8 + len(payload))
     value = checksum(source.packed, destination.packed, _UDP, head + b"\0\0" + payload) or 0xFFFF
     return _packet(source, destination, _UDP, 255, head + value.to_bytes(2, "big") + payload)
@@ -75,7 +75,7 @@ def router_advertisement(
 ) -> bytes:
     """Return a router advertisement to all nodes: addresses come from ``prefix`` by autoconfiguration, all else from DHCPv6.
 
-    ``prefix`` is not on-link: a session is point to point. With lifetime 0 we are a router no longer.
+    ``prefix`` is not on-link, as a session is point to point. A lifetime of 0 s says that we are no longer a router.
     """
     other_configuration, autonomous = 0x40, 0x40
     body = struct.pack("!BBHBBHII", _ROUTER_ADVERTISEMENT, 0, 0, 64, other_configuration, lifetime_s, 0, 0)

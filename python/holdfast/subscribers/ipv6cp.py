@@ -34,36 +34,36 @@ class Ipv6cp(ppp.Automaton):
         self._finished = finished
 
     def wishes(self) -> ppp.Options:
-        """Return our own identifier, which is the same in all sessions.
+        """Return our own interface identifier as an option; it is the same in all sessions.
 
-        It stays the same if the subscriber would rather have another one: no subscriber gets an equal one, so there is no collision
-        to resolve (section 4.1).
+        It also stays if the subscriber proposes another one: no subscriber gets an equal identifier, so there is no collision to
+        resolve (section 4.1).
         """
         return ((_INTERFACE_IDENTIFIER, self.ours),)
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Accept any identifier but zero and our own (section 4.1)."""
+        """Accept every interface identifier except zero and our own (section 4.1)."""
         reject = tuple(each for each in options if each[0] != _INTERFACE_IDENTIFIER or len(each[1]) != 8)
         asked = [data for kind, data in options if kind == _INTERFACE_IDENTIFIER]
         bad = not asked or asked[0] in (bytes(8), self.ours)
         return reject, ((_INTERFACE_IDENTIFIER, self._suggestion),) if bad else ()
 
     def accepted(self, options: ppp.Options) -> None:
-        """Note the subscriber's interface identifier."""
+        """Store the subscriber's interface identifier in :attr:`theirs`."""
         self.theirs = dict(options)[_INTERFACE_IDENTIFIER]
 
     def acknowledging(self) -> None:
-        """Report the agreed identifier, before the acknowledgment is sent: the subscriber may use it as soon as it hears so."""
+        """Report the agreed identifier before the acknowledgment is sent, as the subscriber may use it right after that."""
         self._agreed()
 
     def layer_up(self) -> None:
-        """Tell the session that IPv6 may flow."""
+        """Tell the session that IPV6CP is open, so IPv6 packets may flow."""
         self._changed(True)
 
     def layer_down(self) -> None:
-        """Tell the session that IPv6 may not flow."""
+        """Tell the session that IPV6CP is no longer open, so IPv6 packets may not flow."""
         self._changed(False)
 
     def layer_finished(self) -> None:
-        """Tell the session that there will be no IPv6."""
+        """Tell the session that IPV6CP has ended, so the session will have no IPv6."""
         self._finished()

@@ -57,10 +57,13 @@ class Store(Protocol):
     """The store of sessions. Changes of one call are there together or not at all."""
 
     def load(self) -> list[Stored]:
-        """Return all sessions that are kept."""
+        """Return all stored sessions."""
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Write sessions and delete those whose numbers are in ``drop``; raise an exception, and change nothing, if that fails."""
+        """Write the sessions ``put`` and delete the numbers in ``drop``.
+
+        Raises an exception, and changes nothing, if that fails.
+        """
 
 
 class Keeping:
@@ -73,7 +76,7 @@ class Keeping:
         """Sessions that the store has, or may have, and is to forget."""
 
     def __contains__(self, number: int) -> bool:
-        """Return True if the store has the session, in its present or an earlier state."""
+        """Return True if the store has the session with this number, in its present or an earlier state."""
         return number in self._kept
 
     @property
@@ -82,7 +85,7 @@ class Keeping:
         return bool(self._stale)
 
     def load(self) -> list[Stored]:
-        """Return the sessions of the store, which are known from now on. Raises a :class:`HoldfastError` if they cannot be read."""
+        """Read and return the stored sessions. Raises a :class:`HoldfastError` if they cannot be read."""
         try:
             found = self._store.load()
         except HoldfastError:
@@ -93,7 +96,7 @@ class Keeping:
         return found
 
     def keep(self, put: Mapping[int, Stored], drop: Iterable[int] = ()) -> dict[int, str]:
-        """Write the sessions ``put``, and delete those in ``drop``; return by number why sessions could not be written.
+        """Write the sessions ``put``, and delete those in ``drop``; return by number why a session could not be written.
 
         Of these the store has what it had before. A deletion that fails is repeated with the next call.
         """
@@ -116,7 +119,7 @@ class Keeping:
         return refused
 
     def _save(self, put: Mapping[int, Stored], drop: Iterable[int]) -> str | None:
-        """Write and delete sessions in one transaction; return None, or why it failed."""
+        """Write and delete sessions in one transaction. Returns None, or why the transaction failed."""
         gone = sorted(drop)
         if not put and not gone:
             return None

@@ -31,16 +31,16 @@ class Owner(Protocol):
     """The receiver of a link's notifications."""
 
     def link_up(self) -> None:
-        """Handle LCP's opening."""
+        """Handle the event that LCP has opened."""
 
     def link_down(self) -> None:
-        """Handle that LCP is not open any more."""
+        """Handle the event that LCP is no longer open."""
 
     def link_finished(self) -> None:
-        """Handle that LCP was terminated, or failed."""
+        """Handle the event that LCP was terminated, or that its negotiation failed."""
 
     def protocol_rejected(self, protocol: int) -> None:
-        """Handle a Protocol-Reject: the peer does not know a protocol."""
+        """Handle a Protocol-Reject, by which the peer says that it does not know a protocol."""
 
     def echo_replied(self) -> None:
         """Handle an Echo-Reply of the peer."""
@@ -82,7 +82,7 @@ class Lcp(ppp.Automaton):
         return int.from_bytes(self._random(4), "big") or 1
 
     def wishes(self) -> ppp.Options:
-        """Return MRU, authentication protocol and magic number as options."""
+        """Return our options: MRU, authentication protocol and magic number."""
         return (
             (_MRU, self._mru.to_bytes(2, "big")),
             (_AUTHENTICATION, self.authentication.value),
@@ -90,9 +90,9 @@ class Lcp(ppp.Automaton):
         )
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Accept MRU and magic number, and no other option.
+        """Accept the peer's MRU and magic number, and reject all other options.
 
-        We do not authenticate ourselves, and compress no fields (RFC 2516, section 7).
+        The gateway does not authenticate itself to the subscriber, and fields are not compressed (RFC 2516, section 7).
         """
         reject, nak = [], []
         for kind, data in options:
@@ -110,12 +110,15 @@ class Lcp(ppp.Automaton):
         return tuple(reject), tuple(nak)
 
     def accepted(self, options: ppp.Options) -> None:
-        """Note the peer's MRU."""
+        """Store the peer's MRU in bytes, or the default MRU if the peer names none."""
         values = dict(options)
         self.peer_mru = int.from_bytes(values[_MRU], "big") if _MRU in values else min(DEFAULT_MRU, self._limit)
 
     def naked(self, options: ppp.Options) -> None:
-        """Change what we ask for: method of authentication, magic number, or smaller MRU. Without a method, close the link."""
+        """Change the options that the peer refused: the authentication method, the magic number, or a smaller MRU.
+
+        The link is closed if no authentication method is left.
+        """
         for kind, data in options:
             if kind == _AUTHENTICATION:
                 if len(self._methods) == 1:
@@ -130,7 +133,7 @@ class Lcp(ppp.Automaton):
                 self._mru = min(max(int.from_bytes(data, "big"), LEAST_MRU), self._limit)
 
     def rejected(self, options: ppp.Options) -> None:
-        """Do without the options that the peer rejects: the link works without MRU and magic number."""
+        """Stop using the options that the peer rejects; the link works without MRU and magic number."""
         if any(kind == _MAGIC for kind, _ in options):
             self.magic = 0
 
@@ -147,7 +150,7 @@ class Lcp(ppp.Automaton):
         self._owner.link_finished()
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:
-        """Handle Protocol-Reject, echo and discard (sections 5.7 to 5.9); return False for another code."""
+        """Handle Protocol-Reject, echo and discard packets (sections 5.7 to 5.9); return False for another code."""
         if code == ppp.Code.PROTOCOL_REJECT:
             if self.opened and len(data) >= 2:
                 protocol = int.from_bytes(data[:2], "big")
@@ -168,18 +171,18 @@ class Lcp(ppp.Automaton):
         return True
 
     def send_echo_reply(self) -> None:
-        """Send an Echo-Reply with our number and the request's data."""
+        """Send an Echo-Reply with our magic number and the data of the request."""
         identifier, data = self._echoed
         self._send(self.protocol, ppp.packet(ppp.Code.ECHO_REPLY, identifier, self.magic.to_bytes(4, "big") + data))
 
     def send_echo_request(self) -> None:
-        """Send an Echo-Request, by which we ask whether the subscriber is there."""
+        """Send an Echo-Request, which a live subscriber answers."""
         self._send(
             self.protocol,
             ppp.packet(ppp.Code.ECHO_REQUEST, self.next_identifier(), self.magic.to_bytes(4, "big")),
         )
 
     def reject_protocol(self, protocol: int, payload: bytes) -> None:
-        """Send a Protocol-Reject: we do not know this protocol (section 5.7)."""
+        """Send a Protocol-Reject, as we do not know this protocol (section 5.7)."""
         body = (protocol.to_bytes(2, "big") + payload)[: self.peer_mru - 4]
         self._send(self.protocol, ppp.packet(ppp.Code.PROTOCOL_REJECT, self.next_identifier(), body))

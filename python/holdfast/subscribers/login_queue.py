@@ -49,12 +49,12 @@ class LoginQueue:
         return self.under_way + self.waiting + len(self._next)
 
     def of_session(self, line: Hashable, session: Hashable) -> Login | None:
-        """Return the login of a session that is under way; None: there is none."""
+        """Return a session's login that is under way, or None if there is none."""
         found = self._lines.get(line)
         return None if found is None else found.under_way.get(session)
 
     def offer(self, login: Login) -> list[tuple[Login, str]]:
-        """Add a login; return those that lose their place by it, each with the reason. The new one itself may be among them."""
+        """Add a login. Returns the logins that lose their place, each with the reason; the new login may be among them."""
         line = self._lines.setdefault(login.line, _Line())
         if login.session in line.under_way:
             key = login.line, login.session
@@ -73,9 +73,9 @@ class LoginQueue:
         return lost
 
     def take(self) -> tuple[Login, Login | None] | None:
-        """Return the next login, which is under way from now on, and one that it displaces or None; None if none may start.
+        """Start the next login and return it, with a login under way that it displaces or None; return None if no login may start.
 
-        When all room is taken, a line without any part of it gets the place of the line with most, which loses its oldest.
+        If all places are taken, a line that has none displaces the oldest login of the line that has most.
         """
         turns = self._new or self._ready
         if not turns:
@@ -98,7 +98,7 @@ class LoginQueue:
         return login, loser
 
     def done(self, login: Login) -> None:
-        """Remove a login from those under way; the next one of its session then waits in its line."""
+        """Remove a login from those under way; if its session has another login, that one is queued now."""
         line = self._lines.get(login.line)
         if line is None or line.under_way.get(login.session) is not login:
             return
@@ -110,7 +110,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def withdraw(self, line: Hashable, session: Hashable) -> Login | None:
-        """Remove a session's waiting login, and return its login under way, which goes on until it is done, or None."""
+        """Remove a session's waiting login. Returns the session's login under way, which goes on until :meth:`done`, or None."""
         found = self._lines.get(line)
         if found is None:
             return None
@@ -121,7 +121,7 @@ class LoginQueue:
         return found.under_way.get(session)
 
     def _make_room(self, line: _Line) -> list[tuple[Login, str]] | None:
-        """Return the logins that must leave for one more of a line, an empty list if none; None if the new one is refused."""
+        """Return the waiting logins that must leave so that ``line`` can add one, perhaps none; None if ``line`` is refused."""
         if self.waiting < self._most_waiting:
             return []
         largest = max(self._lines.values(), key=lambda each: len(each.waiting))
@@ -137,7 +137,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def _settle(self, name: Hashable, line: _Line) -> None:
-        """Enter a line among those that take turns if it may start a login, at the end; else remove it."""
+        """Put a line at the end of those that take turns if it may start a login; otherwise remove it from them."""
         turns = None
         if line.waiting and len(line.under_way) < self._most_of_a_line:
             turns = self._ready if line.under_way else self._new

@@ -21,9 +21,9 @@ class AsyncClock:
             self.epoch = uuid4().hex  # no other process can know that it has the same clock
 
     def now(self) -> float:
-        """Return the seconds of the loop's clock."""
+        """Return the event loop's time in seconds."""
         return self._loop.time()
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Call ``action`` after ``delay_s``; return a function that cancels it."""
+        """Call ``action`` after ``delay_s`` seconds; return a function that cancels this."""
         return self._loop.call_later(delay_s, action).cancel

@@ -17,7 +17,7 @@ def text(
     authorization: DynamicAuthorization | None,
     store: SqliteStore | None = None,
 ) -> str:
-    """Return all metrics in Prometheus' text format."""
+    """Return all metrics of a gateway in Prometheus' text format."""
     phases = Counter(each.phase.value for each in gateway.sessions.values())
     lines = [
         *_family("sessions", "gauge", "Sessions, by phase.", _labelled("phase", phases)),

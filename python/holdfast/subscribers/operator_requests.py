@@ -42,7 +42,10 @@ _REQUEST: TypeAdapter[Any] = TypeAdapter(Annotated[Request, Field(discriminator=
 
 
 def read(line: bytes) -> Request:
-    """Return the request in a line. Raises :class:`NoQuestionError`, which says in one sentence what is wrong with it."""
+    """Parse an operator's request from a line of JSON.
+
+    Raises :class:`NoQuestionError` with one sentence that says what is wrong.
+    """
     try:
         request: Request = _REQUEST.validate_json(line, strict=True)
     except ValidationError as error:

@@ -20,7 +20,7 @@ class Pap:
         self._verdict: tuple[int, bytes] | None = None
 
     def receive(self, received: bytes) -> None:
-        """Take a PAP packet; a malformed one is silently discarded."""
+        """Process a PAP packet; a malformed one is silently discarded."""
         if len(received) < 4 or received[0] != _REQUEST:
             return
         length = int.from_bytes(received[2:4], "big")
@@ -38,17 +38,17 @@ class Pap:
             self._judge(Credentials(received[5:user_end], password=password))
 
     def decide(self, accepted: bool, message: str) -> None:
-        """Send Ack or Nak, the verdict on the password that was judged."""
+        """Send Ack or Nak as the answer to the password, with a message for the subscriber."""
         text = message.encode()[:255]
         self._waiting = False
         self._verdict = (_ACK if accepted else _NAK), bytes((len(text),)) + text
         self._answer()
 
     def start(self) -> None:
-        """Do nothing: the subscriber begins."""
+        """Do nothing, as in PAP the subscriber sends the first packet."""
 
     def stop(self) -> None:
-        """Do nothing: there is no timer."""
+        """Do nothing, as PAP has no timer."""
 
     def _answer(self) -> None:
         assert self._verdict is not None

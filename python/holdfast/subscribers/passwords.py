@@ -18,10 +18,10 @@ _MOST_BYTES = 4096
 
 
 def password(user: str, file: Path | None) -> str:
-    """Return the first line of a file (``-``: of the standard input), or the variable's value, or what a terminal's user types.
+    """Return a user's password: the first line of ``file``, or the environment variable's value, or what is typed at the terminal.
 
-    Bytes that are not UTF-8 become surrogates (PEP 383). Raises :class:`LiveError` if the file cannot be read, if other users can
-    read it, and if there is neither a password nor a terminal.
+    A ``file`` of ``-`` is the standard input. Bytes that are not UTF-8 become surrogates (PEP 383). Raises :class:`LiveError` if
+    the file cannot be read, if other users can read it, and if there is neither a password nor a terminal.
     """
     if file is not None:
         return _of_file(file)

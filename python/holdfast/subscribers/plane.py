@@ -68,7 +68,7 @@ OUT_OF_REACH = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "DATA
 
 
 def is_out_of_reach(error: HoldfastError) -> bool:
-    """Return True if a user plane's error says that it did not answer, and False if it refused something."""
+    """Return True if a user plane's error means that the plane did not answer, and False if the plane refused a request."""
     return getattr(error, "code", None) in OUT_OF_REACH
 
 
@@ -79,32 +79,32 @@ class UserPlane(Protocol):
     """
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Add sessions, or replace those with the same `session_id`, in one batch. Counters of a replaced session continue.
+        """Add sessions in one batch; a session with the `session_id` of an installed one replaces it and continues its counters.
 
-        If it fails for one session alone, that is as it was before.
+        If a write of a single session fails, the user plane has that session in the state from before the call.
         """
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Remove sessions and return their last usage, in the order given; one that is not there is absent."""
+        """Remove sessions. Returns their last usage by session id, in the order given, without sessions that were not installed."""
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of sessions, in the order given; a session that is not installed is absent."""
+        """Return the usage of sessions by session id, in the order given, without sessions that are not installed."""
 
     def installed(self) -> dict[int, Session]:
-        """Return the sessions that the data plane forwards, read back from it: for reconciliation after a restart."""
+        """Read back the sessions that the data plane forwards, by session id, to compare them with the store after a restart."""
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send an Ethernet frame, written without VLAN tags, to a line; the user plane adds the line's tags."""
+        """Send an Ethernet frame without VLAN tags to a line; the user plane inserts the line's tags."""
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """Set the handler that is called with each discovery and PPP control frame, without VLAN tags, and the frame's line."""
+        """Set the handler, which is called with the line and the untagged bytes of each discovery and PPP control frame."""
 
 
 Address = IPv4Address | IPv6Address
 
 
 def plane_addresses(plane: UserPlane) -> tuple[Address, ...]:
-    """Return the user plane's own addresses towards the core, if it has such a property (``addresses``); else none."""
+    """Return the user plane's own addresses towards the core, or an empty tuple if it has no property ``addresses``."""
     return tuple(getattr(plane, "addresses", ()))
 
 
@@ -120,10 +120,10 @@ class ForwardingPlanes(Protocol):
         """The forwarding planes that serve no line."""
 
     def drain(self, name: str, done: Callable[[], None]) -> None:
-        """Hand all sessions of a plane over to the others, and give it no more; `done` is called when it has none."""
+        """Move all sessions of a plane to the other planes, and give it no new ones; call `done` when it has none left."""
 
     def undrain(self, name: str, done: Callable[[], None]) -> None:
-        """Give a drained plane its share of lines again; `done` is called when the plane serves all of that share."""
+        """Give a drained plane its share of lines again; call `done` when the plane serves all of its share."""
 
 
 class Behind:
@@ -166,7 +166,7 @@ class Clock(Protocol):
     """Time for timers, in seconds: the simulation's or the machine's. State machines keep no other clock."""
 
     def now(self) -> float:
-        """Return the seconds since an arbitrary start."""
+        """Return the seconds since an arbitrary but fixed time."""
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Call `action` after `delay_s`; return a function that cancels it."""
+        """Call `action` after `delay_s` seconds; return a function that cancels this."""

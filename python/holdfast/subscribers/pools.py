@@ -30,7 +30,7 @@ class Pool(Generic[T]):
         return len(self._used)
 
     def has(self, value: T) -> bool:
-        """Return True if a value is one of the pool's, free or taken."""
+        """Return True if a value belongs to the pool, free or taken."""
         return self._index(value) is not None
 
     @property
@@ -39,10 +39,10 @@ class Pool(Generic[T]):
         return {self._value(index) for index in self._used}
 
     def take(self, obstacle: Callable[[T], T | None] | None = None) -> T | None:
-        """Return a free value, which is then in use; None if no value is free.
+        """Take a free value and return it, or None if no value is free.
 
-        ``obstacle``: for a value that cannot be had for a reason of others, the last value of which the same is known; it is passed
-        over with all up to that, and tried again when no other is left.
+        ``obstacle`` returns None for a value that can be taken, else the last of the consecutive values that cannot; these are
+        skipped, and tried again when no other value is left.
         """
         for _ in range(len(self._fresh)):
             index, end = self._fresh.popleft()
@@ -69,7 +69,7 @@ class Pool(Generic[T]):
         return None
 
     def _beyond(self, value: T, obstacle: Callable[[T], T | None] | None) -> int | None:
-        """Return the index after what ``obstacle`` reports for a value; None if it reports nothing."""
+        """Return the index after the last value that ``obstacle`` reports; None if it reports that ``value`` can be taken."""
         last = None if obstacle is None else obstacle(value)
         if last is None:
             return None
@@ -77,7 +77,10 @@ class Pool(Generic[T]):
         return self.size if end is None else end + 1
 
     def reserve(self, value: T) -> bool:
-        """Mark a value as in use; return False if it was in use. A value outside the pool is ignored (True is returned)."""
+        """Mark a value as taken.
+
+        Returns False if it was taken before; a value outside the pool is ignored, and True is returned.
+        """
         index = self._index(value)
         if index is None:
             return True
@@ -88,7 +91,7 @@ class Pool(Generic[T]):
         return True
 
     def give_back(self, value: T) -> None:
-        """Free a value; do nothing if it is not the pool's."""
+        """Free a value. A value that is not the pool's or is free is ignored."""
         index = self._index(value)
         if index is not None and index in self._used:
             self._used.remove(index)
@@ -97,7 +100,7 @@ class Pool(Generic[T]):
 
 
 def addresses(network: IPv4Network, excluded: frozenset[IPv4Address]) -> Pool[IPv4Address]:
-    """Return a pool of all hosts of a network but the excluded ones."""
+    """Return a pool of all host addresses of a network except the excluded ones."""
     first = int(network.network_address)
     edges = {first, int(network.broadcast_address)} if network.prefixlen < 31 else set()
     pool = Pool(
@@ -128,5 +131,5 @@ class Prefixes(Pool[IPv6Network]):
 
 
 def session_ids(most: int) -> Pool[int]:
-    """Return a pool of 1 to ``most``, at most 65,534 (RFC 2516, section 4: 0 and 65,535 are no sessions)."""
+    """Return a pool of the numbers 1 to ``most``, at most 65,534, as 0 and 65,535 are reserved (RFC 2516, section 4)."""
     return Pool(most, lambda index: index + 1, lambda value: value - 1 if 1 <= value <= most else None)

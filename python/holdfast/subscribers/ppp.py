@@ -150,7 +150,7 @@ Options = tuple[tuple[int, bytes], ...]
 
 
 def read_options(data: bytes) -> Options | None:
-    """Return the configuration options of a packet (section 6); None if a length is wrong."""
+    """Parse the configuration options of a packet (section 6). Returns None if a length is wrong."""
     options, at = [], 0
     while at < len(data):
         if at + 2 > len(data) or data[at + 1] < 2 or at + data[at + 1] > len(data):
@@ -161,17 +161,17 @@ def read_options(data: bytes) -> Options | None:
 
 
 def write_options(options: Iterable[tuple[int, bytes]]) -> bytes:
-    """Return the bytes of configuration options: the reverse of :func:`read_options`."""
+    """Return the bytes of configuration options, which :func:`read_options` parses."""
     return b"".join(bytes((kind, 2 + len(data))) + data for kind, data in options)
 
 
 def packet(code: int, identifier: int, data: bytes = b"") -> bytes:
-    """Return a control protocol's packet (section 5)."""
+    """Return a control protocol's packet: code, identifier, length and data (section 5)."""
     return bytes((code, identifier)) + (4 + len(data)).to_bytes(2, "big") + data
 
 
 def _repeated(options: Options) -> Options:
-    """Return the options whose type an earlier one has: no option of the protocols here may be listed twice (section 6)."""
+    """Return the options that repeat the type of an earlier option, which these protocols do not allow (section 6)."""
     first = {kind: at for at, (kind, _) in reversed(list(enumerate(options)))}
     return tuple(each for at, each in enumerate(options) if first[each[0]] != at)
 
@@ -206,39 +206,42 @@ class Automaton:
     # Methods that subclasses define.
 
     def wishes(self) -> Options:
-        """Return the options of our Configure-Request; by default none. Those that the peer rejected are left out."""
+        """Return the options to send in our Configure-Request, none by default.
+
+        Options that the peer rejected are removed later.
+        """
         return ()
 
     def judge(self, options: Options) -> tuple[Options, Options]:
-        """Return the options of the peer's Configure-Request to reject, and those to be changed, with values that we would take.
+        """Return the options of the peer's Configure-Request to reject, and the options to change, with acceptable values.
 
-        By default, all are rejected.
+        By default, all options are rejected.
         """
         return options, ()
 
     def accepted(self, options: Options) -> None:
-        """Note these options of the peer, which are acknowledged."""
+        """Store the peer's options, which are acknowledged; by default do nothing."""
 
     def acknowledging(self) -> None:
-        """Prepare for the Configure-Ack, which is sent when this returns; subclasses override this, and here nothing is done.
+        """Prepare for the Configure-Ack, which is sent when this method returns; by default do nothing.
 
         The peer may use the options that it asked for as soon as the Configure-Ack arrives.
         """
 
     def naked(self, options: Options) -> None:
-        """Handle the values that the peer would rather have, from a Configure-Nak."""
+        """Handle a Configure-Nak, whose options have the values that the peer proposes; by default do nothing."""
 
     def rejected(self, options: Options) -> None:
-        """Handle a Configure-Reject: the peer does not know these options, and they are not asked for any more."""
+        """Handle a Configure-Reject: the peer does not know these options, and they are not sent again."""
 
     def layer_up(self) -> None:
-        """Handle the transition to Opened (This-Layer-Up)."""
+        """Handle the transition to state Opened (action This-Layer-Up)."""
 
     def layer_down(self) -> None:
-        """Handle the transition from Opened (This-Layer-Down)."""
+        """Handle the transition from state Opened (action This-Layer-Down)."""
 
     def layer_finished(self) -> None:
-        """Handle the end of the protocol, which is not needed any more or has failed (This-Layer-Finished)."""
+        """Handle the end of the protocol, terminated or failed (action This-Layer-Finished)."""
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:
         """Handle a packet with a code above 7; return False if the protocol has no such code."""
@@ -260,7 +263,7 @@ class Automaton:
         self.handle(Event.DOWN)
 
     def open(self) -> None:
-        """Start to negotiate, as soon as the layer below is up."""
+        """Start the negotiation as soon as the layer below is up."""
         self.handle(Event.OPEN)
 
     def close(self) -> None:
@@ -268,23 +271,23 @@ class Automaton:
         self.handle(Event.CLOSE)
 
     def restore(self) -> None:
-        """Take up what an earlier process agreed: the state is Opened, nothing is sent, and :meth:`layer_up` is not called."""
+        """Set the state to Opened, as an earlier process negotiated; nothing is sent, and :meth:`layer_up` is not called."""
         self._stop_timer()
         self.acknowledged = True
         self.state = State.OPENED
 
     def stop(self) -> None:
-        """Stop the timer for good, and send nothing to the peer."""
+        """Stop the timer and return to state Initial without a packet to the peer."""
         self._stop_timer()
         self.state = State.INITIAL
 
     def next_identifier(self) -> int:
-        """Return an Identifier that was not used by the packet before."""
+        """Return the next Identifier of a packet, from 0 to 255, one above the last."""
         self._identifier = self._identifier + 1 & 0xFF
         return self._identifier
 
     def receive(self, received: bytes) -> None:
-        """Take a packet of this protocol. An invalid one is silently discarded (section 5)."""
+        """Process a packet of this protocol. An invalid one is silently discarded (section 5)."""
         if len(received) < 4 or self.state <= State.STARTING:
             return
         code, identifier, length = received[0], received[1], received[2] << 8 | received[3]
@@ -308,7 +311,7 @@ class Automaton:
             self.handle(Event.UNKNOWN)
 
     def handle(self, event: Event) -> None:
-        """Make the transition that the table of section 4.1 has for an event in the present state."""
+        """Make the state transition of an event according to the table of section 4.1."""
         cell = TRANSITIONS[event][self.state]
         if cell is None:
             return
@@ -377,7 +380,7 @@ class Automaton:
         self.handle(Event.NAK)
 
     def _change_wishes(self, options: Options, asked: set[int], *, rejected: bool) -> None:
-        """Take the peer's values, or do without options; close the protocol if one of these is indispensable."""
+        """Adopt the peer's values, or drop the options that it refuses; close the protocol if one of these is indispensable."""
         kinds = {kind for kind, _ in options}
         if not rejected:
             self._naked.update(kinds & asked)

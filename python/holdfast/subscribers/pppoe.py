@@ -75,15 +75,15 @@ class Discovery:
     tags: tuple[tuple[int, bytes], ...] = ()
 
     def first(self, tag: Tag) -> bytes | None:
-        """Return the value of the first tag of a type; None: there is none."""
+        """Return the value of the packet's first tag of this type, or None if there is none."""
         return next((value for each, value in self.tags if each == tag), None)
 
     def all(self, tag: Tag) -> list[bytes]:
-        """Return the values of all tags of a type."""
+        """Return the values of all the packet's tags of this type."""
         return [value for each, value in self.tags if each == tag]
 
     def write(self) -> bytes:
-        """Return the Ethernet frame, without VLAN tags and without padding."""
+        """Return the packet as an Ethernet frame without VLAN tags and without padding."""
         body = b"".join(_TAG.pack(tag, len(value)) + value for tag, value in self.tags)
         return (
             _HEADER.pack(self.destination, self.source, DISCOVERY, _VERSION_TYPE, self.code, self.session_id, len(body))
@@ -92,7 +92,7 @@ class Discovery:
 
 
 def read_discovery(frame: bytes) -> Discovery:
-    """Return a frame of the discovery stage; octets after LENGTH are padding. Raises :class:`MalformedError` if it is none."""
+    """Parse a frame of the discovery stage, without its padding. Raises :class:`MalformedError` for a malformed frame."""
     if len(frame) < _HEADER.size:
         raise MalformedError("short")
     destination, source, ethertype, version, code, session_id, length = _HEADER.unpack_from(frame)
@@ -125,9 +125,9 @@ def session_frame(destination: bytes, source: bytes, session_id: int, protocol: 
 
 
 def read_session(frame: bytes) -> tuple[bytes, bytes, int, int, bytes]:
-    """Return destination, source, session, PPP protocol and payload of a frame of the session stage.
+    """Parse a frame of the session stage into destination, source, session id, PPP protocol and payload.
 
-    Raises :class:`MalformedError` if it is none.
+    Raises :class:`MalformedError` for a malformed frame.
     """
     if len(frame) < _HEADER.size + 2:
         raise MalformedError("short")
@@ -152,12 +152,12 @@ class Cookies:
         self._key, self._random, self._slot_s = key, random, slot_s
 
     def make(self, line: Line, mac: bytes, now_s: float) -> bytes:
-        """Return a cookie for a host on a line."""
+        """Return a new cookie for a host (MAC address) on a line."""
         head = (int(now_s / self._slot_s) & 0xFFFFFFFF).to_bytes(4, "big") + self._random(8)
         return head + self._mac(head, line, mac)
 
     def valid(self, cookie: bytes | None, line: Line, mac: bytes, now_s: float) -> bool:
-        """Return True if we made this cookie for that host lately."""
+        """Return True if the cookie was made for this host on this line, in the present or the previous time slot."""
         if cookie is None or len(cookie) != 28:
             return False
         age = int(now_s / self._slot_s) - int.from_bytes(cookie[:4], "big") & 0xFFFFFFFF
@@ -186,7 +186,7 @@ _BROADBAND_FORUM = b"\x00\x00\x0d\xe9"
 
 
 def access_line(packet: Discovery) -> tuple[bytes, bytes]:
-    """Return agent circuit id and agent remote id (TR-101, appendix A; RFC 4679's sub-options 1 and 2), empty where absent."""
+    """Return the agent circuit id and agent remote id (TR-101, appendix A; RFC 4679's sub-options 1 and 2), empty where absent."""
     found = {1: b"", 2: b""}
     for value in packet.all(Tag.VENDOR_SPECIFIC):
         if value[:4] != _BROADBAND_FORUM:
@@ -211,7 +211,7 @@ class Concentrator:
         self._services, self._cookies = tuple(each.encode() for each in services), cookies
 
     def offer(self, padi: Discovery, line: Line, now_s: float) -> bytes | None:
-        """Return the PADO; None if we do not serve this Service-Name (section 5.2).
+        """Return the PADO frame for a PADI; None if its Service-Name is not served (section 5.2).
 
         Raises :class:`MalformedError` for a PADI that breaks RFC 2516.
         """
@@ -233,9 +233,9 @@ class Concentrator:
         return Discovery(padi.source, self.mac, Code.PADO, 0, tags).write()
 
     def request(self, padr: Discovery, line: Line, now_s: float) -> SetupRequest | bytes:
-        """Return the request of a PADR, or the PADS with an error tag that answers it.
+        """Return the session request in a PADR, or a PADS frame with an error tag that refuses the request.
 
-        Raises :class:`MalformedError` for a PADR without a valid cookie, which gets no answer: its source may be forged.
+        Raises :class:`MalformedError` for a PADR without a valid cookie, which gets no answer, as its source may be forged.
         """
         if padr.session_id:
             raise MalformedError("session")
@@ -262,7 +262,7 @@ class Concentrator:
         return Discovery(request.mac, self.mac, Code.PADS, session_id, request.echoed).write()
 
     def refuse(self, padr: Discovery | SetupRequest, error: Tag, sentence: str) -> bytes:
-        """Return a PADS with session 0 and an error tag (section 5.4)."""
+        """Return a PADS frame with session id 0 and an error tag (section 5.4)."""
         if isinstance(padr, SetupRequest):
             destination, echoed = padr.mac, padr.echoed
         else:
@@ -271,19 +271,22 @@ class Concentrator:
         return Discovery(destination, self.mac, Code.PADS, 0, ((int(error), sentence.encode()), *echoed)).write()
 
     def terminate(self, mac: bytes, session_id: int, sentence: str = "") -> bytes:
-        """Return a PADT (section 5.5), with a Generic-Error tag if there is something to say."""
+        """Return a PADT frame (section 5.5), with ``sentence`` in a Generic-Error tag unless it is empty."""
         tags = ((int(Tag.GENERIC_ERROR), sentence.encode()),) if sentence else ()
         return Discovery(mac, self.mac, Code.PADT, session_id, tags).write()
 
     def _service(self, packet: Discovery) -> bytes | None:
-        """Return the Service-Name to serve; None: it is not served. Exactly one is asked for, and an empty one takes any."""
+        """Return the Service-Name to serve, or None if it is not served.
+
+        A packet must have one Service-Name; empty means any service.
+        """
         wanted = packet.all(Tag.SERVICE_NAME)
         if len(wanted) != 1:
             raise MalformedError("service-name")
         return wanted[0] if not self._services or not wanted[0] or wanted[0] in self._services else None
 
     def _payload(self, packet: Discovery) -> int | None:
-        """Return the PPP-Max-Payload that both sides can take; None if the host names none, or none above 1,492 (RFC 4638)."""
+        """Return the greatest PPP payload in bytes that both sides take; None if the host names none above 1,492 (RFC 4638)."""
         value = packet.first(Tag.PPP_MAX_PAYLOAD)
         if value is None or len(value) != 2:
             return None
@@ -291,7 +294,7 @@ class Concentrator:
         return payload if payload > MRU else None
 
     def _echoed(self, packet: Discovery) -> list[tuple[int, bytes]]:
-        """Return the tags that must come back unmodified, and our PPP-Max-Payload."""
+        """Return the tags that an answer must repeat unmodified (Host-Uniq, Relay-Session-Id), and our PPP-Max-Payload."""
         tags = [(tag, value) for tag, value in packet.tags if tag in (Tag.HOST_UNIQ, Tag.RELAY_SESSION_ID)]
         payload = self._payload(packet)
         if payload is not None:

@@ -102,7 +102,7 @@ class RadiusClient:
     # Authenticator
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """Ask servers about a login, and call ``answer`` with the verdict; without any server's answer it is a refusal."""
+        """Ask the servers about a login, and call ``answer`` with the verdict, which is a refusal if no server answers."""
         hindrance = _too_long(question)
         if hindrance is not None:
             self.events["too-long"] += 1
@@ -117,14 +117,14 @@ class RadiusClient:
         self._advance()
 
     def withdraw(self, line: Line, session_id: int, accounting_id: str) -> None:
-        """Remove the logins of a session that has ended. They are not answered."""
+        """Remove the logins of a session that has ended, without a call of their ``answer``."""
         login = self.logins.withdraw(line, (session_id, accounting_id))
         if login is not None:
             self._let_go(login)
             self._advance()
 
     def _advance(self) -> None:
-        """Start waiting logins while there is room under way."""
+        """Start waiting logins as long as the number under way is below its limit."""
         if self._advancing:  # an answer has led to another question
             return
         self._advancing = True
@@ -139,7 +139,7 @@ class RadiusClient:
             self._advancing = False
 
     def _supersede(self, login: Any) -> None:
-        """Give up a login under way that was sent long enough ago; let another one end at its first repetition."""
+        """End a login under way that a newer one of its session replaces: now if it was repeated, else at its first repetition."""
         request: Request = login.request
         request.obsolete = True
         if request.tries > 1 or len(request.tried) > 1:
@@ -147,7 +147,7 @@ class RadiusClient:
             self._refuse(login, "superseded")
 
     def _let_go(self, login: Any) -> None:
-        """Release the request that a login has under way."""
+        """Remove a login from those under way, and release its request."""
         self.logins.done(login)
         self.servers.release(login.request)
 
@@ -156,7 +156,7 @@ class RadiusClient:
         login.answer(Verdict(False, _LOST[why]))
 
     def _ask(self, login: Any) -> None:
-        """Send a login to a server."""
+        """Send a login as an Access-Request to the best server."""
         question: Question = login.question
         credentials = question.credentials
 
@@ -193,7 +193,10 @@ class RadiusClient:
         self.servers.send(request)
 
     def _judge(self, reply: Any) -> Verdict:
-        """Return the verdict of a server's answer; count its kind, and log refusals by this gateway and unknown attributes."""
+        """Return the verdict in a server's answer.
+
+        Counts the kind of answer, and logs refusals by this gateway and unknown attributes.
+        """
         found = verdict(reply)
         if reply.code == pyrad.AccessReject:
             self.events["rejected"] += 1
@@ -210,7 +213,7 @@ class RadiusClient:
         return found
 
     def _warn(self, sentence: str) -> None:
-        """Log a sentence as a warning the first time; after ``_MOST_WARNINGS`` different sentences, log no more."""
+        """Log a warning once; after ``_MOST_WARNINGS`` different sentences, log no further ones."""
         if sentence not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add(sentence)
             log.warning("%s", sentence)
@@ -218,20 +221,20 @@ class RadiusClient:
     # Accountant
 
     def account(self, record: Record) -> None:
-        """Keep an accounting record until a server has acknowledged it."""
+        """Queue an accounting record, which is kept until a server has acknowledged it."""
         self._delivery.put(record)
 
     def together(self) -> AbstractContextManager[None]:
-        """Return a context: records put inside are saved together with what else is written to the state file, then sent."""
+        """Return a context that saves records put within it together with all else written to the state file, then sends them."""
         return self._delivery.together()
 
     def account_gateway(self, kind: Kind) -> None:
-        """Send an Accounting-On or -Off: the gateway begins without sessions, or ends (RFC 2866, section 5.1)."""
+        """Send an Accounting-On or -Off record, as the gateway begins without sessions, or ends (RFC 2866, section 5.1)."""
         clock_s, epoch = self._clock.now(), durations.epoch(self._clock)
         self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall()), clock_s=clock_s, epoch=epoch))
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Process a datagram from a server, which came in on a channel."""
+        """Process a datagram that a server sent to ``channel``."""
         self.servers.received(server, accounting, channel, data)
 
     # The rest is the client's own.
@@ -280,7 +283,7 @@ class RadiusClient:
         return attributes + self._record_of(record, record.session)
 
     def _record_of(self, record: Record, session: Session) -> list[Attribute]:
-        """Return the attributes of a session's record."""
+        """Return the RADIUS attributes of a session's accounting record."""
         usage = record.usage
         attributes: list[Attribute] = [(avp.ACCT_AUTHENTIC, _BY_RADIUS.to_bytes(4, "big"))]
         attributes += self._port(session.session_id, session.line, session.mac, record.called)
@@ -313,10 +316,10 @@ class RadiusClient:
 
 
 def verdict(reply: Any) -> Verdict:
-    """Return the verdict of an Access-Accept, Access-Reject or Access-Challenge.
+    """Return the verdict in an Access-Accept, Access-Reject or Access-Challenge.
 
-    A challenge cannot be passed on in PAP or CHAP, so it is a refusal (RFC 2865, section 4.4), and so is an Access-Accept with an
-    attribute that asks for what is not given here (section 1.1) or has a wrong length (section 5).
+    A challenge cannot be passed on in PAP or CHAP, so it is a refusal (RFC 2865, section 4.4). So is an Access-Accept with an
+    attribute that asks for a service that this gateway lacks (section 1.1), or that has a wrong length (section 5).
     """
     message = b" ".join(reply.get(avp.REPLY_MESSAGE, []))[:_LONGEST_MESSAGE].decode(errors="replace")
     if reply.code == pyrad.AccessChallenge:
@@ -352,24 +355,24 @@ def verdict(reply: Any) -> Verdict:
 
 
 def rates(packet: Any) -> Rates | None:
-    """Return the rates in a packet; None if there are none."""
+    """Return the rate limits in a packet, in bit/s (WISPr attributes); None if there are none."""
     up, down = number(packet, avp.WISPR_MAX_UP), number(packet, avp.WISPR_MAX_DOWN)
     return None if up is None and down is None else Rates(up or None, down or None)
 
 
 def number(packet: Any, kind: Any) -> int | None:
-    """Return the value of an integer attribute; None if there is none."""
+    """Return the value of a packet's integer attribute; None if the packet has none."""
     value = _first(packet, kind, 4)
     return None if value is None else int.from_bytes(value, "big")
 
 
 def port_id(line: Line) -> str:
-    """Return the NAS-Port-Id of a line: port and VLAN tags."""
+    """Return the NAS-Port-Id of a line: ``port:S-tag.C-tag``."""
     return f"{line.port}:{line.s_tag}.{line.c_tag}"
 
 
 def mac_text(mac: bytes) -> str:
-    """Return the Calling-Station-Id of a MAC address (RFC 3580, section 3.21)."""
+    """Return a MAC address as text for the Calling-Station-Id, such as 02-00-00-00-00-0A (RFC 3580, section 3.21)."""
     return mac.hex("-").upper()
 
 
@@ -379,9 +382,9 @@ def _first(packet: Any, kind: Any, size: int | None = None) -> bytes | None:
 
 
 def prefix(value: bytes | None) -> IPv6Network | None:
-    """Return the prefix of an attribute (RFC 3162, section 2.3); None if it is malformed.
+    """Return the prefix in an attribute's value (RFC 3162, section 2.3); None if the value is missing or malformed.
 
-    The attribute has a reserved octet, the length in bits, and as many octets as are needed.
+    The value is a reserved octet, the length in bits, and as many octets as that length needs.
     """
     if value is None or not 2 <= len(value) <= 18 or value[1] > 128 or len(value) - 2 < (value[1] + 7) // 8:
         return None
@@ -389,12 +392,15 @@ def prefix(value: bytes | None) -> IPv6Network | None:
 
 
 def _identity(kind: Any, value: bytes) -> list[Attribute]:
-    """Return an attribute as long as its value; none at all for an empty one (RFC 2865, section 5: it must be left out)."""
+    """Return a list with one attribute, or an empty list if ``value`` is empty: RFC 2865, section 5, forbids empty attributes."""
     return [(kind, value)] if value else []
 
 
 def _too_long(question: Question) -> str | None:
-    """Return which part of a question is too long for RADIUS; None if none is. No part is cut: it would name another subscriber."""
+    """Return which part of a login is too long for RADIUS; None if no part is.
+
+    No part is shortened, as the result could name another subscriber.
+    """
     credentials = question.credentials
     for name, value, most in (
         ("user name", credentials.user, _LONGEST),

@@ -222,7 +222,7 @@ _LARGEST_UNSPLIT = 5
 
 
 def rule(key: Key) -> Rule:
-    """Return the rule for an attribute of an Access-Accept: whether it is done, refused or passed over."""
+    """Return the rule for an attribute of an Access-Accept, which says if it is applied, refused or ignored."""
     found = ATTRIBUTES.get(key)
     if found is not None:
         return found
@@ -232,14 +232,14 @@ def rule(key: Key) -> Rule:
 
 
 def name(key: Key) -> str:
-    """Return the name that an attribute has in a log."""
+    """Return an attribute's name for logs: its own, or its number and vendor if it is unknown."""
     if rule(key) is not UNKNOWN:
         return rule(key).name
     return f"attribute {key}" if isinstance(key, int) else f"attribute {key[1]} of vendor {key[0]}"
 
 
 def hindrance(attributes: Mapping[Key, list[bytes]]) -> str | None:
-    """Return why an Access-Accept with these attributes is a refusal; None if all is done that must be."""
+    """Return why an Access-Accept with these attributes must be treated as a refusal; None if every mandatory wish can be met."""
     for key, values in attributes.items():
         if key == VENDOR_SPECIFIC:  # not in the form of RFC 2865, section 5.26: nobody here can know what it is
             if any(_misshapen(each) for each in values):
@@ -257,13 +257,13 @@ def hindrance(attributes: Mapping[Key, list[bytes]]) -> str | None:
 
 
 def _misshapen(value: bytes) -> bool:
-    """Return True if a Vendor-Specific attribute that is not made of attributes cannot be passed over.
+    """Return True if a Vendor-Specific attribute that does not consist of attributes makes the login a refusal.
 
-    That is so if it is short, or of a vendor we know.
+    That is so if its value is short, or of a vendor whose attributes are known here.
     """
     return len(value) < _LARGEST_UNSPLIT or int.from_bytes(value[:4], "big") in (311, *_STRICT_VENDORS)
 
 
 def passed_over(attributes: Mapping[Key, list[bytes]]) -> list[str]:
-    """Return the names of those attributes that this gateway has no rule for."""
+    """Return the names of the attributes that this gateway has no rule for and so ignores."""
     return [name(key) for key in attributes if rule(key) is UNKNOWN]

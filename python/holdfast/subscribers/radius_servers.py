@@ -113,16 +113,19 @@ class Servers:
             self.nas.append((avp.NAS_IP_ADDRESS, settings.nas_address.packed))
 
     def dead_until(self, accounting: bool) -> list[float | None]:
-        """Return for each server the time at which it is tried again; None for one that is alive."""
+        """Return for each server the clock's time in seconds at which it is tried again; None for a server that is alive."""
         return [path.dead_until for path in self._paths.values() if path.accounting is accounting]
 
     def under_way(self) -> list[Request]:
-        """Return the requests that wait for an answer, without those that ask for a server's health."""
+        """Return the requests that wait for an answer, except Status-Server requests."""
         requests = [each for path in self._paths.values() for each in path.under_way.values()]
         return [each for each in requests if each.code != pyrad.StatusServer]
 
     def send(self, request: Request) -> None:
-        """Send a request to the best server that has not had it; call its ``failed`` if there is none, or no free identifier."""
+        """Send a request to the best server that has not had it.
+
+        Calls ``request.failed`` if there is none, or no free identifier.
+        """
         path = self._choose(request)
         slot = None if path is None else _free_slot(path)
         if path is None or slot is None:
@@ -134,7 +137,7 @@ class Servers:
         self._begin(request, path, slot)
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Process a datagram from a server, which came in on a channel."""
+        """Process a datagram that a server sent to ``channel``: the answer to a request, or one to ignore."""
         if len(data) < 20:
             self._events["malformed"] += 1
             return
@@ -152,7 +155,7 @@ class Servers:
         request.answered(reply)
 
     def release(self, request: Request) -> None:
-        """End a request: its identifier is free, and an answer that comes later is ignored."""
+        """End a request: its identifier becomes free, and an answer that comes later is ignored."""
         if request.cancel is not None:
             request.cancel()
             request.cancel = None
@@ -190,7 +193,7 @@ class Servers:
         self._try(request)
 
     def _try(self, request: Request) -> None:
-        """Send a request, and set the timer for its next try: the delay doubles with each (RFC 5080, section 2.2.1)."""
+        """Send a request and set the timer for its repetition; the delay doubles with each repetition (RFC 5080, section 2.2.1)."""
         delay = self._settings.timeout_s * 2**request.tries
         request.tries += 1
         self._events["status-sent" if request.code == pyrad.StatusServer else "sent"] += 1
@@ -229,9 +232,10 @@ class Servers:
         self.send(request)
 
     def _watch(self, path: _Path, tries: int) -> None:
-        """Send a Status-Server to a silent server, in step with the request that it does not answer.
+        """Send a Status-Server to a silent server, at the times of the request that the server does not answer.
 
-        The question names no user, so that no realm's server has to answer. A lone server is used whatever comes of it.
+        A Status-Server names no user, so that no server of a realm has to answer. Nothing is sent if there is one server only, as
+        it is used in any case.
         """
         slot = _free_slot(path)
         if path.watchdog is not None or path.dead_until is not None or slot is None:
@@ -252,7 +256,7 @@ class Servers:
         self._begin(path.watchdog, path, slot, min(tries, self._settings.tries - 1))
 
     def _bury(self, path: _Path) -> None:
-        """Declare a server dead, and send requests that wait for it to another one, if there is one alive."""
+        """Mark a server as dead, and send the requests that wait for it to another server if one is alive."""
         self._events["dead"] += path.dead_until is None
         path.dead_until = self._clock.now() + self._settings.dead_s
         for each in list(path.under_way.values()):
@@ -267,7 +271,10 @@ class Servers:
         )
 
     def _verified(self, request: Request, data: bytes) -> Any:
-        """Return the answer in a datagram; None if it is not valid: then it is as if nothing had come (RFC 2865, section 3)."""
+        """Return the parsed answer in a datagram; None if the answer is not valid.
+
+        An invalid answer is ignored, as if nothing had arrived (RFC 2865, section 3).
+        """
         try:
             reply = request.packet.CreateReply(packet=data)
             good = reply.code in _ANSWERS[request.code] and whole(data) and request.packet.VerifyReply(reply, data)
@@ -308,13 +315,13 @@ def _free_slot(path: _Path) -> int | None:
 
 
 def _realm(user: bytes) -> bytes:
-    """Return the user's realm with its "@", or the user if there is none: what a server's silence may be about."""
+    """Return the user's realm with its "@", or the whole name if it has no realm; a server's silence is counted by this."""
     _, at, realm = user.rpartition(b"@")
     return at + realm if at else user
 
 
 def whole(data: bytes) -> bool:
-    """Return True if the attributes of a packet fill its length, each at least a header long."""
+    """Return True if the attributes of a packet fill its length, each at least 2 octets long."""
     at, end = 20, int.from_bytes(data[2:4], "big")
     while at + 2 <= end and data[at + 1] >= 2:
         at += data[at + 1]

@@ -37,9 +37,10 @@ class Replays:
     """Requests, by what identifies them: their bytes up to the authenticator, which covers all others."""
 
     def __init__(self, window_s: float, since_s: float, path: Path | None) -> None:
-        """Remember requests from the Unix time ``since_s`` on. ``path``: the file for the latest timestamp; None: it is not kept.
+        """Remember requests from the Unix time ``since_s`` on.
 
-        Raises :class:`LiveError` if others can write there.
+        ``path``: the file for the latest timestamp; None to keep it in memory alone. Raises :class:`LiveError` if other users can
+        write to that file or its directory.
         """
         self._window_s, self._path = window_s, path
         self._kept = -1 if path is None else _read(path)
@@ -56,12 +57,15 @@ class Replays:
         return len(self._known)
 
     def answer(self, request: bytes, sender: Sender, clock_s: float) -> bytes | None:
-        """Return the answer that this sender's request has just had, if it is a repetition; else None."""
+        """Return the answer that this sender's request has had lately, if the request is a repetition; else None."""
         before, until_s, answer = self._answers.get(request, (sender, clock_s, None))
         return answer if before == sender and clock_s < until_s else None
 
     def hindrance(self, request: bytes, stamp_s: int | None, wall_s: float) -> str | None:
-        """Return why a request must not be obeyed; None if it may. ``stamp_s``: its Event-Timestamp, None if it has none."""
+        """Return why a request must not be carried out; None if it may be.
+
+        ``stamp_s``: its Event-Timestamp, None if it has none.
+        """
         if stamp_s is not None and abs(wall_s - stamp_s) > self._window_s:
             return "stale"
         if request in self._known:
@@ -76,7 +80,7 @@ class Replays:
         return "busy" if len(self._known) >= MOST_KNOWN else None
 
     def take(self, request: bytes, stamp_s: int | None, wall_s: float) -> None:
-        """Remember a request, so that it is not taken for new again. To be called before it is obeyed."""
+        """Remember a request, so that it is not taken for a new one again; call this before the request is carried out."""
         self._known.add(request)
         heappush(self._stamps, (int(wall_s) if stamp_s is None else stamp_s, request))
         if stamp_s is not None and stamp_s > self._kept and self._path is not None:
@@ -89,13 +93,13 @@ class Replays:
                 self._unkept = True
 
     def answered(self, request: bytes, sender: Sender, clock_s: float, answer: bytes) -> None:
-        """Keep the answer of a request for repetitions."""
+        """Keep the answer to a request for repetitions of the request."""
         self._answers[request] = sender, clock_s + _ANSWER_S, answer
         if len(self._answers) > _MOST_ANSWERS:
             self._answers.popitem(last=False)
 
     def _forget_before(self, stale_s: float) -> None:
-        """Remove requests with timestamps before ``stale_s``, and raise the bound below which none is taken for new."""
+        """Forget requests with timestamps before ``stale_s``; requests with such timestamps are never taken for new again."""
         for stamp_s, request in self._stale(stale_s):
             self._known.discard(request)
             self._answers.pop(request, None)
@@ -116,7 +120,10 @@ class Replays:
 
 
 def _read(path: Path) -> int:
-    """Return the timestamp in a file; -1 if there is none. Raises :class:`LiveError` if the file is a link, or another user's."""
+    """Return the timestamp in a file, or -1 if there is none.
+
+    Raises :class:`LiveError` if the file is a link, or another user's.
+    """
     private_files.check_directory(path)
     if private_files.check(path):
         with suppress(HoldfastError, ValueError):

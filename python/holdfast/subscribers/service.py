@@ -74,7 +74,7 @@ class BufferedRandom:
         self._buffer = b""
 
     def __call__(self, size: int) -> bytes:
-        """Return ``size`` unpredictable bytes; none of them is given out twice."""
+        """Return ``size`` unpredictable bytes; no byte is returned twice."""
         if size > len(self._buffer):
             self._buffer = secrets.token_bytes(max(size, 4096))
         given, self._buffer = self._buffer[:size], self._buffer[size:]
@@ -99,7 +99,10 @@ class HandedOver(Behind):
         plane.receive(self._put)
 
     def _put(self, line: Line, frame: bytes) -> None:
-        """Hand a frame over to the event loop's thread. It is called in the user plane's thread."""
+        """Hand a frame over to the event loop's thread.
+
+        The user plane calls this in its own thread; frames beyond a limit are dropped.
+        """
         waiting, most = (self._beginnings, _BEGINNINGS) if frame[12:16] == _PADI else (self._frames, _WAITING)
         if len(waiting) >= most:
             self.overflowed += 1
@@ -140,7 +143,7 @@ class RadiusSockets:
         self.client: RadiusClient | None = None
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Send a datagram to a server; one that the kernel does not take is lost, as on a network."""
+        """Send a datagram to a server. If the kernel refuses it, it is lost, as on a network."""
         key = server, accounting, channel
         if key not in self._sockets:
             self._sockets[key] = self._open(*key)
@@ -189,7 +192,7 @@ class _AuthorizationProtocol(asyncio.DatagramProtocol):
 
 
 def operator_socket(name: str) -> Path:
-    """Return the socket at which the gateway of this name takes operators' requests."""
+    """Return the path of the socket at which the gateway called ``name`` takes operators' requests."""
     return DIRECTORY / f"bng-{name}.sock"
 
 
@@ -197,9 +200,9 @@ class Service:
     """A gateway with all that it needs around it; an asynchronous context manager."""
 
     def __init__(self, configuration: Configuration, plane: UserPlane, planes: ForwardingPlanes | None = None) -> None:
-        """Make a gateway within a running event loop. Raises :class:`LiveError` if the state file cannot be opened.
+        """Create a gateway in the running event loop. Raises :class:`LiveError` if the state file cannot be opened.
 
-        ``planes``: those that operators may drain, if the user plane has several.
+        ``planes``: the forwarding planes that operators may drain, if the user plane has several.
         """
         loop = asyncio.get_running_loop()
         self._planes = planes
@@ -305,7 +308,10 @@ class Service:
             self.store.close()
 
     async def _say_the_end(self, radius: RadiusClient) -> None:
-        """Send Accounting-Off, as no session is taken up again, and wait for a moment. What then waits is in the state file."""
+        """Send Accounting-Off, as no session is kept, and wait briefly for the server's answers.
+
+        Unanswered records stay in the state file.
+        """
         radius.account_gateway(Kind.OFF)
         loop = asyncio.get_running_loop()
         end_s = loop.time() + _FAREWELL_S
@@ -313,9 +319,10 @@ class Service:
             await asyncio.sleep(0.01)
 
     async def end_sessions(self, patience_s: float = _GOODBYE_S) -> int:
-        """End all sessions, because their user plane ends; return how many there were. No new ones begin.
+        """End all sessions because their user plane ends; return how many there were. New sessions are refused.
 
-        A subscriber gets a Terminate-Request and then a PADT; one that has not answered in ``patience_s`` gets the PADT alone.
+        A subscriber gets a Terminate-Request and then a PADT; one that has not answered within ``patience_s`` seconds gets the PADT
+        alone.
         """
         gateway, loop = self.gateway, asyncio.get_running_loop()
         gateway.drain()
@@ -351,7 +358,10 @@ class Service:
         return _encoded(answer)
 
     async def _hand_over(self, verb: str, name: str) -> dict[str, Any]:
-        """Drain a plane, or end that, and wait until its sessions are handed over."""
+        """Drain or undrain a plane, and wait until its sessions are handed over.
+
+        Raises :class:`LiveError` if there is only one plane.
+        """
         if self._planes is None:
             raise LiveError("it has one plane, which hands nothing over")
         loop = asyncio.get_running_loop()
@@ -367,7 +377,10 @@ class Service:
         }
 
     def sessions(self, with_usage: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each session, with the fields that operators are shown."""
+        """Return a dictionary for each session with the fields that operators see.
+
+        ``with_usage`` reads traffic counts from the plane.
+        """
         usages = self.plane.usage(self.gateway.sessions) if with_usage else {}
         rows = []
         for each in self.gateway.sessions.values():
@@ -403,12 +416,12 @@ class Service:
 
 
 def _encoded(answer: Mapping[str, Any]) -> bytes:
-    """Return an answer to an operator: a line of JSON."""
+    """Return an operator's answer as a line of JSON."""
     return json.dumps(answer).encode() + b"\n"
 
 
 def _http(status: int, text: str) -> bytes:
-    """Return an HTTP response of plain text, in the version that Prometheus' text format asks for."""
+    """Return an HTTP response of plain text with the version number of Prometheus' text format."""
     body = text.encode()
     return (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
@@ -426,7 +439,10 @@ async def _answers(path: Path) -> bool:
 
 
 def ask(name: str, **request: object) -> dict[str, Any]:
-    """Ask the running gateway of this name, and return its answer. Raises :class:`LiveError` if there is none, or it refuses."""
+    """Send a request to the running gateway ``name`` and return the answer.
+
+    Raises :class:`LiveError` if there is none or it refuses.
+    """
     path = operator_socket(name)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -78,25 +78,25 @@ class Owner(Protocol):
     clock: Clock
 
     def random(self, size: int) -> bytes:
-        """Return unpredictable bytes."""
+        """Return ``size`` unpredictable bytes."""
 
     def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
-        """Send a PPP packet to the session's subscriber, after the installations that it has to wait for."""
+        """Send a PPP packet to the session's subscriber; it waits until the user plane has what the packet announces."""
 
     def judge(self, question: Question, answer: Answer) -> None:
         """Start the authentication of a login; ``answer`` is called with the verdict, possibly later."""
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
-        """Return addresses for an accepted subscriber, or why it gets none."""
+        """Return the grant of an accepted subscriber, or the reason why there is none."""
 
     def changed(self, session: PppSession) -> None:
-        """Handle a change of the session's phase, of ``session.wanted``, or of something else that outlives the process."""
+        """Handle a change of the session's phase, of ``session.wanted``, or of other state that must survive the process."""
 
     def ended(self, session: PppSession) -> None:
-        """Handle the end of the session: ``session.cause`` says why."""
+        """Handle the end of the session; ``session.cause`` is the reason."""
 
     def failed(self, session: PppSession, error: Exception) -> None:
-        """Handle an exception in the session, a mistake of this program: the session must end, and no other."""
+        """Handle an exception in the session, which is a mistake of this program: end this session and no other."""
 
 
 class _Timers:
@@ -157,7 +157,7 @@ class PppSession:
         )
 
     def start(self) -> None:
-        """Start the session, as the PADS is sent."""
+        """Start the session, at the time at which the PADS is sent."""
         self._end_in(self._owner.rules.setup_timeout_s, self._too_late)
         self.lcp.open()
         self.lcp.up()
@@ -189,14 +189,14 @@ class PppSession:
         self.safely(lambda: self._receive(protocol, payload))
 
     def safely(self, action: Callable[[], None]) -> None:
-        """Call an action of this session; if it raises an exception, a mistake of this program, this session ends, and no other."""
+        """Call ``action``. If it raises an exception, which is a mistake of this program, end this session and no other."""
         try:
             action()
         except Exception as error:  # noqa: BLE001 - reported, logged and counted by the owner
             self._owner.failed(self, error)
 
     def _receive(self, protocol: int, payload: bytes) -> None:
-        """Process a PPP packet; one of a protocol whose phase has not begun is silently discarded (section 3.4)."""
+        """Process a PPP packet; it is silently discarded if the phase of its protocol has not begun (section 3.4)."""
         # An answered echo is not a reason to ask less often.
         self.heard = self.heard or protocol != ppp.Protocol.LCP or payload[:1] != _ECHO_REPLY
         if protocol == ppp.Protocol.LCP:
@@ -207,7 +207,7 @@ class PppSession:
             self._receive_authentication(protocol, payload)
 
     def _judged(self, asked: Pap | Chap, verdict: Verdict) -> None:
-        """Handle a verdict, unless it comes too late: the link has gone down since, or another login began."""
+        """Handle the verdict on a login, unless the link has gone down since or another login has begun."""
         if self.phase is not Phase.AUTHENTICATE or self._auth is not asked or self.grant is not None:
             return
         grant = self._owner.grant(self, verdict) if verdict.accepted else verdict.message
@@ -224,7 +224,7 @@ class PppSession:
                 each.up()
 
     def terminate(self, cause: Cause) -> None:
-        """End the session: ask the link to terminate. The session is over when it has, or does not answer."""
+        """Start to end the session by asking the peer to close the link; the session ends when it answers or time runs out."""
         if self.phase is Phase.TERMINATE:
             return
         self._give_up(cause)
@@ -232,17 +232,17 @@ class PppSession:
         self._end_if_closed()
 
     def vanish(self, cause: Cause) -> None:
-        """End the session without a word in PPP: the subscriber sent a PADT, or does not answer."""
+        """End the session at once without a PPP packet, as after a PADT or if the subscriber does not answer."""
         self._give_up(cause)
         self._finish()
 
     def establish(self) -> None:
-        """Cancel the deadline of the setup: a network protocol is opened, and the user plane has the session."""
+        """Cancel the deadline of the setup, as a network protocol is open and the user plane has the session."""
         self.established = True
         self._stop_deadline()
 
     def advertise(self, lifetime_s: int = _ROUTER_LIFETIME_S) -> None:
-        """Send a router advertisement, if IPv6 is up."""
+        """Send a router advertisement if IPv6 is open. ``lifetime_s``: the router lifetime in seconds."""
         if (
             self.ipv6cp is None
             or not self.ipv6cp.opened
@@ -274,7 +274,10 @@ class PppSession:
         started_s: float,
         established: bool = True,
     ) -> None:
-        """Take up a session that an earlier process installed. If that has not established it, the time for that begins again."""
+        """Restore a session that an earlier process installed.
+
+        If it was not established, the time limit of its setup starts again.
+        """
         self.grant, self.phase = grant, Phase.NETWORK
         if established:
             self.opened = self.established = True
@@ -298,7 +301,7 @@ class PppSession:
     # Notifications of LCP.
 
     def link_up(self) -> None:
-        """Start authentication: LCP is opened, and the subscriber says who it is."""
+        """Start the authentication, as LCP has opened."""
         if self.phase is not Phase.ESTABLISH:
             return
         self._enter(Phase.AUTHENTICATE)
@@ -319,9 +322,9 @@ class PppSession:
         self._auth.start()
 
     def link_down(self) -> None:
-        """End the session after its login, else let it negotiate again: LCP left Opened.
+        """End the session after its login; before its login, start the negotiation again.
 
-        That is by a Terminate-Request, or because the subscriber negotiates anew (which it may before its login).
+        LCP left the state Opened, by a Terminate-Request or because the subscriber negotiates anew.
         """
         if self.phase is Phase.NETWORK:
             # A new login would need other addresses and new accounting: the subscriber must redial.
@@ -332,12 +335,12 @@ class PppSession:
             self._enter(Phase.ESTABLISH)
 
     def link_finished(self) -> None:
-        """End the session: LCP is closed, or the subscriber does not answer."""
+        """End the session, as LCP is closed or the subscriber does not answer."""
         self._give_up(Cause.LOST_CARRIER)
         self._finish()
 
     def protocol_rejected(self, protocol: int) -> None:
-        """Do without a protocol that the subscriber does not have; without that of the login, it cannot log in."""
+        """Close the protocol that the subscriber does not know; if it is the protocol of the login, terminate the session."""
         if self.phase is Phase.AUTHENTICATE and protocol == self._login_protocol:
             self.terminate(Cause.USER_ERROR)
         for each in (self.ipcp, self.ipv6cp):
@@ -345,18 +348,18 @@ class PppSession:
                 each.handle(ppp.Event.REJECT_FATAL)
 
     def echo_replied(self) -> None:
-        """Set the number of unanswered Echo-Requests to zero: the subscriber has answered one."""
+        """Set the number of unanswered Echo-Requests to zero."""
         self.echoes = 0
 
     # The rest is this session's own.
 
     def _enter(self, phase: Phase) -> None:
-        """Change the phase, which only this function does, and report it, so that the user plane follows."""
+        """Change the phase and report this to the owner, so that the user plane follows; only this method changes the phase."""
         self.phase = phase
         self._owner.changed(self)
 
     def _give_up(self, cause: Cause) -> None:
-        """Begin the end of the session, unless it has begun: nothing is forwarded, and there is a time at which it is over."""
+        """Begin the end of the session, unless it has begun: stop its forwarding, and set the time at which it is over."""
         self._stop_network()
         if self.phase is Phase.TERMINATE:
             return
@@ -429,7 +432,7 @@ class PppSession:
         self._owner.changed(self)
 
     def _network_finished(self) -> None:
-        """End a session that has no network protocol any more."""
+        """End the session if no network protocol is open or negotiating any more."""
         if self.phase is Phase.NETWORK and all(
             each is None or each.state in _OVER for each in (self.ipcp, self.ipv6cp)
         ):
@@ -502,7 +505,7 @@ class PppSession:
         return self._deadline is not None
 
     def _end_in(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Set the session's one deadline: the action is called after ``delay_s``."""
+        """Set the session's only deadline: call ``action`` in ``delay_s`` seconds."""
         self._stop_deadline()
         self._deadline = self._clock.call_later(delay_s, action)
 

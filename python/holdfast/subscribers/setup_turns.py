@@ -31,14 +31,14 @@ class SetupTurns:
         return len(self._lines)
 
     def add(self, session_id: int, line: Line) -> None:
-        """Count a session among those of its line that are being set up."""
+        """Add a session to those of its line that are being set up."""
         self._lines[session_id] = line
         self._sessions.setdefault(line, {})[session_id] = None
         self._nodes.add(_node(line))
         self._of_node.setdefault(_node(line), _Counts()).add(line)
 
     def discard(self, session_id: int) -> None:
-        """Forget a session that has logged in, or has ended; it may be unknown."""
+        """Remove a session that has logged in or ended; nothing happens if it is unknown."""
         line = self._lines.pop(session_id, None)
         if line is None:
             return
@@ -51,9 +51,10 @@ class SetupTurns:
             del self._of_node[_node(line)]
 
     def in_favour_of(self, line: Line) -> int | None:
-        """Return the session that gives way to a new one of ``line``; None unless another line or access node has two setups more.
+        """Return the session that makes room for a new one of ``line``, or None.
 
-        The youngest session, which has got least far, of the line with most of the access node with most gives way.
+        It is None unless another line or access node has two setups more. The session is the youngest of the fullest line of the
+        fullest access node, as its setup has got least far.
         """
         own = _node(line)
         fullest = own if self._nodes.most() < self._nodes[own] + 2 else self._nodes.leader()

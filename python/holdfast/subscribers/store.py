@@ -70,9 +70,10 @@ class SqliteStore:
         later: Later | None = None,
         say: Callable[[str], object] = log.warning,
     ) -> None:
-        """Open or make the file, with mode 0600. Raises :class:`LiveError` if it cannot, or if another version or process has it.
+        """Open or create the file, with mode 0600.
 
-        ``later`` lets many records share one write; without it, each is written at once. ``say`` is told what is wrong.
+        Raises :class:`LiveError` if that fails, or if the file is of another version or in use. ``later`` lets many records share
+        one write; without it, each record is written at once. ``say`` is called with messages about failures.
         """
         self._path, self._most_records, self._later, self._say = path, most_records, later, say
         self.dropped = self.failures = self.damaged = 0
@@ -98,7 +99,7 @@ class SqliteStore:
         self._last = self._tried = max(self._before, given[0] if given else 0)
 
     def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write all pending changes and close the file."""
         with suppress(LiveError):
             while self._open:
                 self._write((), ())
@@ -106,7 +107,7 @@ class SqliteStore:
         self._closed = True
 
     def commit(self) -> None:
-        """Write what waits; if the disk fails, try again later. After :meth:`close`, do nothing."""
+        """Write pending changes; if the disk fails, schedule another try. After :meth:`close`, do nothing."""
         self._waiting = False
         if not self._closed and self._open:
             with suppress(LiveError):
@@ -116,7 +117,7 @@ class SqliteStore:
     # Store
 
     def load(self) -> list[Stored]:
-        """Return all sessions, by number. A damaged row is logged, and moved to the table of damaged ones."""
+        """Return all sessions, ordered by number. A damaged row is logged and moved to the table of damaged rows."""
         found: list[Stored] = []
         rows = self._database.execute("SELECT id, CAST(state AS BLOB) FROM session ORDER BY id")
         for number, text in _all(rows):
@@ -127,9 +128,10 @@ class SqliteStore:
         return found
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """Write and delete sessions in one transaction. Raises :class:`LiveError` if the disk fails, or a row cannot be made.
+        """Write and delete sessions in one transaction.
 
-        What waits to be written goes with it. See :meth:`together`.
+        Raises :class:`LiveError` if the disk fails, or if a session cannot be encoded. Pending records are written in the same
+        transaction. See :meth:`together`.
         """
         gone = set(drop)
         if self._together:
@@ -145,10 +147,10 @@ class SqliteStore:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Write records that are put inside the block in one transaction with the sessions written and deleted inside.
+        """Write records that are put within the context in one transaction with the sessions written and deleted within it.
 
-        If the disk fails, records and sessions to be forgotten wait, and go with the next transaction that it takes. A block that
-        ends with an exception puts nothing but what it has saved.
+        If the disk fails, the records and the sessions to delete wait for the next transaction that succeeds. If the context ends
+        with an exception, only what was saved within it stays.
         """
         before, self._together = self._last, True
         try:
@@ -162,7 +164,7 @@ class SqliteStore:
         self._write_soon()
 
     def put(self, record: Record) -> None:
-        """Add an accounting record: to memory at once, to the disk at once or soon."""
+        """Add an accounting record to memory, and to the disk at once or soon; a full queue drops interim records."""
         full = self._length >= self._most_records or len(self._unwritten) >= _MOST_UNWRITTEN
         if full and record.kind is Kind.INTERIM:
             self.dropped += 1
@@ -179,7 +181,7 @@ class SqliteStore:
             del self._recent[oldest]
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """Return at most ``most`` records with numbers above ``number``. A damaged row is logged and moved, as in :meth:`load`."""
+        """Return up to ``most`` records numbered above ``number``. A damaged row is logged and moved, as in :meth:`load`."""
         found: list[tuple[int, Record]] = []
         while number < self._before and not found:
             rows = self._rows_after(number, most)
@@ -199,7 +201,7 @@ class SqliteStore:
         return list(newest_first)[: -most - 1 : -1]
 
     def done(self, number: int) -> None:
-        """Remove an accounting record."""
+        """Remove the accounting record with this number."""
         known = self._unwritten.pop(number, None) is not None
         if number <= self._tried and number not in self._done:
             # A write that failed may have reached the disk.
@@ -220,11 +222,11 @@ class SqliteStore:
         return bool(self._unwritten or self._done or self._aside or self._gone)
 
     def _write(self, gone: Collection[int], rows: Sequence[tuple[int, str]]) -> None:
-        """Delete and write sessions, and write waiting records, in one transaction. Raises :class:`LiveError` if the disk fails.
+        """Delete and write sessions, and write pending records, in one transaction. Raises :class:`LiveError` if the disk fails.
 
         ``gone``: the ids of sessions to delete; ``rows``: the id and row of each session to write. Without sessions, at most
-        ``_CHUNK`` waiting records are written; with sessions, all, as records that belong to sessions are not parted from them.
-        A damaged file is replaced once, and the write repeated.
+        ``_CHUNK`` pending records are written; with sessions, all, so that a session's records are written together with it. A
+        damaged file is replaced once, and the write repeated.
         """
         whole = bool(rows or gone or self._gone)
         records = list(islice(self._unwritten.items(), None if whole else _CHUNK))
@@ -259,7 +261,7 @@ class SqliteStore:
             self._say(f"{self._path}: the disk takes writes again")
 
     def _recall(self) -> None:
-        """Schedule the records in memory for writing into a new file, which may lack some of them."""
+        """Schedule the records that are kept in memory for a write into a new file, which may lack some of them."""
         for number, each in self._recent.items():
             self._unwritten.setdefault(number, (each.kind, store_rows.row_of(each)))
         self._unwritten = dict(sorted(self._unwritten.items()))
@@ -305,7 +307,7 @@ class SqliteStore:
             self._write_soon()
 
     def _write_soon(self) -> None:
-        """Schedule the writing of what waits, or write at once without ``later``; after a failure of the disk, with a delay."""
+        """Schedule a write of pending changes, after ``_RETRY_S`` seconds if the disk failed; without ``later``, write at once."""
         if not self._open or self._together:
             return
         if self._later is None:
@@ -315,7 +317,7 @@ class SqliteStore:
             self._later(_RETRY_S if self._failing else 0.0, self.commit)
 
     def _make_room(self) -> None:
-        """Drop the oldest interim record that waits in memory, or the oldest record."""
+        """Drop the oldest interim record that is not yet on disk, or the oldest record if there is no interim record."""
         oldest = next(iter(self._unwritten))
         interim = (number for number, (kind, _) in self._unwritten.items() if kind is Kind.INTERIM)
         self.done(next(interim, oldest))
@@ -341,7 +343,7 @@ class SqliteStore:
         self._write_soon()
 
     def _opened_or_replaced(self) -> sqlite3.Connection:
-        """Open the file. A damaged file is renamed, and what can be read of it is copied into a new one."""
+        """Open the file. If it is damaged, rename it and copy what can be read from it into a new file."""
         try:
             return _opened(self._path)
         except _DamagedError as damage:
@@ -363,7 +365,7 @@ class SqliteStore:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open or make the file. Raises :class:`_DamagedError` for a damaged one, else :class:`LiveError` or sqlite3.Error."""
+    """Open or create the file. Raises :class:`_DamagedError` for a damaged file, else :class:`LiveError` or sqlite3.Error."""
     _make_private(path)  # also empty journals: while they are there, nobody else can make them
     database = sqlite3.connect(path, isolation_level=None, timeout=1)
     try:
@@ -391,7 +393,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _code(error: BaseException) -> int:
-    """Return SQLite's extended code of an error; 0 for others, such as those of Python's module."""
+    """Return SQLite's extended code of an error; 0 for an error without a code, such as one of Python's own module."""
     if isinstance(error, UnicodeDecodeError):  # the text of SQLite's error has damaged names in it
         return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_OK
@@ -402,10 +404,10 @@ def _is_damage(error: BaseException) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file and its journal, with rights for this user alone, so that nobody else can read or lock them.
+    """Create the file and its journals so that this user alone can read and lock them.
 
-    Raises :class:`LiveError` if one of them is a link, or another user's, or if another user can put one there later: SQLite takes
-    what it finds in a journal for its own writing.
+    Raises :class:`LiveError` if one of them is a link or another user's, or if another user could put one there later: SQLite
+    trusts what it finds in a journal.
     """
     if str(path) == ":memory:":
         return
@@ -417,7 +419,7 @@ def _make_private(path: Path) -> None:
 
 
 def _check_journals(path: Path) -> None:
-    """Raise :class:`LiveError` if SQLite has opened a journal that is not ours, which somebody put there meanwhile."""
+    """Raise :class:`LiveError` if SQLite's journal is missing or another user's, so that somebody has replaced it meanwhile."""
     if str(path) == ":memory:":
         return
     log, rollback = (path.with_name(path.name + end) for end in _JOURNALS)
@@ -428,12 +430,12 @@ def _check_journals(path: Path) -> None:
 
 
 def _parts(path: Path) -> list[Path]:
-    """Return the paths of the file and of those that SQLite keeps beside it."""
+    """Return the paths of the database file and of the files that SQLite keeps beside it."""
     return [path, *(path.with_name(path.name + end) for end in ("-shm", *_JOURNALS))]
 
 
 def _bring_up(database: sqlite3.Connection, version: int) -> None:
-    """Make the tables, and convert a file of version 1, in one transaction. Rows that cannot be read stay as they are."""
+    """Create the tables, and convert a file of version 1, in one transaction. Rows that cannot be read stay unchanged."""
     database.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, _SCHEMA.split(";")):
         database.execute(statement)
@@ -451,7 +453,10 @@ def _all(rows: sqlite3.Cursor) -> list[tuple[int, bytes]]:
 
 
 def _put_file_aside(path: Path) -> Path:
-    """Rename a damaged file, with its journal, to a name with the time, and return that. Raises :class:`LiveError` if it fails."""
+    """Rename a damaged file and its journals to a name with the time; return the new path.
+
+    Raises :class:`LiveError` if it fails.
+    """
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     names = (f"{path.name}.damaged-{moment}{suffix}" for suffix in ("", *(f".{i}" for i in range(2, 1000))))
     aside = next(found for name in names if not (found := path.with_name(name)).exists())
@@ -465,7 +470,7 @@ def _put_file_aside(path: Path) -> Path:
 
 
 def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
-    """Copy the readable and undamaged rows of a damaged file into a new one; return the number of rows by table."""
+    """Copy the readable and undamaged rows of a damaged file into a new database; return the number of rows by table."""
     counts = dict.fromkeys(_COLUMNS, 0)
     _make_private(aside)
     _lengthen(aside)
@@ -482,7 +487,7 @@ def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
 
 
 def _lengthen(aside: Path) -> None:
-    """Extend a file that was cut to the length that its header says, as SQLite reads nothing of a shorter one."""
+    """Extend a truncated file to the length in its header, as SQLite reads nothing of a file that is shorter."""
     with aside.open("rb+") as file:
         head = file.read(32)
         wanted = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big")
@@ -491,7 +496,7 @@ def _lengthen(aside: Path) -> None:
 
 
 def _readable(damaged: sqlite3.Connection, table: str) -> dict[int, bytes]:
-    """Return the rows of a damaged table that can be read, by number: only those on damaged pages are missing."""
+    """Return the rows of a damaged table that can be read, by number; only rows on damaged pages are missing."""
     key, column = _COLUMNS[table]
     select = f"SELECT {key}, CAST({column} AS BLOB) FROM {table}"
     found: dict[int, bytes] = {}

@@ -30,7 +30,7 @@ class DamagedRowError(HoldfastError):
 
 
 def of_version_1(text: bytes) -> str:
-    """Convert a row of version 1, which had identities as text, to the present version. Raises :class:`DamagedRowError`."""
+    """Convert a row of version 1, in which identities are text, to the present version. Raises :class:`DamagedRowError`."""
 
     def bytes_of(values: dict[str, Any]) -> dict[str, Any]:
         found = {name: each.encode().hex() if name in _IDENTITIES else each for name, each in values.items()}
@@ -45,7 +45,7 @@ def of_version_1(text: bytes) -> str:
 
 
 def row_of(value: Stored | Record) -> str:
-    """Return the text of a session's or a record's row."""
+    """Return the JSON text of a session's or a record's row, with its checksum."""
     fields = _texts(value)
     if isinstance(value, Stored):
         grant = value.grant
@@ -94,7 +94,7 @@ def _whole(fields: dict[str, Any]) -> str:
 
 
 def _checked(text: bytes) -> dict[str, Any]:
-    """Return the fields of a row. Raises ValueError if its checksum is wrong."""
+    """Return the fields of a row by name. Raises ValueError if the row's checksum is wrong."""
     values: dict[str, Any] = json.loads(text)
     if _SUM in values:
         said = values.pop(_SUM)
@@ -104,7 +104,7 @@ def _checked(text: bytes) -> dict[str, Any]:
 
 
 def _texts(value: Stored | Record | Grant) -> dict[str, Any]:
-    """Return the fields of the value by name; identities, which are bytes, become hexadecimal digits."""
+    """Return the fields of a value by name; identities, which are bytes, become hexadecimal digits."""
     return {name: each.hex() if name in _IDENTITIES else each for name, each in vars(value).items()}
 
 
@@ -114,7 +114,7 @@ def _identities(values: dict[str, Any]) -> dict[str, bytes]:
 
 @lru_cache(maxsize=4096)
 def _plain(session: Session) -> dict[str, object]:
-    """Return a session as plain values: written several times while it is set up, and then again with its records."""
+    """Return a session as a dictionary of plain values; cached, as a session is written several times with equal values."""
     addresses = ("ipv4", "ipv6_interface", "ipv6_prefix", "delegated")
     texts = {name: None if (value := getattr(session, name)) is None else str(value) for name in addresses}
     return vars(session) | texts | {"line": vars(session.line), "mac": session.mac.hex(), "rates": vars(session.rates)}

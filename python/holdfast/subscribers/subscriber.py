@@ -23,10 +23,10 @@ class Timer(Protocol):
     """The only thing that it needs of the world, besides a function that sends."""
 
     def now(self) -> float:
-        """Return the seconds of the clock."""
+        """Return the clock's time in seconds."""
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Call an action after a delay; return a function that cancels it."""
+        """Call ``action`` after ``delay_s`` seconds; return a function that cancels this."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Subscriber:
     # Actions of its user.
 
     def dial(self) -> None:
-        """Start to dial: look for a gateway with a PADI."""
+        """Start to dial: send PADIs until a gateway offers a session."""
         self._generation += 1
         self._forget()
         self.state, self.reason = "discovery", ""
@@ -139,7 +139,7 @@ class Subscriber:
         self._repeat("padi", self._padi, "no gateway answers")
 
     def hang_up(self) -> None:
-        """Terminate the link and the session."""
+        """Terminate the link and the session by an LCP Terminate-Request and a PADT."""
         if self.session:
             self._control(_LCP, 5, self._next(_LCP), b"")
             self._discovery(0xA7, self.gateway, self.session, b"")
@@ -147,7 +147,7 @@ class Subscriber:
         self.state = "idle"
 
     def vanish(self) -> None:
-        """Stop without a word, as at a loss of power."""
+        """Stop at once without sending anything, as at a loss of power."""
         self._forget()
         self.state = "idle"
 
@@ -159,7 +159,7 @@ class Subscriber:
     # Frames.
 
     def receive(self, frame: bytes) -> None:
-        """Process a frame from the line."""
+        """Process an Ethernet frame from the line."""
         if len(frame) < 20 or (frame[:6] != self.mac and frame[:6] != _ALL) or self.state == "idle":
             return
         kind, code, session, size = struct.unpack("!HxBHH", frame[12:20])
@@ -325,7 +325,7 @@ class Subscriber:
             self.counts.sent["echo replies"] = self.counts.sent.get("echo replies", 0) + (code == 10)
 
     def echo(self) -> None:
-        """Send an LCP Echo-Request to the gateway; ``counts.sent['echo replies']`` counts answers."""
+        """Send an LCP Echo-Request to the gateway; ``counts.sent['echo replies']`` counts the answers."""
         self._control(_LCP, 9, self._next(_LCP), struct.pack("!I", self.magic) + b"are you there")
 
     def _ask(self, protocol: int) -> None:
@@ -375,7 +375,7 @@ class Subscriber:
         return found
 
     def _answer(self, protocol: int, number: int, body: bytes) -> None:
-        """Answer a Configure-Request of the gateway."""
+        """Answer a Configure-Request of the gateway with an Ack, a Nak or a Reject."""
         if (
             protocol == _LCP
             and self.state in ("network", "up", "login")
@@ -461,7 +461,7 @@ class Subscriber:
                 self._ask(protocol)
 
     def _whole(self) -> None:
-        """Change the state to "up" when all that was wanted and not refused is there."""
+        """Change the state to "up" when every protocol that is wanted and not refused is open, with its addresses."""
         if self.state != "network":
             return
         for protocol, wanted in ((_IPCP, self.account.ipv4), (_IPV6CP, self.account.ipv6)):
@@ -478,7 +478,10 @@ class Subscriber:
             self._up(self)
 
     def _keep_alive(self, missed: int) -> None:
-        """Send Echo-Requests periodically, as long as the gateway answers often enough."""
+        """Send Echo-Requests periodically; the session is lost after ``keepalive_failures`` without an answer.
+
+        ``missed``: so far.
+        """
         self._stop("keepalive")
         if self.account.keepalive_s is None:
             return
@@ -535,7 +538,7 @@ class Subscriber:
         self._dhcpv6(1, self._association(None) + rapid)
 
     def renew(self) -> None:
-        """Send a DHCPv6 Renew for the delegated prefix, before its time is over."""
+        """Send DHCPv6 Renews for the delegated prefix until the server answers, before the prefix expires."""
         self._transaction = self._unpredictable(f"renew {self._clock.now()}", 3)
 
         def ask() -> None:
@@ -552,7 +555,10 @@ class Subscriber:
         self._stop("t1")
 
     def _own_ipv6(self, packet: bytes) -> bool:
-        """Handle router advertisement and DHCPv6 for the host itself; return True if a packet was such, or malformed."""
+        """Process a router advertisement or DHCPv6 message for the host itself.
+
+        Return True for one of these or a malformed packet.
+        """
         if len(packet) < 48:
             return True
         protocol, body = packet[6], packet[40:]

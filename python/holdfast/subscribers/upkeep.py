@@ -45,7 +45,7 @@ class Upkeep:
         events: Counter[str],
         interim: Callable[[PppSession], None],
     ) -> None:
-        """Prepare the upkeep of these sessions. ``interim`` has the usage of a session accounted."""
+        """Prepare the upkeep of ``sessions``. ``interim`` is called with a session to write its usage to accounting."""
         self._configuration, self._sessions, self._plane, self._clock = configuration, sessions, plane, clock
         self._events, self._interim = events, interim
         self._due: list[tuple[float, int]] = []
@@ -55,19 +55,19 @@ class Upkeep:
         self._cancels: dict[str, Callable[[], None]] = {}
 
     def start(self) -> None:
-        """Start the timers."""
+        """Start the timers of echoes, usage and timeouts."""
         self._later("sweep", self._configuration.echo_interval_s / _SLICES, self._sweep)
         self._later("poll", _POLL_S, self._poll)
         self._arm()
 
     def stop(self) -> None:
-        """Stop the timers; sessions are left as they are."""
+        """Stop the timers; the sessions are not changed."""
         for cancel in self._cancels.values():
             cancel()
         self._cancels = {}
 
     def watch(self, session: PppSession) -> None:
-        """Schedule timeouts and interim accounting of a session that is accounted from now on, or whose timeouts have changed."""
+        """Schedule timeouts and interim accounting of a session whose accounting starts, or whose timeouts have changed."""
         assert session.grant is not None
         if session.grant.idle_timeout_s:
             self._idling[session.id] = session
@@ -98,7 +98,7 @@ class Upkeep:
     # Each session's own times.
 
     def _next(self, session: PppSession) -> float:
-        """Return when something is due for a session, rounded up to the grain; infinite if nothing will be."""
+        """Return the clock's time in s at which a session next needs attention, rounded up; infinite if it never does."""
         grant = session.grant
         assert grant is not None
         times = []
@@ -149,7 +149,7 @@ class Upkeep:
     # Usage.
 
     def _read(self, sessions: Iterable[PppSession]) -> Collection[int]:
-        """Read the usage of sessions; return the numbers of those whose usage is known now."""
+        """Read the usage of sessions from the user plane; return the numbers of the sessions whose usage is known now."""
         asked = {each.id: each for each in sessions}
         if not asked:
             return ()
@@ -167,7 +167,7 @@ class Upkeep:
         return usages.keys()
 
     def _poll(self) -> None:
-        """Read the usage of sessions with an idle timeout."""
+        """Read the usage of all sessions that have an idle timeout, and schedule the next reading."""
         self._idling = {number: each for number, each in self._idling.items() if self._is_there(each)}
         self._read(self._idling.values())
         self._later("poll", max(_POLL_S, len(self._idling) / _POLLED_PER_S), self._poll)
@@ -175,7 +175,7 @@ class Upkeep:
     # All in turn.
 
     def _sweep(self) -> None:
-        """Check a part of the sessions by echoes, and send router advertisements; all have their turn in one echo interval."""
+        """Send echoes and router advertisements to one part of the sessions; every part has a turn in each echo interval."""
         self._later("sweep", self._configuration.echo_interval_s / _SLICES, self._sweep)
         self._slice = (self._slice + 1) % _SLICES
         if self._slice == 0:  # usage is read at once for all: that is far cheaper than slice by slice
@@ -207,7 +207,7 @@ def _is_over(session: PppSession, now: float) -> bool:
 
 
 def _boundary(session: PppSession, at_s: float) -> float:
-    """Return the last time, up to one, at which interim accounting was due: a whole number of intervals after the start."""
+    """Return the last time not after ``at_s`` that is a whole number of accounting intervals after the session's start."""
     assert session.grant is not None
     interval_s = session.grant.interim_s
     return session.began_s + math.floor((at_s - session.began_s) / interval_s + _ROUNDING_S) * interval_s

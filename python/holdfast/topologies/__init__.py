@@ -38,7 +38,7 @@ GENERATORS: Mapping[str, Callable[..., Topology]] = {
 
 
 def usage(name: str) -> str:
-    """Return the syntax of a generator's call by name: ``grid:ROWSxCOLUMNS[,hosts=1,...]``."""
+    """Return the syntax of a generator's name and parameters: ``grid:ROWSxCOLUMNS[,hosts=1,...]``."""
     parameters = inspect.signature(GENERATORS[name]).parameters.values()
     sizes = [p.name.upper() for p in parameters if p.default is p.empty]
     options = [f"{p.name}={p.default}" for p in parameters if p.default not in (p.empty, None)]
@@ -46,7 +46,7 @@ def usage(name: str) -> str:
 
 
 def by_name(text: str) -> Topology:
-    """Generate a topology from ``NAME:SIZE,PARAMETER=VALUE,...``; the sizes of a grid are ``ROWSxCOLUMNS``."""
+    """Generate a topology from text such as ``grid:3x4,hosts=0``. Raises :class:`TopologyError` for a mistake in the text."""
     name, _, rest = text.partition(":")
     if name not in GENERATORS:
         known = ", ".join(GENERATORS)
@@ -72,7 +72,7 @@ def by_name(text: str) -> Topology:
 
 
 def _number(text: str, key: str, value: str, annotation: str) -> int | float:
-    """Parse the value of a parameter. Raises :class:`TopologyError` if it is no number of the annotated type.
+    """Parse a parameter's value as a number. Raises :class:`TopologyError` if it is not a number of the annotated type.
 
     ``annotation`` is a text, as in every module that postpones the evaluation of annotations.
     """
@@ -88,10 +88,10 @@ def _number(text: str, key: str, value: str, annotation: str) -> int | float:
 
 
 def load(text: str, *, largest: bool = False, **parameters: Any) -> Topology:
-    """Load a topology from a name (:func:`by_name`) or a file: ``.yaml``, ``.yml`` or ``.graphml``.
+    """Load a topology from a name (:func:`by_name`) or from a file ``.yaml``, ``.yml`` or ``.graphml``.
 
-    ``largest``: of one that is not connected only the largest part, with a warning that says what is left out.
-    ``parameters`` are those of :meth:`holdfast.topology.Topology.from_graphml`, and only for such files.
+    ``largest``: of a topology that is not connected, return the largest part, and warn of what is left out. ``parameters`` are
+    those of :meth:`holdfast.topology.Topology.from_graphml`, and only for such files.
     """
     loaded = _load(text, parameters)
     if not largest or len(parts := loaded.parts()) < 2:
@@ -118,9 +118,9 @@ _RIGHT = ("rate", "delay", "queue")
 
 
 def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
-    """Yield a line that counts nodes and links, and a line for each link, those of hosts last.
+    """Yield a line with the number of nodes and links, then a line for each link, links of hosts last.
 
-    Of more than ``most`` links only the first ones have lines.
+    If there are more than ``most`` links, only the first ``most`` have lines.
     """
     links = list(zip(topology.link_names(), topology.links, strict=True))
     links.sort(key=lambda named: named[1].a in topology.hosts or named[1].b in topology.hosts)
@@ -136,7 +136,7 @@ def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
 
 
 def _padded(column: Sequence[str], *, right: bool) -> list[str]:
-    """Pad texts with blanks to the width of the widest, as a terminal counts it."""
+    """Pad texts with blanks to the width of the widest, in terminal columns; with ``right``, texts are right-aligned."""
     widths = [len(text) if text.isascii() else cell_len(text) for text in column]
     widest = max(widths)
     blanks = (" " * (widest - width) for width in widths)
@@ -144,7 +144,7 @@ def _padded(column: Sequence[str], *, right: bool) -> list[str]:
 
 
 def _degrees(topology: Topology) -> str:
-    """Return a line with the number of links between switches, and with how many each switch has."""
+    """Return a line with the number of links between switches, and the least, mean and greatest degree of a switch."""
     ends = Counter[str]()
     between = 0
     for link in topology.links:

@@ -52,7 +52,7 @@ def read(
     default_delay_ms: float,
     host_link: Mapping[str, Any],
 ) -> Topology:
-    """Read a file; see :meth:`holdfast.topology.Topology.from_graphml`."""
+    """Read a topology from a GraphML file; see :meth:`holdfast.topology.Topology.from_graphml`."""
     document = graphml_document.read(path)
     found = _Reading(_graph_name(document.graph, path), rate_bps, default_rate_bps, default_delay_ms)
     topology = found.topology
@@ -70,7 +70,7 @@ def read(
 
 
 def named(names: Sequence[str]) -> str:
-    """Return the first :data:`MOST_NAMED` names, and the number of the others, as text."""
+    """Return the first :data:`MOST_NAMED` names as text, followed by "and N more" if there are more."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 
@@ -105,7 +105,7 @@ class _Reading:
         self.links = 0
 
     def add_switches(self, nodes: Sequence[Element]) -> None:
-        """Add a switch for each node."""
+        """Add a switch for each node, named by the node's label, else by its id."""
         for node in nodes:
             label = node.data.get("label", "").strip()
             name = self._legal_name(label or node.id)
@@ -115,9 +115,9 @@ class _Reading:
             self.topology.add_switch(name, position=_position(name, node.data))
 
     def _legal_name(self, label: str) -> str:
-        """Return the name of a switch for a label: ``São_Paulo_BR`` for ``São Paulo (BR)``.
+        """Return the switch name for a label: ``São_Paulo_BR`` for ``São Paulo (BR)``.
 
-        Names that hosts get are not given away.
+        Names of the form that hosts get (``h1``) are changed.
         """
         plain = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
         words = "".join(c if is_letter(c) else " " for c in plain).split()
@@ -134,7 +134,7 @@ class _Reading:
         return self.doubled[-1]
 
     def add_links(self, edges: Sequence[Edge]) -> None:
-        """Add a link for each edge; a directed edge and the next one back share one."""
+        """Add a link for each edge; a directed edge and a directed edge in the other direction share a link."""
         waiting: defaultdict[tuple[str, str], list[tuple[Edge, list[Edge]]]] = defaultdict(list)
         links: list[tuple[Edge, list[Edge]]] = []
         for edge in edges:
@@ -170,7 +170,10 @@ class _Reading:
         self.topology.add_link(a, b, rate_bps=rate, delay_ms=delay_ms, **reverse)
 
     def _rate_bps(self, edge: Edge, name: str, known: int | None = None) -> int:
-        """Return the rate of the link that is added next, in bit/s. ``known``: what an edge back has if nothing is said of it."""
+        """Return the rate in bit/s of the link to be added next.
+
+        ``known``: the rate of the other direction, used if the edge has none.
+        """
         if self.rate_bps:
             return self.rate_bps
         try:
@@ -187,7 +190,7 @@ class _Reading:
         return round(bps)
 
     def remarks(self) -> list[str]:
-        """Return a sentence for each assumption about the file, such as those on names, loops and delays."""
+        """Return a sentence for each assumption made about the file, such as about names, loops and delays."""
         topology, found = self.topology, []
         if self.unlabelled:
             found.append(f"{counted(len(self.unlabelled), 'node')} without a label: {named(self.unlabelled)}")

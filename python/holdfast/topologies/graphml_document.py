@@ -116,7 +116,7 @@ class _Key:
 
 
 def read(path: Path) -> Document:
-    """Read a file. Raises :class:`TopologyError`, with the line where there is one, if it is not one graph in GraphML."""
+    """Parse a file. Raises :class:`TopologyError`, with the line if it is known, if the file is not a GraphML file with a graph."""
     content: bytes | str = read_regular(path, MOST_TEXT_BYTES, TopologyError)
     assert isinstance(content, bytes)
     try:
@@ -131,7 +131,10 @@ def read(path: Path) -> Document:
 
 
 def _decoded(content: bytes, path: Path, error: Exception) -> str:
-    """Decode a file that declares an encoding of several bytes for a character. Raises :class:`TopologyError` for another."""
+    """Decode a file whose declared encoding has several bytes per character.
+
+    Raises :class:`TopologyError` for an unknown encoding.
+    """
     declared = re.match(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)", content)
     name = declared[1].decode() if declared else ""
     try:
@@ -207,14 +210,14 @@ class _Reader:
         self._begin(tag, attributes)
 
     def _skip(self, what: str, tag: str) -> None:
-        """Leave out an element at a place where it does not belong."""
+        """Skip an element that is not allowed at its place, and count it."""
         self._counts[f"<{what}> in <{self._open[-1]}>"] += 1
         self._skipped = 1
         if tag in ("node", "edge", "graph"):
             self._left_out[tag] += 1
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle the start tag of an element of GraphML."""
+        """Handle the start tag of a GraphML element."""
         if tag == "graph" and not self._begin_graph(attributes):
             return
         if tag in ("data", "default"):
@@ -235,7 +238,7 @@ class _Reader:
         return attributes[name]
 
     def _begin_graph(self, attributes: Mapping[str, str]) -> bool:
-        """Enter a graph, unless it is a further one beside the first."""
+        """Start a graph and return True; return False for a second graph beside the first, which is skipped."""
         element = Element(attributes.get("id", ""), self._parser.CurrentLineNumber)
         if self._graph is None:
             self._graph = element
@@ -316,7 +319,7 @@ class _Reader:
                 self._directed.pop()
 
     def document(self) -> Document:
-        """Check the ends of edges, give the data their names, and return the document with what was left out."""
+        """Check that edges end at known nodes, name their data, and return the document with remarks on what was left out."""
         if self._graph is None:
             raise TopologyError(f"{self._path}: not a graph in GraphML: there is no <graph>")
         if not self._nodes:
@@ -344,7 +347,7 @@ class _Reader:
         return Document(self._graph, list(self._nodes.values()), self._edges, remarks)
 
     def _name_data(self, element: Element, strange: Counter[str]) -> None:
-        """Fill ``data`` from what is given, and then from the defaults of keys for such elements."""
+        """Fill the element's ``data`` from its given values, then from the defaults of keys for elements of its kind."""
         kind = "edge" if isinstance(element, Edge) else "graph" if element is self._graph else "node"
         for name, marked, line in element.given:
             key = self._keys.get(name)
@@ -361,14 +364,14 @@ class _Reader:
                 element.data.setdefault(key.name, self._plain(key, key.default))
 
     def _plain(self, key: _Key, marked: str) -> str:
-        """Return the text of data without the marks; of data for yEd that of the first label."""
+        """Return the text of data without marks of nested elements; for yEd's graphical data, the text of the first label."""
         if key.graphical:
             return marked.partition(LABEL)[2].partition(MARK)[0].strip()
         self._counts["elements"] += LABEL in marked or MARK in marked
         return marked.replace(LABEL, "").replace(MARK, "")
 
     def _remarks(self) -> list[str]:
-        """Return what was left out or assumed, with its number, one sentence each."""
+        """Return a sentence for each kind of thing that was left out or assumed, with its number."""
         counts, left_out = self._counts, self._left_out
         found = []
         if further := counts.pop("further", 0):

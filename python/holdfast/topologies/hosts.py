@@ -11,7 +11,10 @@ HOST_DELAY_MS = 0.01
 
 
 def add_host_at(topology: Topology, switch: str, **link: Any) -> Host:
-    """Add the next host, linked to a switch; ``link`` has fields of :class:`holdfast.topology.Link`."""
+    """Add the host with the next number, link it to a switch, and return it.
+
+    ``link``: fields of :class:`holdfast.topology.Link`.
+    """
     host = topology.add_host(f"h{len(topology.hosts) + 1}")
     topology.add_link(host.name, switch, **{"delay_ms": HOST_DELAY_MS, **link})
     return host

@@ -56,19 +56,19 @@ AGREE: Final = 0.02
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text is, as XML writes numbers; ``INF`` and ``NaN`` too. None if it is none."""
+    """Return the number in a text by XML's rules, including ``INF`` and ``NaN``; None if the text is not a number."""
     text = text.strip(" \t\r\n")
     return float(text) if _XML_NUMBER.fullmatch(text) else None
 
 
 def raw_bps(data: Mapping[str, str]) -> float | None:
-    """Return ``LinkSpeedRaw`` in bits per second, None where there is none."""
+    """Return ``LinkSpeedRaw`` in bit/s, or None if the edge has no such value."""
     text = data.get("LinkSpeedRaw", "").strip()
     return _checked("LinkSpeedRaw", text, number(text)) if text else None
 
 
 def speed_bps(data: Mapping[str, str]) -> float | None:
-    """Return ``LinkSpeed`` in ``LinkSpeedUnits``, in bits per second; None where there is none, or no unit that is known."""
+    """Return ``LinkSpeed`` times ``LinkSpeedUnits`` in bit/s; None if there is no speed or the unit is not known."""
     text, units = data.get("LinkSpeed", "").strip(), data.get("LinkSpeedUnits", "").strip()
     speed = number(text)
     if speed is None:
@@ -80,7 +80,7 @@ def speed_bps(data: Mapping[str, str]) -> float | None:
 
 
 def label_bps(label: str) -> float | None:
-    """Return the rate that a label tells in bits per second; None if it tells none, several, a range or a bound."""
+    """Return the rate in bit/s that a label names; None if it names none, several, a range or a bound."""
     if len(label) > LONGEST_LABEL or _NOT_ONE.search(label):
         return None
     rates = [_rate_of(match) for match in _RATE.finditer(label)]
@@ -90,7 +90,7 @@ def label_bps(label: str) -> float | None:
 
 
 def _rate_of(match: re.Match[str]) -> float:
-    """Return the rate of one place in a label."""
+    """Return the rate in bit/s of one match in a label."""
     each = 0.0
     if match["number"]:
         each = float(match["number"]) * PREFIXES[match["prefix"].lower()]

@@ -35,8 +35,8 @@ def waxman(
 ) -> Topology:
     """Generate a topology by Waxman's model (JSAC 6(9), 1988).
 
-    Two switches at distance d are linked with probability ``beta * exp(-d / (alpha * L))``. L is the largest distance between
-    two switches. More ``beta``: more links; more ``alpha``: more long ones among them.
+    Two switches at distance d are linked with probability ``beta * exp(-d / (alpha * L))``, where L is the largest distance between
+    two switches. A greater ``beta`` gives more links; a greater ``alpha`` gives more long links among them.
     """
     _check(size, hosts, side_km, seed)
     for name, value in (("alpha", alpha), ("beta", beta)):
@@ -64,7 +64,7 @@ def erdos_renyi(
     hosts: int = 1,
     rate_bps: int = RATE_BPS,
 ) -> Topology:
-    """Generate a topology in which each two switches are linked with probability ``p`` (Gilbert's form of the model)."""
+    """Generate a topology in which every pair of switches is linked with probability ``p`` (Gilbert's form of the model)."""
     _check(size, hosts, side_km, seed)
     if not 0 <= p <= 1:
         raise TopologyError(f"p is {p:g}; it must be between 0 and 1")
@@ -98,12 +98,12 @@ def _positions(random: Random, size: int, side_km: float) -> list[Position]:
 
 
 def _drawn(random: Random, part: list[int]) -> int:
-    """Draw a member of a part. Only :meth:`random.Random.random` has the same values in every version of Python."""
+    """Return a random member of a part. Only :meth:`random.Random.random` has the same values in every version of Python."""
     return part[int(random.random() * len(part))]
 
 
 def _parts(size: int, edges: Iterable[Edge]) -> list[list[int]]:
-    """Return the connected parts, each sorted, in the order of their first members."""
+    """Return the connected parts of a graph as lists of node numbers, each sorted, ordered by their first nodes."""
     leader = list(range(size))
 
     def find(i: int) -> int:
@@ -122,9 +122,9 @@ def _parts(size: int, edges: Iterable[Edge]) -> list[list[int]]:
 
 
 def _shortest_joins(positions: list[Position], parts: list[list[int]]) -> list[Edge]:
-    """Return the shortest links that join the parts, one after the other, to the first (Prim's algorithm).
+    """Return the shortest links that join all parts to the first, one part after the other (Prim's algorithm).
 
-    Of equally long links, the one whose ends have the lowest indices is taken.
+    Of equally long links, the link whose ends have the lowest indices is chosen.
     """
     part_of = {i: part for part in parts for i in part}
     nearest = {j: (math.inf, -1) for part in parts[1:] for j in part}

@@ -30,7 +30,7 @@ def _build(
     rate_bps: int,
     delay_ms: float,
 ) -> Topology:
-    """Build a topology of switches at the positions, links between them by their numbers from 0, then the hosts."""
+    """Build a topology with a switch at each position, ``links`` between switch numbers (from 0), then the hosts."""
     _at_least("hosts", hosts, 0)
     topology = Topology(name)
     for i, position in enumerate(positions):
@@ -58,28 +58,28 @@ def line(size: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float
 
 
 def ring(size: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """Build a topology of ``size`` switches in a circle, three at least."""
+    """Build a topology of ``size`` switches in a circle; ``size`` is at least 3."""
     _at_least("size", size, 3)
     links = ((i, (i + 1) % size) for i in range(size))
     return _build(f"ring_{size}", _circle(size), links, hosts, rate_bps, delay_ms)
 
 
 def star(leaves: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """Build a topology of ``s1`` in the middle and ``leaves`` switches around it; the one in the middle has hosts too."""
+    """Build a topology of a central switch ``s1`` and ``leaves`` switches linked to it; every switch has hosts, ``s1`` too."""
     _at_least("leaves", leaves, 1)
     links = ((0, i + 1) for i in range(leaves))
     return _build(f"star_{leaves}", [(0.0, 0.0), *_circle(leaves)], links, hosts, rate_bps, delay_ms)
 
 
 def mesh(size: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """Build a topology of ``size`` switches, each linked to each."""
+    """Build a topology of ``size`` switches in which every two are linked."""
     _at_least("size", size, 1)
     links = ((i, j) for i in range(size) for j in range(i + 1, size))
     return _build(f"mesh_{size}", _circle(size), links, hosts, rate_bps, delay_ms)
 
 
 def grid(rows: int, columns: int, *, hosts: int = 1, rate_bps: int = RATE_BPS, delay_ms: float = DELAY_MS) -> Topology:
-    """Build a topology of ``rows`` by ``columns`` switches, numbered along the rows, linked to those beside, above and below."""
+    """Build a topology of ``rows`` by ``columns`` switches, numbered row by row, linked along rows and columns."""
     _at_least("rows", rows, 1)
     _at_least("columns", columns, 1)
     links = [(i, i + 1) for i in range(rows * columns) if (i + 1) % columns]

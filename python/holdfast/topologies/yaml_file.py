@@ -61,21 +61,21 @@ class Node:
     value: Any
 
     def error(self, message: str) -> TopologyError:
-        """Return the error to raise for this value, with the file and the line."""
+        """Return an error about this value, with its file and line, for the caller to raise."""
         return TopologyError(f"{self.file}:{self.line}: {excerpt(message)}")
 
     def expect(self, kind: type[R], what: str) -> R:
-        """Return the value if it is of this kind. Raises :class:`TopologyError` with ``what`` is expected otherwise."""
+        """Return the value if it is of type ``kind``. Otherwise raises :class:`TopologyError` with ``what``, which is expected."""
         if not isinstance(self.value, kind):
             raise self.error(f"{what} expected, and here is {_FOUND.get(type(self.value), repr(self.value))}")
         return self.value
 
     def mapping(self, what: str) -> dict[str, Node]:
-        """Return the value as a mapping, an empty one if there is no value. Raises :class:`TopologyError` for anything else."""
+        """Return the value as a mapping, empty if there is no value. Raises :class:`TopologyError` for any other value."""
         return {} if self.value is None else self.expect(dict, what)
 
     def plain(self) -> Any:
-        """Return the value as plain dictionaries, lists and scalars, without the numbers of lines."""
+        """Return the value as plain dictionaries, lists and scalars, without line numbers."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -84,9 +84,9 @@ class Node:
 
 
 def read(path: Path) -> Topology:
-    """Read a topology file and those that it includes, and warn of hosts that cannot reach each other.
+    """Read a topology file and the files that it includes; warn of hosts that cannot reach each other.
 
-    Raises :class:`TopologyError` for mistakes in the files, or a host without a link.
+    Raises :class:`TopologyError` for a mistake in a file, or a host without a link.
     """
     topology = Topology(path.stem)
     files = _Files()
@@ -116,7 +116,10 @@ class _Files:
         self._left_values = MOST_VALUES
 
     def parse(self, path: Path) -> dict[str, Node]:
-        """Parse a file into values by key."""
+        """Parse a file into its values by key.
+
+        Raises :class:`TopologyError` for a mistake, or for too many files or bytes in all.
+        """
         if not self._left:
             raise TopologyError(f"{path}: a topology has at most {MOST_FILES} files, each inclusion counted")
         self._left -= 1
@@ -140,7 +143,7 @@ def _document(path: Path, composed: yaml.Node | None) -> dict[str, Node]:
 
 
 def _node(path: Path, node: yaml.Node) -> Node:
-    """Convert YAML's nodes to values with lines; refuse doubled keys, which YAML's own loader would let pass."""
+    """Convert YAML's nodes to values with line numbers. Raises an error for a doubled key, which YAML's own loader would accept."""
     line = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
         return Node(path, line, [_node(path, item) for item in node.value])
@@ -164,7 +167,7 @@ def _node(path: Path, node: yaml.Node) -> Node:
 
 @contextmanager
 def _at(node: Node) -> Iterator[None]:
-    """Raise a :class:`TopologyError` from inside the block again, with the node's place in the file in front of its message."""
+    """Raise a :class:`TopologyError` of the enclosed code again with the file and line of ``node`` before its message."""
     try:
         yield
     except TopologyError as error:
@@ -209,7 +212,7 @@ def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...]
 
 
 def _named(node: Node | None, what: str) -> Iterator[tuple[str, Node]]:
-    """Yield names with their options, from a list of names or a mapping of names to options."""
+    """Yield each name with its options, from a list of names (no options) or from a mapping of names to options."""
     if node is None or node.value is None:
         return
     if isinstance(node.value, list):
@@ -252,9 +255,9 @@ def _add_each(node: Node | None, what: str, needed: tuple[str, ...], add: Callab
 
 
 def write(topology: Topology, *, ascii_only: bool = False) -> str:
-    """Return the text of a file that reads as the same topology. Values that are defaults are left out.
+    """Return YAML text that reads as the same topology. Default values are left out.
 
-    ``ascii_only``: with escapes for all other characters, for an output that could not write them.
+    ``ascii_only``: all other characters are escaped, for an output that cannot encode them.
     """
     hosts = {name: _options(host, {"name", "index"}) or None for name, host in topology.hosts.items()}
     switches = {name: _options(switch, {"name", "index"}) or None for name, switch in topology.switches.items()}
@@ -280,7 +283,7 @@ def write(topology: Topology, *, ascii_only: bool = False) -> str:
 def _link(link: Link) -> dict[str, Any]:
     """Return the fields of a link, its ends first.
 
-    The given parameters of the other direction count even if they are the defaults of links.
+    Parameters that ``reverse`` gives are included even if they equal the defaults of links.
     """
     ends = ("a", "b", "a_port", "b_port")
     found = {**{name: getattr(link, name) for name in ends}, **_options(link, set(ends))}
@@ -290,7 +293,7 @@ def _link(link: Link) -> dict[str, Any]:
 
 
 def _options(model: BaseModel, without: set[str]) -> dict[str, Any]:
-    """Return the fields that are not defaults, as YAML's own types."""
+    """Return the fields that are not defaults, except ``without``, as YAML's own types."""
     fields = model.model_dump(mode="python", exclude_defaults=True, exclude=without)
     return {key: _yaml_value(value) for key, value in fields.items()}
 

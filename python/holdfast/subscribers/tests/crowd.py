@@ -50,7 +50,7 @@ class Traffic:
             await asyncio.sleep(0.001)
 
     def receive(self, which: int, packet: bytes) -> None:
-        """Count a packet from a session."""
+        """Count an echoed packet that session number ``which`` received."""
         if len(packet) < 36 or packet[9] != 17 or packet[20:22] != ECHO_PORT.to_bytes(2, "big"):
             return
         number = int.from_bytes(packet[28:36], "big")
@@ -62,7 +62,7 @@ class Traffic:
     async def stop(self) -> dict[str, object]:
         """Stop the traffic; return counts of the packets, and the outage.
 
-        ``outage_ms``: from the first packet that was lost to the last.
+        ``outage_ms``: the time in ms from the first lost packet to the last.
         """
         self._task.cancel()
         await asyncio.sleep(_LAST_S)
@@ -84,7 +84,7 @@ class Traffic:
 
 
 def head(source: IPv4Address, destination: IPv4Address) -> bytes:
-    """Return the headers of IPv4 and UDP (without a checksum, which is allowed) of a packet with :data:`PAYLOAD` bytes."""
+    """Return the IPv4 and UDP headers, without a UDP checksum, of a packet with :data:`PAYLOAD` bytes."""
     head = struct.pack("!BBHHHBBH", 0x45, 0, 28 + PAYLOAD, 0, 0, 64, 17, 0) + source.packed + destination.packed
     total = sum(struct.unpack("!10H", head))
     while total >> 16:
@@ -168,7 +168,7 @@ def _processor_s() -> float:
 
 
 def main() -> None:
-    """Run the crowd that the command line describes."""
+    """Run the crowd of subscribers that the command line describes."""
     parser = argparse.ArgumentParser()
     parser.add_argument("interface")
     parser.add_argument("--user", required=True)

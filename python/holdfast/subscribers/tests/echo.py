@@ -11,7 +11,7 @@ _BUFFER = 8 << 20
 
 
 def main() -> None:
-    """Send packets back until the process is killed; say when it listens."""
+    """Send each UDP datagram back to its sender until the process is killed; print "ready" once the socket listens."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         listener.bind(("0.0.0.0", ECHO_PORT))

@@ -36,7 +36,7 @@ Reactions = dict[tuple[int, int], str]
 
 
 def read_options(data: bytes) -> Options:
-    """Read configuration options; a wrong length ends them."""
+    """Parse configuration options up to the first one with a wrong length."""
     found, at = [], 0
     while at + 2 <= len(data) and data[at + 1] >= 2:
         found.append((data[at], data[at + 2 : at + data[at + 1]]))
@@ -45,7 +45,7 @@ def read_options(data: bytes) -> Options:
 
 
 def write_options(options: Options) -> bytes:
-    """Write configuration options."""
+    """Return the bytes of configuration options."""
     return b"".join(bytes((kind, 2 + len(value))) + value for kind, value in options)
 
 
@@ -62,7 +62,7 @@ class World:
         self.gateway.start()
 
     def peer(self, number: int = 1, max_payload: int | None = None, reactions: Reactions | None = None) -> Peer:
-        """Make a peer on a line of its own, discover a session for it, and return the peer."""
+        """Return a new peer on a line of its own, after its PPPoE discovery."""
         peer = Peer(self, number, max_payload)
         peer.reactions = reactions or {}
         peer.discover()
@@ -102,7 +102,7 @@ class Peer:
     # Discovery (RFC 2516).
 
     def discover(self) -> None:
-        """Send a PADI and, if a PADO comes, the PADR that requests a session; send each once."""
+        """Send a PADI and, if a PADO comes, a PADR that requests a session; nothing is repeated."""
         tags: Options = [(0x0101, b"")]
         if self.max_payload is not None:
             tags.append((0x0120, struct.pack("!H", self.max_payload)))
@@ -120,14 +120,14 @@ class Peer:
         self.world.plane.from_line(self.line, to + self.mac + head + body)
 
     def hang_up(self) -> None:
-        """End the session by a PADT."""
+        """End the session by sending a PADT."""
         self._discovery(0xA7, MAC, self.session, [])
         self.session = 0
 
     # PPP.
 
     def say(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Send a packet."""
+        """Send a PPP packet, up to a fixed number of packets per peer."""
         if self._spoken >= _SPOKEN_MOST or not self.session:
             return
         self._spoken += 1
@@ -194,7 +194,10 @@ class Peer:
         self.say(protocol, ACK, identifier - 1 & 0xFF, data)
 
     def _nak_all(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Answer with a Nak of all options, with new values each time; for authentication, with the other of PAP and CHAP."""
+        """Answer with a Nak of all options, with new values each time.
+
+        For the authentication option, with the other of PAP and CHAP.
+        """
         options: Options = []
         for kind, old in read_options(data):
             if protocol == LCP and kind == 3:
@@ -206,12 +209,12 @@ class Peer:
         self.say(protocol, NAK, identifier, write_options(options))
 
     def _nak_method(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Answer with a Nak that demands EAP as authentication method."""
+        """Answer with a Nak that asks for EAP as the authentication method."""
         self.refused += [old for kind, old in read_options(data) if kind == 3]
         self.say(protocol, NAK, identifier, b"\3\4\xc2\x27")
 
     def _nak_first(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Answer with a Nak of the first option that has the value asked for already."""
+        """Answer with a Nak of the first option that proposes the value that was already asked for."""
         self.say(protocol, NAK, identifier, write_options(read_options(data)[:1]))
 
     def _nak_magic(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
@@ -254,17 +257,17 @@ class Peer:
         self.say(protocol, 66, identifier, b"what?")
 
     def _link_again(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Send an LCP Configure-Request, which makes both ends negotiate the link anew."""
+        """Send an LCP Configure-Request, by which both ends negotiate the link anew."""
         self.request(LCP)
 
     def _both(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Acknowledge, and ask itself if it has not yet, as an honest peer does."""
+        """Acknowledge a Configure-Request, and send the peer's own if it has not been sent, as an honest peer does."""
         self._acknowledge(protocol, code, identifier, data)
         if protocol not in self.asked:
             self._request(protocol, code, identifier, data)
 
     def _obey(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Send a new Configure-Request, with the values of a Nak, or without the options of a Reject."""
+        """Send a new Configure-Request with the values of a received Nak, or without the options of a received Reject."""
         if protocol not in CONTROL:
             return
         told = dict(read_options(data))
@@ -275,7 +278,7 @@ class Peer:
         self.request(protocol)
 
     def _insist(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Send a Configure-Request with the peer's own options again, with other values than before."""
+        """Send a Configure-Request with the options that the peer already asked for, with other values."""
         if protocol not in CONTROL:
             return
         self.mine[protocol] = [
@@ -284,7 +287,7 @@ class Peer:
         self.request(protocol)
 
     def _log_in(self, protocol: int, code: int, identifier: int, data: bytes) -> None:
-        """Answer a challenge rightly."""
+        """Answer a CHAP challenge with the right password."""
         if protocol == CHAP and code == 1 and data:
             digest = hashlib.md5(bytes((identifier,)) + b"secret" + data[1 : 1 + data[0]]).digest()
             self.say(CHAP, 2, identifier, b"\x10" + digest + b"alice")
@@ -310,7 +313,7 @@ TO_REQUESTS = [name for name in REACTIONS if name not in ("obey", "insist", "log
 
 
 def cooperative() -> Reactions:
-    """Return the reactions of a peer that comes online."""
+    """Return the reactions of a peer that cooperates and so comes online."""
     return (
         dict.fromkeys(((each, REQUEST) for each in CONTROL), "both")
         | {(each, code): "obey" for each in CONTROL for code in (NAK, REJECT)}
@@ -320,15 +323,15 @@ def cooperative() -> Reactions:
 
 
 def open_(peer: Peer) -> bool:
-    """Return whether the peer's session forwards IP."""
+    """Return True if the peer's session is established and forwards IP."""
     session = peer.world.gateway.sessions.get(peer.session)
     return session is not None and session.mac == peer.mac and session.established
 
 
 def violations(peer: Peer) -> list[str]:
-    """Return the sentences of the law that an exchange has broken.
+    """Return a sentence for each rule that the gateway broke in an exchange.
 
-    RFC 1661, section 2: options may have no agreement, so an implementation should notice loops, or have timeouts above them.
+    Negotiations may never converge, so RFC 1661, section 2, asks implementations to notice loops or to have timeouts.
     """
     found = []
     window_s = RESTART_S * MAX_CONFIGURE
@@ -352,5 +355,5 @@ def violations(peer: Peer) -> list[str]:
 
 
 def sent(peer: Peer) -> Counter[tuple[str, int]]:
-    """Count the gateway's packets by protocol and code."""
+    """Return the number of packets that the gateway has sent, by (protocol in hexadecimal digits, code)."""
     return Counter((f"{protocol:04x}", packet[0]) for _, protocol, packet in peer.heard)

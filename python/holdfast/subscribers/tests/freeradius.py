@@ -93,13 +93,16 @@ server default {{
 
 
 def missing(*tools: str) -> str | None:
-    """Return why FreeRADIUS cannot run here; None if it can. ``tools``: ``radclient``, if a test calls :func:`radclient`."""
+    """Return why FreeRADIUS cannot run on this machine; None if it can.
+
+    ``tools``: further programs needed, such as ``radclient``.
+    """
     absent = [each for each in ("freeradius", *tools) if shutil.which(each) is None]
     return f"not installed: {', '.join(absent)} (Debian packages freeradius and freeradius-utils)" if absent else None
 
 
 def free_port() -> int:
-    """Return a UDP port that nobody has now."""
+    """Return the number of a UDP port of 127.0.0.1 that is free now."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -115,7 +118,7 @@ _VALUES = {
 
 
 def attributes(*rfcs: int) -> dict[str, tuple[int, str]]:
-    """Return the attributes that FreeRADIUS knows from RFCs, with their numbers, and a value of the type of each."""
+    """Return the attributes in FreeRADIUS' dictionaries of these RFCs: (number, a valid value as text) by name."""
     found = {}
     for rfc in rfcs:
         for line in (_DICTIONARIES / f"dictionary.rfc{rfc}").read_text().splitlines():
@@ -177,7 +180,7 @@ class FreeRadius:
         return path.read_text() if path.exists() else ""
 
     def settings(self, **more: object) -> dict[str, object]:
-        """Return a ``radius`` section with this server."""
+        """Return a ``radius`` section of a configuration that uses this server."""
         server = {
             "host": "127.0.0.1",
             "secret": SECRET,
@@ -187,7 +190,7 @@ class FreeRadius:
         return {"servers": [server], "nas_identifier": "bng-1", "nas_address": "127.0.0.1", **more}
 
     def accounted(self) -> list[dict[str, str]]:
-        """Return the accounting records that the server has written, each as names and values."""
+        """Return the accounting records that the server has written, each as values by attribute name."""
         path = self.directory / "detail"
         blocks = path.read_text().split("\n\n") if path.exists() else []
         found = []
@@ -199,7 +202,7 @@ class FreeRadius:
 
 
 def radclient(port: int, kind: str, attributes: Mapping[str, str], stamped: bool = True) -> str:
-    """Return the output of Debian's radclient for a ``coa`` or ``disconnect`` request to a port, with an Event-Timestamp."""
+    """Send a ``coa`` or ``disconnect`` request to a port with Debian's radclient and return its output."""
     if stamped:
         attributes = {**attributes, "Event-Timestamp": str(int(time.time()))}
     text = ", ".join(f'{name} = "{value}"' for name, value in attributes.items())

@@ -41,7 +41,7 @@ class World:
         self.store.put(record)
 
     def dial(self, number: int) -> None:
-        """Make ``number`` new subscribers, which dial at once."""
+        """Add ``number`` subscribers, which dial at once."""
         for _ in range(number):
             line, mac = Line(1, 100, len(self.hosts) + 1), b"\2\0\0\0\1" + bytes((len(self.hosts),))
             host = Subscriber(
@@ -56,19 +56,19 @@ class World:
             host.dial()
 
     def online(self) -> int:
-        """Return the number of subscribers whose session forwards."""
+        """Return the number of subscribers whose session is up."""
         assert not self.gateway.violations(), self.gateway.violations()
         return sum(host.state == "up" for host in self.hosts)
 
     def uncounted(self) -> int:
-        """Return the number of sessions that forward without an accounting record START."""
+        """Return the number of forwarding sessions without an accounting record START."""
         kinds = {(each.session.session_id, each.kind) for each in self.records if each.session is not None}
         begun = {number for number, kind in kinds if kind is Kind.START}
         return len(self.plane.table.keys() - begun)
 
 
 def main() -> None:
-    """Run subscribers on a disk that has room, is full while more dial, and has room again; print what became of the sessions."""
+    """Run subscribers while the disk has room, is full and has room again; print how many sessions are online in each phase."""
     logging.disable()
     folder = Path(sys.argv[1])
     world = World(folder / "state.db")

@@ -19,9 +19,9 @@ _WAIT_S = 2.0
 
 
 def main() -> None:
-    """Open one PPPoE session for each host, one after another, send nothing inside the sessions, and print counts as JSON.
+    """Open a PPPoE session for each host in turn, send nothing within the sessions, and print counts as JSON.
 
-    ``offers``, ``sessions`` and ``refused``: the PADOs, the PADSs with a session, and those without. Ends two seconds after the
+    ``offers``, ``sessions`` and ``refused``: the PADOs, the PADSs with a session, and the PADSs without. Ends two seconds after the
     last PADI.
     """
     interface, hosts, lines = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

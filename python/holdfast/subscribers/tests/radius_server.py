@@ -19,12 +19,12 @@ Attributes = list[tuple[int, bytes]]
 
 
 def encode(attributes: Attributes) -> bytes:
-    """Return attributes as they are in a packet."""
+    """Return the bytes of RADIUS attributes, given as (type, value)."""
     return b"".join(bytes((kind, len(value) + 2)) + value for kind, value in attributes)
 
 
 def decode(packet: bytes) -> Attributes:
-    """Take the attributes of a packet apart."""
+    """Return the attributes of a packet as (type, value)."""
     found, at = [], 20
     assert struct.unpack("!H", packet[2:4])[0] == len(packet)
     while at < len(packet):
@@ -34,14 +34,17 @@ def decode(packet: bytes) -> Attributes:
 
 
 def vendor(number: int, kind: int, value: bytes) -> tuple[int, bytes]:
-    """Return a Vendor-Specific attribute (RFC 2865, section 5.26) with one attribute of a vendor."""
+    """Return a Vendor-Specific attribute (RFC 2865, section 5.26) that contains one attribute of a vendor."""
     return 26, struct.pack("!IBB", number, kind, len(value) + 2) + value
 
 
 def signed(
     request: bytes, code: int, attributes: Attributes, secret: bytes = SECRET.encode(), sign: bool = True
 ) -> bytes:
-    """Return an answer (RFC 2865, section 3), with a Message-Authenticator (RFC 2869, section 5.14) in front."""
+    """Return a signed answer (RFC 2865, section 3).
+
+    With ``sign``, its first attribute is a Message-Authenticator (RFC 2869, 5.14).
+    """
     if sign:
         attributes = [(80, bytes(16)), *attributes]
     body = encode(attributes)
@@ -60,9 +63,9 @@ def authorization_request(
     sign: bool = True,
     secret: bytes = SECRET.encode(),
 ) -> bytes:
-    """Make a CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator in front.
+    """Return a CoA (43) or Disconnect (40) request (RFC 5176, section 2.3), with a Message-Authenticator first.
 
-    ``stamp_s``: its Event-Timestamp, at its end; None for none.
+    ``stamp_s``: the Event-Timestamp, the last attribute, in Unix seconds; None to leave it out.
     """
     stamp = [] if stamp_s is None else [(55, int(stamp_s).to_bytes(4, "big"))]
     body = encode([*([(80, bytes(16))] if sign else []), *attributes, *stamp])
@@ -81,18 +84,18 @@ class Server:
         self.reply: Callable[[bytes], bytes | None] = lambda request: signed(request, 2 if request[0] == 1 else 5, [])
 
     def __call__(self, request: bytes) -> bytes | None:
-        """Answer a request, or return None to be silent."""
+        """Record a request and return the answer, or None for no answer."""
         self.seen.append(request)
         return self.reply(request) if self.alive else None
 
 
 def values(packet: bytes, kind: int) -> list[bytes]:
-    """Return the values of all attributes of a kind."""
+    """Return the values of all a packet's attributes of type ``kind``."""
     return [value for each, value in decode(packet) if each == kind]
 
 
 def vendors(packet: bytes, number: int, kind: int) -> list[bytes]:
-    """Return the values of all attributes of a vendor that have this kind."""
+    """Return the values of all a packet's vendor-specific attributes of this vendor and type."""
     head = struct.pack("!IB", number, kind)
     return [value[6:] for value in values(packet, 26) if value[:5] == head]
 
@@ -124,17 +127,17 @@ class Online:
         self.gateway.start()
 
     def wall(self) -> float:
-        """Return Unix time, in seconds."""
+        """Return the Unix time in seconds."""
         return 1_000_000 + self.clock.now()
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Deliver the server's answer to the client after a millisecond, if there is an answer."""
+        """Pass a datagram to the server, and its answer, if any, to the client one millisecond later."""
         answer = self.server(data)
         if answer is not None:
             self.clock.call_later(0.001, lambda: self.client.received(server, accounting, channel, answer))
 
     def dial(self, number: int = 1, **account: object) -> Subscriber:
-        """Make a subscriber that dials, run two seconds, and return the subscriber."""
+        """Add a subscriber that dials, run for two seconds, and return the subscriber."""
         line, mac = Line(1, 100, number), bytes.fromhex("0200000001") + bytes((number,))
         host = Subscriber(
             Account(**{"user": "alice", "password": "secret", **account}),  # type: ignore[arg-type]
@@ -146,5 +149,5 @@ class Online:
         return host
 
     def requests(self, code: int) -> list[bytes]:
-        """Return the Access-Requests (1) or Accounting-Requests (4) that the server has had."""
+        """Return the requests that the server has received with this code: Access-Request (1) or Accounting-Request (4)."""
         return [each for each in self.server.seen if each[0] == code]

@@ -45,7 +45,7 @@ class _Message(ctypes.Structure):
 
 
 def frames(kind: str, gateway: bytes, first_line: int, lines: int, numbers: random.Random) -> list[bytes]:
-    """Return the frames of a storm on ``lines`` lines, the first of which is ``first_line``, numbered as in :mod:`.crowd`.
+    """Return the frames of a storm of ``kind`` from ``lines`` lines, numbered from ``first_line`` on as in :mod:`.crowd`.
 
     Raises KeyError if there is no such kind.
     """
@@ -99,7 +99,7 @@ def _ipv4(source: bytes) -> bytes:
 
 
 def send(interface: str, given: list[bytes], rate: float, seconds: float) -> dict[str, float]:
-    """Send frames in turn at a rate. ``refused``: the times that the kernel had no room."""
+    """Send frames in turn, ``rate`` per second for ``seconds``; return counts. ``refused``: how often the kernel had no room."""
     libc = ctypes.CDLL(None, use_errno=True)
     buffers = [ctypes.create_string_buffer(each, len(each)) for each in given]
     vectors = (_Iovec * len(given))(*(_Iovec(ctypes.addressof(each), len(each)) for each in buffers))
@@ -126,7 +126,7 @@ def send(interface: str, given: list[bytes], rate: float, seconds: float) -> dic
 
 
 def main() -> None:
-    """Run the storm that the command line describes."""
+    """Send the storm of frames that the command line describes."""
     parser = argparse.ArgumentParser()
     parser.add_argument("interface")
     parser.add_argument("kind")

@@ -67,7 +67,7 @@ class World:
             assert self.open.pop(record.accounting_id) == record.session.session_id
 
     def sound(self, seconds: float = 0.01) -> None:
-        """Let time pass, and check that all that forwards is accounted, and that nothing has gone wrong."""
+        """Run for ``seconds``, then check that all sessions that forward are accounted and no fault was counted."""
         self.clock.run(seconds)
         assert self.gateway.events["faults"] == 0
         assert self.gateway.violations() == []
@@ -161,7 +161,7 @@ def _packet(
 
 
 def _control(protocol: int) -> st.SearchStrategy[tuple[int | None, bytes]]:
-    """Make packets of the common form; without an Identifier of its own, one has that of the last one heard."""
+    """Generate control packets of a protocol; a packet without an Identifier of its own gets that of the last packet received."""
     codes, bodies = st.sampled_from([1] * 8 + [*range(13), 255]), BODIES.get(protocol, st.binary(max_size=20))
     wrong = st.sampled_from([None] * 40 + [*range(13), 70])  # few of many, or whole packets would be rare
     return st.builds(_packet, codes, st.none() | st.integers(0, 255), st.just(b"") | bodies, wrong, wrong)
@@ -232,7 +232,7 @@ TAGS = st.lists(
 def _discovery(
     code: int, version: int, number: int | None, tags: bytes, cookie: bool, length: int | None
 ) -> tuple[int | None, bytes]:
-    """Return a frame of discovery. No ``number``: the session's; with ``cookie``, what a PADO offered last comes first."""
+    """Return a discovery packet's session number (None: the peer's) and bytes; with ``cookie``, the last PADO's tags come first."""
     size = len(tags) if length is None else length
     return number, bytes((version, code, cookie)) + struct.pack("!H", size) + tags
 

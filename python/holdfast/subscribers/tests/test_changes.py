@@ -67,7 +67,7 @@ class World:
         self.records.append(record)
 
     def kinds(self, number: int | None = None) -> list[Kind]:
-        """Return the kinds of records of a session, or of all."""
+        """Return the kinds of the accounting records of a session, or of all sessions if ``number`` is None."""
         return [each.kind for each in self.records if number in (None, each.session and each.session.session_id)]
 
     def host(self, number: int, **account: object) -> Subscriber:
@@ -87,7 +87,7 @@ class World:
         return hosts
 
     def run(self, seconds: float, step: float = 0.25) -> None:
-        """Run on; the books are right after each step."""
+        """Run for ``seconds`` in steps, and check after each that the gateway's books have no violation."""
         end = self.clock.now() + seconds
         while self.clock.now() < end - 1e-9:
             self.clock.run(min(step, end - self.clock.now()))
@@ -224,7 +224,7 @@ ENDINGS = ["link", "terminate", "padt", "silence", "networks", "kick"]
 
 
 def to_phase(peer: Peer, reached: str) -> None:
-    """Take a peer to some state of its network phase."""
+    """Negotiate as the peer until its network phase has reached the state ``reached``."""
     peer.reactions = cooperative()
     if reached in ("neither", "acknowledged"):
         for each in (IPCP, IPV6CP):
@@ -349,7 +349,7 @@ class Rows:
 
 
 def started_again(world: World, rows: Rows, **changes: object) -> Gateway:
-    """Start a gateway on the plane and the store of a world's, whose process is gone with its timers."""
+    """Return a new gateway on a world's plane and store, whose old process has ended with its timers."""
     world.gateway.stop()
     world.clock = world.plane.clock = VirtualClock()
     settings = configuration(**changes)

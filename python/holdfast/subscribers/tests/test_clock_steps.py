@@ -73,13 +73,13 @@ class World:
         return self.step_s + self.true.now()
 
     def boot(self) -> None:
-        """Start the machine, whose clock begins again."""
+        """Restart the machine, whose clock begins again, and with it the gateway."""
         self.boots += 1
         self.clock = Boot(self.true, f"boot-{self.boots}", self.true.now())
         self.restart()
 
     def restart(self) -> None:
-        """Start another process, which takes the sessions up."""
+        """Start a new gateway process, which restores the sessions of the old one."""
         if hasattr(self, "gateway"):
             self.gateway.upkeep.stop()
         self.gateway = Gateway(

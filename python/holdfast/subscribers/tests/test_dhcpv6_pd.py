@@ -40,7 +40,7 @@ SUCCESS = "000d 0002 0000"
 
 
 def nothing(iaid: int, status: int, kind: str = "0019") -> str:
-    """Return an IA of the server with a status alone, in hexadecimal digits."""
+    """Return an IA in the server's answer that has a status code and no lease, in hexadecimal digits."""
     return f"{kind} 0012 {iaid:08x} 00000000 00000000 000d 0002 {status:04x}"
 
 

@@ -66,7 +66,7 @@ class Exchange(RuleBasedStateMachine):
         max_payload=st.sampled_from([None, 1500]),
     )
     def begin(self, habits: dict[tuple[int, int], str], max_payload: int | None) -> None:
-        """Give the peer a session: it would come online, but for a few habits."""
+        """Open a session for a peer that cooperates except for the reactions in ``habits``."""
         self.peer = Peer(self.world, max_payload=max_payload)
         self.peer.reactions = cooperative() | habits
         self.peer.discover()
@@ -78,12 +78,12 @@ class Exchange(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(_KEYS))
     def falls_silent(self, key: tuple[int, int]) -> None:
-        """Let the peer say nothing to this any more."""
+        """Make the peer ignore packets of this protocol and code from now on."""
         self.peer.reactions.pop(key, None)
 
     @rule(protocol=st.sampled_from(CONTROL), options=_OPTIONS)
     def asks(self, protocol: int, options: list[tuple[int, bytes]]) -> None:
-        """Set the options that the peer wants, and send its Configure-Request."""
+        """Set the options that the peer asks for, and send its Configure-Request."""
         self.peer.mine[protocol] = options
         self.peer.request(protocol)
 
@@ -94,23 +94,23 @@ class Exchange(RuleBasedStateMachine):
         data=st.binary(max_size=20),
     )
     def says(self, protocol: int, code: int, last: bool, data: bytes) -> None:
-        """Let the peer send a packet, about the last one that it heard or about none."""
+        """Send a packet as the peer, with the Identifier of the last packet received and, with ``last``, that packet's data."""
         heard = self.peer.last.get(protocol, bytes(4))
         self.peer.say(protocol, code, heard[1], heard[4:] if last else data)
 
     @rule()
     def logs_in_by_pap(self) -> None:
-        """Let the peer send its password."""
+        """Send the peer's PAP login."""
         self.peer.log_in_by_pap()
 
     @rule()
     def redials(self) -> None:
-        """Let the peer begin anew, from discovery."""
+        """Start the peer's PPPoE discovery anew."""
         self.peer.discover()
 
     @rule(seconds=st.sampled_from([0.001, 0.1, 1.0, 3.0, 10.0, 40.0]))
     def waits(self, seconds: float) -> None:
-        """Let time pass."""
+        """Run the virtual clock for ``seconds``."""
         self.world.clock.run(seconds)
 
     @invariant()
@@ -121,7 +121,7 @@ class Exchange(RuleBasedStateMachine):
             assert violations(self.peer) == []
 
     def teardown(self) -> None:
-        """Check that everything ends or is open; and that when the peer is silent, nobody is left."""
+        """Check that each negotiation ends or opens, and that no session is left after the peer has fallen silent."""
         if hasattr(self, "peer"):
             self.world.clock.run(50)
             assert violations(self.peer) == []
@@ -139,7 +139,7 @@ TestExchange.settings = settings(
 
 
 def met(reactions: dict[tuple[int, int], str], *, seconds: float = SETUP_S + 15, **mine: object) -> Peer:
-    """Return a peer with these habits besides those of one that comes online, after some time."""
+    """Return a peer after ``seconds`` that cooperates except for ``reactions``; ``mine``: its own options."""
     peer = World().peer(reactions=cooperative() | reactions)
     peer.world.clock.run(seconds)
     return peer

@@ -112,14 +112,14 @@ class Registry(RuleBasedStateMachine):
 
     @rule(number=st.integers(1, 24))
     def gives_back(self, number: int) -> None:
-        """Give back twice: the second time has no further effect."""
+        """Release a session's grant twice; the second call must have no effect."""
         self.given.pop(number, None)
         self.grants.release(number)
         self.grants.release(number)
 
     @rule(number=st.integers(1, 24), other=st.integers(1, 24))
     def restores(self, number: int, other: int) -> None:
-        """Restore what a session had, under another number or its own, as from a file that may be wrong."""
+        """Restore the grant of session ``other`` as that of ``number``, as from a file that may be wrong."""
         known = self.given.get(other)
         if known is None or number in self.given:
             return
@@ -150,7 +150,7 @@ class Registry(RuleBasedStateMachine):
                         assert not mine.overlaps(theirs)
 
     def teardown(self) -> None:
-        """Check that everything is free when all have given back, and can be had."""
+        """Check that all pools are free after every session has released its grant, and that new sessions get grants."""
         for number in list(self.given):
             self.gives_back(number)
         assert self.grants.use() == self.empty

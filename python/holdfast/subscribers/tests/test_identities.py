@@ -35,7 +35,7 @@ NAMES = [
 
 
 def access_line(circuit: bytes, remote: bytes) -> bytes:
-    """Return TR-101's vendor-specific tag."""
+    """Return the value of TR-101's vendor-specific PPPoE tag with a circuit id and a remote id."""
     return b"\0\0\x0d\xe9" + bytes((1, len(circuit))) + circuit + bytes((2, len(remote))) + remote
 
 

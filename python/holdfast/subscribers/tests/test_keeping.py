@@ -78,7 +78,7 @@ class World:
         self.gateway.start()
 
     def kill(self) -> None:
-        """End the process as kill -9 does: nothing is written any more, and the user plane forwards on."""
+        """End the gateway as kill -9 would: it writes nothing any more, and the user plane goes on forwarding."""
         self.gateway.receive = lambda line, frame: None  # type: ignore[method-assign]
         self.gateway.upkeep.stop()
         old, self.plane = self.plane, MemoryPlane(self.clock)
@@ -105,7 +105,7 @@ class World:
         return host
 
     def open(self) -> set[str]:
-        """Return the accounting sessions that began and did not end."""
+        """Return the accounting ids of sessions that have a Start record and no Stop record."""
         begun: list[str] = []
         for each in self.records:
             if each.kind is Kind.START:
@@ -117,7 +117,7 @@ class World:
         return set(begun)
 
     def check(self) -> None:
-        """Check that every forwarding session is accounted and kept, or about to be, and that no invariant is violated."""
+        """Check that each session that forwards is accounted and stored, or about to be, and that the books have no violation."""
         assert self.gateway.violations() == []
         accounted = {each.id for each in self.gateway.sessions.values() if each.accounting_id in self.open()}
         forwarding, waiting = self.plane.table.keys(), self.gateway._changes.waiting
@@ -131,7 +131,7 @@ class World:
             self.check()
 
     def check_healed(self) -> None:
-        """Check what holds once the disk takes writes: disk, user plane, accounting and books have the same sessions."""
+        """Check, after the disk works again, that disk, user plane, accounting and books have the same sessions."""
         live = self.gateway.sessions
         assert self.plane.table.keys() == live.keys() == self.store.rows.keys()
         assert {number: each.wanted for number, each in live.items()} == self.plane.table
@@ -140,7 +140,7 @@ class World:
         assert use["default"] == use["session-ids"] == len(live)
 
     def check_left(self) -> None:
-        """Check that nothing is left of anybody when everybody has left."""
+        """Check that nothing is left in plane, store, accounting and pools after all subscribers have hung up."""
         for each in self.hosts.values():
             each.hang_up()
         self.run(3)
@@ -149,7 +149,7 @@ class World:
 
 
 def story(world: World) -> None:
-    """Make subscribers dial, hang up and dial again, and change the rates of one, in a fixed order."""
+    """Run subscribers that dial, hang up and dial again, and change the rates of one, always in the same order."""
     for number in range(1, 5):
         world.host(number, redial_s=0.5, ipv6=number != 3).dial()
     world.run(1.5)

@@ -142,7 +142,7 @@ class World:
         return 1_000_000 + self.clock.now()
 
     def begin(self) -> None:
-        """Start a control plane, and again if it is killed while it starts."""
+        """Start a control plane, repeatedly if it is killed while it starts."""
         self.births += 1
         self.left_s = {}
         self.seen = set()
@@ -188,7 +188,7 @@ class World:
         raise KilledError
 
     def run(self, seconds: float) -> None:
-        """Let time pass. A control plane that is killed is started again after a tenth of a second."""
+        """Run for ``seconds``. A control plane that is killed is started again a tenth of a second later."""
         end = self.clock.now() + seconds
         while self.clock.now() < end - 1e-9:
             try:
@@ -198,7 +198,7 @@ class World:
                 self.begin()
 
     def do(self, action: Callable[[Gateway], object]) -> None:
-        """Call ``action`` with the gateway, as an operator; restart the process if it is killed meanwhile."""
+        """Call ``action`` with the gateway, as an operator would; restart the process if it is killed meanwhile."""
         try:
             action(self.process.gateway)
         except KilledError:
@@ -215,7 +215,7 @@ class World:
         return made
 
     def served(self, data: bytes) -> None:
-        """Remember a request as an accounting server does: all but how often, and how late, it came."""
+        """Record an accounting request without the attributes that differ between repetitions (delay and signature)."""
         attributes = decode(data)
         values = dict(attributes)
         kind = Kind(int.from_bytes(values[40], "big"))
@@ -227,7 +227,7 @@ class World:
         return bool(self.heard[accounting_id][Kind.START]) or (accounting_id, Kind.START) in waiting
 
     def check_no_ghosts(self) -> None:
-        """Check what holds as soon as a new control plane is there, if the user plane does what it is told."""
+        """Check, right after a new control plane has started, that the user plane has no session that ended or is unknown."""
         live = self.process.gateway.sessions
         assert self.process.gateway.violations() == []
         for number in self.plane.table:
@@ -236,7 +236,7 @@ class World:
             assert self.has_begun(live[number].accounting_id), "something forwards that is not accounted"
 
     def check_accounted(self) -> None:
-        """Check what holds when all have left: each accounting id has one Start and one Stop."""
+        """Check, after all subscribers have left, that each accounting id has one Start and one Stop."""
         assert not self.plane.table and not self.process.store.load() and not len(self.process.store)
         for accounting_id, kinds in self.heard.items():
             counts = len(kinds[Kind.START]), len(kinds[Kind.STOP])
@@ -250,7 +250,7 @@ class World:
 
 
 def story(world: World) -> None:
-    """Make subscribers dial and leave, and kick one, in a fixed order, while the user plane fails for some time."""
+    """Run subscribers that dial, leave and are kicked in a fixed order, while the user plane fails for some time."""
     for number in (1, 2, 3):
         world.host(number).dial()
     world.run(0.7)
@@ -273,7 +273,10 @@ def story(world: World) -> None:
 
 
 def lives(folder: Path, kills: Iterable[int], fault: str | None, later: bool) -> list[str]:
-    """Run a story with kills at boundaries, each counted from the one before; return the boundaries after them."""
+    """Run the story with a kill at the given boundaries (calls of store, plane and network), each counted from the kill before.
+
+    Return the names of the boundaries after the last kill.
+    """
     folder.mkdir()
     world = World(folder, kills, fault, later)
     story(world)

@@ -58,7 +58,7 @@ class World:
         self.clock.call_later(self.delay_s, lambda: self.client.received(server, accounting, channel, answer))
 
     def ask(self, user: bytes = b"alice", session: int = 1, line: int = 1) -> int:
-        """Ask for a login of a session; return its number among ``verdicts``."""
+        """Start a login of a session; return its number in ``verdicts``."""
         self.questions += 1
         number = self.questions
         self.verdicts[number] = []
@@ -71,7 +71,7 @@ class World:
         self.client.account(Record(Kind.INTERIM, user.decode(), user, session, int(1000 + self.clock.now())))
 
     def sent(self, user: bytes) -> list[tuple[float, int]]:
-        """Return the times at which a user was asked for, each with the server."""
+        """Return (time in s, server) of each packet that was sent about a user."""
         return [(at, server) for at, server, data in self.seen if user in values(data, 1)]
 
 
@@ -367,7 +367,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def honest_login(self) -> None:
-        """Check that a line that has asked for nothing is asked for at this moment, whatever others have under way."""
+        """Check that the login of a new line is sent at once, whatever logins the other lines have under way."""
         self.honest += 1
         user = b"honest%d" % self.honest
         self.world.ask(user, self.honest, self.honest)
@@ -395,14 +395,14 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def a_server_that_lives_is_not_dead(self) -> None:
-        """Check a server that answers Status-Server, whatever realms it is silent about, if there is another one."""
+        """Check that a server that answers Status-Server is not marked as dead although it is silent about realms."""
         if not hasattr(self, "world") or not self.world.knows_status or len(self.world.client.dead_until) < 2:
             return
         alive = [until for server, until in enumerate(self.world.client.dead_until) if server not in self.ever_dead]
         assert alive == [None] * len(alive)
 
     def teardown(self) -> None:
-        """Check that nothing is left when all is quiet, and that every record has been delivered."""
+        """Check that no login or request is left after the servers have recovered, and that every record has been delivered."""
         if not hasattr(self, "world"):
             return
         self.world.silent, self.world.dead = set(), set()

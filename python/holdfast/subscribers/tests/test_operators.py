@@ -64,7 +64,7 @@ def test_a_line_is_a_request_or_a_sentence_says_why_not(line: bytes) -> None:
 def serving(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scenario: Callable[[service.Service, Path], Awaitable[None]]
 ) -> None:
-    """Run a scenario beside a gateway; nothing may have been logged as an exception of the loop's."""
+    """Run ``scenario`` with a running gateway, and check that the event loop has logged no exception."""
     monkeypatch.setattr(service, "DIRECTORY", tmp_path)
     wrong: list[dict[str, Any]] = []
 

@@ -41,7 +41,7 @@ def anothers_file(path: Path) -> None:
 
 
 def begin(directory: Path) -> SqliteStore:
-    """Open what a gateway with a state and dynamic authorization opens."""
+    """Open the store and the replay file of a gateway as its start does; return the store."""
     store = SqliteStore(directory / "state.db")
     try:
         Replays(300.0, 1e9, directory / "state.db-authorization")
@@ -95,7 +95,7 @@ def test_a_journal_that_another_user_made_brings_no_session(tmp_path: Path) -> N
 
 
 def forge(state: Path, journal: Path) -> None:
-    """Write a journal that holds all pages of a state with a session."""
+    """Write to ``journal`` a SQLite journal with all pages of a state file that has one session."""
     store = SqliteStore(state)
     store.save([stored(7)], [])
     store.close()

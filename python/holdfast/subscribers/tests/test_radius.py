@@ -64,7 +64,7 @@ class World:
             self.clock.call_later(0.001, lambda: self.client.received(server, accounting, channel, answer))
 
     def ask(self, credentials: Credentials | None = None) -> None:
-        """Ask for a login of a session of its own."""
+        """Start a login of a new session; its verdict is appended to ``verdicts``."""
         credentials = credentials or Credentials(b"nemo", password=b"arctangent")
         question = Question(credentials, 7 + self.asked, "abc", LINE, MAC, b"dsl-1", b"home", b"internet")
         self.asked += 1

@@ -48,7 +48,7 @@ class Dialled(Online):
         self.host = self.dial(pap=True)
 
     def heard(self, data: bytes) -> bool:
-        """Return True if the subscriber was sent these bytes."""
+        """Return True if a frame to the subscriber contained these bytes."""
         assert self.plane.trace is not None
         return any(frame[:6] == self.host.mac and data in frame for _, _, frame in self.plane.trace)
 
@@ -56,7 +56,7 @@ class Dialled(Online):
         return self.host.state == "up"
 
     def after(self, seconds: float) -> bool:
-        """Return True if the subscriber is online so much later."""
+        """Return True if the subscriber is online ``seconds`` later."""
         self.clock.run(seconds)
         return self.online()
 
@@ -69,7 +69,7 @@ def in_accounting(kind: int, *wanted: bytes) -> Effect:
 
 
 def as_it_always_is(online: Dialled) -> bool:
-    """Return True if the session has what each has, for which the attribute asks: PPP for one host, without routing protocols."""
+    """Return True if the session is PPP for one host without routing protocols, as every session is and the attribute asks."""
     session = online.plane.table[online.host.session]
     return session.ipv4 is not None and online.host.ipv4 == session.ipv4.packed
 
@@ -178,7 +178,7 @@ def attribute(key: int | tuple[int, int], value: bytes) -> tuple[int, bytes]:
 
 
 def assert_refused(online: Dialled) -> None:
-    """Check that the login failed by the server's word; nobody is online or accounted, and nothing is taken."""
+    """Check that the server refused the login, that nobody is online or accounted, and that no pool entry is taken."""
     assert online.host.state == "failed", online.accept
     assert online.host.reason.startswith("login refused"), online.host.reason
     online.clock.run(60)
@@ -258,7 +258,7 @@ def test_a_gateway_without_a_protocol_refuses_what_asks_for_it() -> None:
 
 
 def is_served(accept: Attributes) -> bool:
-    """Return True if RFC 2865 lets an Accept be served, in terms of the lists above alone."""
+    """Return True if RFC 2865 allows a gateway to serve this Access-Accept, by the lists above alone."""
     once: list[int | tuple[int, int]] = []
     for kind, value in accept:
         key: int | tuple[int, int] = kind

@@ -48,7 +48,7 @@ class World:
         return self.step_s + self.clock.now()
 
     def start(self) -> None:
-        """Start a process: what the one before knew in memory is gone."""
+        """Start a new gateway process, which has no memory of the one before."""
         self.gateway = Gateway(
             self.configuration, self.plane, self.clock, self, random=seeded(3), wall=self.wall
         )  # fmt: skip
@@ -77,7 +77,7 @@ class World:
         return host
 
     def send(self, packet: bytes, port: int = 1, client: str = CLIENTS[0]) -> int | None:
-        """Return the code of the answer to a packet; None without an answer."""
+        """Send a packet to the server and return the code of its answer, or None if there is no answer."""
         answer = self.server.received(IPv4Address(client), port, packet, self.wall())
         return None if answer is None else answer[0]
 

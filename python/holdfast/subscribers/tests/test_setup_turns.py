@@ -90,7 +90,7 @@ def test_a_crowd_of_equals_displaces_nobody() -> None:
 
 
 def ask(world: World, line: Line, number: int) -> None:
-    """Send a PADI and the PADR that a PADO calls for, and nothing more: the setup stays unfinished."""
+    """Send a PADI and, upon a PADO, a PADR, but nothing after that, so that the setup stays unfinished."""
     mac = b"\x06\x01" + number.to_bytes(4)
     hear: list[bytes] = []
     world.plane.hosts[line, mac] = hear.append
@@ -105,13 +105,13 @@ def ask(world: World, line: Line, number: int) -> None:
 
 
 def discovery(destination: bytes, source: bytes, code: Code, *of: tuple[Tag, bytes]) -> bytes:
-    """Return a frame of discovery with tags."""
+    """Return a PPPoE discovery frame with tags, given as (type, value)."""
     inside = b"".join(tag.to_bytes(2) + len(value).to_bytes(2) + value for tag, value in of)
     return destination + source + DISCOVERY + bytes((0x11, code, 0, 0)) + len(inside).to_bytes(2) + inside
 
 
 def tags(frame: bytes) -> dict[int, bytes]:
-    """Return the tags of a frame of discovery."""
+    """Return the tags of a PPPoE discovery frame: value by type."""
     found, at = {}, 20
     while at < 20 + int.from_bytes(frame[18:20]):
         length = int.from_bytes(frame[at + 2 : at + 4])

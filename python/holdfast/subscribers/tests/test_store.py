@@ -31,7 +31,7 @@ class World:
         self.records.append(record)
 
     def start(self) -> Reconciled:
-        """Start a new process: nothing is left of the old one but the store and the data plane."""
+        """Start a new process that has only the store and the data plane of the old one."""
         self.seed += 1
         self.store = SqliteStore(self.path)
         values = configuration()
@@ -44,7 +44,7 @@ class World:
         return found
 
     def kill(self) -> None:
-        """Kill the process: nothing is written any more. Its timers run on in this clock, and are cut off so as to do no harm."""
+        """End the process as kill -9 would: nothing is written any more, and its timers can no longer reach the plane."""
         self.gateway.receive = lambda line, frame: None  # type: ignore[method-assign]
         self.plane.handler = None
         old, self.plane = self.plane, MemoryPlane(self.clock)

@@ -20,7 +20,7 @@ ROUNDS = 100
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process has."""
+    """Return this process's resident memory in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -43,7 +43,7 @@ class World:
         return host
 
     def storm(self, kind: str, seconds: int) -> None:
-        """Send frames of a kind for so many virtual seconds, PER_S in each, in bursts each 10 ms."""
+        """Send frames of a kind for ``seconds`` of virtual time, PER_S a second, in bursts every 10 ms."""
         numbers = random.Random(7)
 
         def burst(left: int) -> None:

@@ -22,7 +22,7 @@ class VirtualClock:
         self._cancelled: set[int] = set()
 
     def now(self) -> float:
-        """Return the seconds of virtual time."""
+        """Return the virtual time in seconds."""
         return self._now
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
@@ -32,7 +32,7 @@ class VirtualClock:
         return lambda: self._cancelled.add(number)
 
     def run(self, duration_s: float) -> None:
-        """Call all timers due in the next ``duration_s`` seconds, in their order, and advance the clock by so much."""
+        """Call all timers due in the next ``duration_s`` seconds in order, and advance the clock by ``duration_s``."""
         end = self._now + duration_s
         while self._queue and self._queue[0][0] <= end:
             at, number, action = heapq.heappop(self._queue)
@@ -102,7 +102,7 @@ class MemoryPlane:
         self.handler = handler
 
     def from_line(self, line: Line, frame: bytes) -> None:
-        """Hand over a subscriber's frame, after a delay."""
+        """Hand a subscriber's frame over to the gateway after ``delay_s`` seconds."""
         if self.trace is not None:
             self.trace.append((self.clock.now(), line, frame))
         self.clock.call_later(self.delay_s, lambda: self.handler and self.handler(line, frame))
@@ -112,7 +112,7 @@ MAC = bytes.fromhex("02000000000a")
 
 
 def configuration(**changes: object) -> Configuration:
-    """Return a gateway's configuration for tests, with changes."""
+    """Return a gateway's configuration for tests; ``changes`` replace top-level settings."""
     values: dict[str, object] = {
         "name": "ac-1",
         "mac": "02:00:00:00:00:0a",
@@ -131,5 +131,5 @@ def configuration(**changes: object) -> Configuration:
 
 
 def seeded(seed: int) -> Callable[[int], bytes]:
-    """Return a function that returns random bytes of a seed."""
+    """Return a function that returns as many pseudo-random bytes as asked, the same for the same ``seed``."""
     return random.Random(seed).randbytes
