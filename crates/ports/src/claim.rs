@@ -16,7 +16,8 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims an interface, until this is dropped; or says in an error who has it.
+    /// Claims an interface for this process until the returned value is dropped. Fails with an error that names the
+    /// present owner if the interface is already claimed.
     pub(crate) fn take(interface: &str, index: u32) -> Result<Claim, PortError> {
         let failed = |e: &io::Error| PortError::io(format!("claiming {interface}"), e);
         let socket = unix_socket().map_err(|e| failed(&e))?;
@@ -43,8 +44,8 @@ impl Claim {
     }
 }
 
-/// Returns the process that listens at an address, if that can be known: not if it ended meanwhile, nor if very
-/// many have asked before.
+/// Returns the id of the process that listens at an address. Returns `None` if it cannot be determined, because the
+/// process has ended or too many others have asked at the same time.
 fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Option<i32>> {
     let socket = unix_socket()?;
     // SAFETY: the pointer is to an address of at least the length given.
@@ -59,7 +60,7 @@ fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Opt
     Ok(credentials.map(|it| it.pid).filter(|&pid| pid != 0))
 }
 
-/// Describes a process as people know it: its number, and the beginning of its command line.
+/// Describes a process by its id and the beginning of its command line.
 fn describe(process: i32) -> String {
     let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<_> = command
@@ -78,7 +79,8 @@ fn unix_socket() -> io::Result<OwnedFd> {
     socket::open(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
 }
 
-/// Makes an address outside the file system: a zero and the name, which is shorter than the field.
+/// Makes an address in the abstract namespace of Unix sockets, outside the file system: a zero byte followed by
+/// `name`, which must be shorter than the field.
 fn abstract_address(name: &str) -> (libc::sockaddr_un, libc::socklen_t) {
     // SAFETY: all zeros is a valid `sockaddr_un`.
     let mut address: libc::sockaddr_un = unsafe { zeroed() };

@@ -19,7 +19,7 @@ pub enum PortError {
 }
 
 impl PortError {
-    /// Classifies an I/O error of the operation `what`.
+    /// Converts an I/O error of the operation `what` into a [`PortError`], by its kind.
     pub(crate) fn io(what: impl fmt::Display, error: &io::Error) -> PortError {
         match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => PortError::NotPermitted(format!(
@@ -30,7 +30,7 @@ impl PortError {
         }
     }
 
-    /// Classifies the error that the last system call of this thread left.
+    /// Converts the error of this thread's last system call into a [`PortError`]; `what` describes the operation.
     pub(crate) fn last(what: impl fmt::Display) -> PortError {
         PortError::io(what, &io::Error::last_os_error())
     }

@@ -90,7 +90,7 @@ impl Moderation {
         self.close_wake_ups >= DENSE_WAKE_UPS
     }
 
-    /// Notes that a wait ended with frames.
+    /// Records that a wait ended because frames arrived.
     fn woken(&mut self) {
         let now = Instant::now();
         let close = self.last_wake_up.is_some_and(|last| now - last < DENSE);
@@ -99,7 +99,7 @@ impl Moderation {
         self.idle_pauses = 0;
     }
 
-    /// Notes that a pause ended, with or without frames.
+    /// Records that a pause ended, and whether frames had arrived.
     fn paused(&mut self, frames: bool) {
         self.idle_pauses = if frames { 0 } else { self.idle_pauses + 1 };
         if self.idle_pauses == IDLE_PAUSES {
@@ -138,7 +138,7 @@ fn polled(fd: libc::c_int) -> libc::pollfd {
 }
 
 impl PacketIo {
-    /// Opens what is waited for, with no interfaces yet.
+    /// Opens the event and the link monitor for waiting, without any interfaces yet.
     pub fn new() -> Result<PacketIo, PortError> {
         let event = Arc::new(Event::new()?);
         let watch = LinkWatch::new()?;
@@ -155,7 +155,7 @@ impl PacketIo {
         })
     }
 
-    /// Opens these interfaces (of the thread's network namespace); each is known by its position from then on.
+    /// Opens these interfaces of the thread's network namespace. Each interface's number is its position in the list.
     pub fn open<S: AsRef<str>>(interfaces: &[S]) -> Result<PacketIo, PortError> {
         let mut io = PacketIo::new()?;
         for (number, name) in interfaces.iter().enumerate() {
@@ -165,7 +165,7 @@ impl PacketIo {
         Ok(io)
     }
 
-    /// Opens an interface as the network's number `interface`, in place of one that it may have had.
+    /// Adds an open interface under the number `interface`, and replaces any former interface with this number.
     pub fn add(&mut self, interface: usize, mut socket: PacketSocket) {
         if self.ports.len() <= interface {
             self.ports.resize_with(interface + 1, || None);
@@ -182,7 +182,8 @@ impl PacketIo {
         self.ports[interface] = Some(Port { socket, up });
     }
 
-    /// Closes an interface; returns its counts, if there was one. Frames that it has queued leave first.
+    /// Closes an interface after sending its queued frames. Returns its counters, or `None` if there was no such
+    /// interface.
     pub fn remove(&mut self, interface: usize) -> Option<PacketCounters> {
         let mut port = self.ports.get_mut(interface)?.take()?;
         self.polled[interface + OTHER_DESCRIPTORS].fd = -1;
@@ -192,7 +193,7 @@ impl PacketIo {
         Some(port.socket.counters())
     }
 
-    /// Returns the counters of an interface; zeros if there is no such interface.
+    /// Returns the counters of an interface; all zero if there is no such interface.
     pub fn counters(&mut self, interface: usize) -> PacketCounters {
         match self.ports.get_mut(interface) {
             Some(Some(port)) => port.socket.counters(),
@@ -200,13 +201,13 @@ impl PacketIo {
         }
     }
 
-    /// Returns true if an interface's frames leave by an XDP socket.
+    /// Returns true if an interface sends frames by an XDP socket.
     pub fn sends_by_xdp(&self, interface: usize) -> bool {
         let port = self.ports.get(interface).and_then(Option::as_ref);
         port.is_some_and(|port| port.socket.sends_by_xdp())
     }
 
-    /// Gives all queued frames to the kernel.
+    /// Passes all queued frames to the kernel.
     pub fn flush(&mut self) {
         for interface in self.unflushed.drain(..) {
             if let Some(port) = &mut self.ports[interface] {
@@ -215,8 +216,8 @@ impl PacketIo {
         }
     }
 
-    /// Makes this thread's timers precise. The kernel lets timeouts of ordinary threads be 50 microseconds late, to
-    /// wake up less often. Links have shorter delays.
+    /// Makes this thread's timers precise. By default, the kernel lets a thread's timeouts be 50 microseconds late, to
+    /// wake up less often, but links have shorter delays.
     fn make_timers_precise(&mut self) {
         let thread = thread::current().id();
         if self.waiter != Some(thread) {
@@ -226,7 +227,7 @@ impl PacketIo {
         }
     }
 
-    /// Hands on at most one batch of frames of each interface; returns true if there was a frame.
+    /// Delivers at most one batch of frames of each interface to `rx`; returns true if there was any frame.
     fn take_frames(&mut self, rx: &mut dyn FnMut(usize, &[u8])) -> bool {
         let mut any = false;
         for (interface, port) in self.ports.iter_mut().enumerate() {
@@ -240,7 +241,7 @@ impl PacketIo {
         any
     }
 
-    /// Waits until a descriptor has something, at most for `timeout`, and looks after all but the frames.
+    /// Waits until a descriptor is ready, at most for `timeout`, and handles all events except for arriving frames.
     fn poll(&mut self, timeout: Duration) {
         self.rounds = 0;
         let timeout = libc::timespec {
@@ -283,7 +284,8 @@ impl PacketIo {
         }
     }
 
-    /// Finds out what changed: which interfaces are up, and whether one is another than before under the same name.
+    /// Finds out which interfaces have gone up or down, and which have been replaced by another interface of the same
+    /// name.
     fn look_at_interfaces(&mut self) {
         for (interface, port) in self.ports.iter_mut().enumerate() {
             let Some(port) = port else { continue };
@@ -312,8 +314,8 @@ impl PacketIo {
 }
 
 impl FrameIo for PacketIo {
-    /// Queues the frame. It leaves before the next wait, or with a full batch; if the kernel then refuses it, that is
-    /// counted in [`PacketCounters::tx_drops`].
+    /// Queues the frame. It is sent before the next wait, or as part of a full batch. If the kernel refuses it then,
+    /// [`PacketCounters::tx_drops`] counts it.
     fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome {
         let Some(Some(port)) = self.ports.get_mut(interface) else {
             return SendOutcome::Dropped;
@@ -325,8 +327,8 @@ impl FrameIo for PacketIo {
         SendOutcome::Accepted
     }
 
-    /// Hands on at most one batch of frames of each interface, so that none starves the others or the caller; waits
-    /// before that, at most for `timeout`, if there is reason to.
+    /// Delivers at most one batch of frames of each interface, so that none starves the others or the caller. If no
+    /// frames are expected yet, first waits for up to `timeout`.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
         self.flush();
         self.make_timers_precise();

@@ -35,7 +35,7 @@ pub struct InstructionCounter {
 }
 
 impl InstructionCounter {
-    /// Starts counting. Fails where the processor's counters cannot be used.
+    /// Starts counting the instructions of this thread. Fails if the processor's counters are not available.
     pub fn new() -> Result<InstructionCounter, PortError> {
         let attributes = EventAttributes {
             kind: HARDWARE,
@@ -67,7 +67,7 @@ impl InstructionCounter {
         Ok(InstructionCounter { event })
     }
 
-    /// Returns the number of instructions so far; `None` if it cannot be read.
+    /// Returns the number of instructions counted so far; `None` if the counter cannot be read.
     pub fn read(&self) -> Option<u64> {
         let mut count = [0; 8];
         (&self.event).read_exact(&mut count).ok()?;

@@ -62,7 +62,7 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Returns a name as the kernel takes it; refuses what it would refuse, with a better message.
+/// Returns an interface's name as a C string. Refuses names that the kernel would refuse, with a better message.
 pub(crate) fn checked_name(name: &str) -> Result<CString, PortError> {
     let bad = name.is_empty()
         || name == "."
@@ -79,7 +79,7 @@ pub(crate) fn checked_name(name: &str) -> Result<CString, PortError> {
     CString::new(name).map_err(|_| PortError::Invalid(format!("{name:?} has a zero byte")))
 }
 
-/// Returns the kernel's number of an interface.
+/// Returns the kernel's index of an interface. Fails if there is no such interface.
 pub(crate) fn index_of(name: &str) -> Result<u32, PortError> {
     let c_name = checked_name(name)?;
     // SAFETY: the pointer is to a string that ends with a zero and lives across the call.
@@ -90,9 +90,9 @@ pub(crate) fn index_of(name: &str) -> Result<u32, PortError> {
     Ok(index)
 }
 
-/// Switches off, on an interface in this thread's namespace, whatever makes frames there differ from frames on a wire:
-/// unfinished checksums, segments joined by the kernel, VLAN tags kept beside the frame. An interface that cannot switch
-/// one of them off (or has none to switch) is left at that; an offload that stays on is an error.
+/// Disables, on an interface in this thread's namespace, the offloads that make frames differ from frames on a wire:
+/// unfinished checksums, segments joined by the kernel, VLAN tags stored beside the frame. Ignores offloads that the
+/// interface does not have or cannot switch; fails if an offload stays enabled.
 pub fn disable_offloads(name: &str) -> Result<(), PortError> {
     let socket = control_socket()?;
     for offload in &OFFLOADS {
@@ -132,7 +132,7 @@ fn is_unsupported(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the longest payload of a frame that an interface takes, in bytes.
+/// Returns the MTU of an interface, the longest payload of a frame in bytes.
 pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
     let request = interface_ioctl(name, libc::SIOCGIFMTU)?;
     // SAFETY: this `ioctl` fills in this member.
@@ -140,7 +140,7 @@ pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
     Ok(usize::try_from(mtu).unwrap_or(0))
 }
 
-/// Returns true if an interface is up and has a carrier: if frames can go through it.
+/// Returns true if an interface is up and has a carrier, so that frames can pass.
 pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
     let request = interface_ioctl(name, libc::SIOCGIFFLAGS)?;
     // SAFETY: this `ioctl` fills in this member.
@@ -149,7 +149,7 @@ pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
     Ok(flags & wanted == wanted)
 }
 
-/// Does an `ioctl` that reads something of an interface.
+/// Performs an `ioctl` that reads a property of an interface.
 fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, PortError> {
     checked_name(name)?;
     let socket = control_socket()?;
@@ -163,7 +163,7 @@ fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, Port
     Ok(request)
 }
 
-/// Makes a request that names an interface. The name ends with a zero: its last byte is left as it is.
+/// Makes a request that names an interface. The name is cut if necessary, so that a zero byte ends it.
 fn named_request(name: &str) -> libc::ifreq {
     // SAFETY: all zeros is a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -176,12 +176,12 @@ fn named_request(name: &str) -> libc::ifreq {
     request
 }
 
-/// Opens a socket for `ioctl`s on interfaces of the thread's namespace.
+/// Opens a socket for `ioctl` calls on interfaces of the thread's namespace.
 fn control_socket() -> Result<OwnedFd, PortError> {
     socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| PortError::io("socket", &e))
 }
 
-/// Does one `ethtool` command with one number in and out.
+/// Performs an `ethtool` command with the argument `data`, and returns the number with which the kernel answers.
 fn ethtool(socket: &OwnedFd, name: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     let mut request = named_request(name);
@@ -195,8 +195,9 @@ fn ethtool(socket: &OwnedFd, name: &str, command: u32, data: u32) -> io::Result<
     Ok(value.data)
 }
 
-/// Keeps the kernel's IPv6 (router solicitations, neighbour discovery, multicast reports) off an interface, or of every
-/// interface to come if `name` is `default`. Nothing to do on a kernel without IPv6.
+/// Enables or disables the kernel's IPv6 on an interface, or on all future interfaces if `name` is `default`. When it
+/// is disabled, the kernel sends no router solicitations, neighbour discovery or multicast reports. Does nothing on a
+/// kernel without IPv6.
 pub(crate) fn set_ipv6_enabled(name: &str, enabled: bool) -> Result<(), PortError> {
     let base = format!("/proc/sys/net/ipv6/conf/{name}");
     let mut settings = vec![("disable_ipv6", if enabled { "0" } else { "1" })];

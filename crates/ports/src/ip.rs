@@ -4,7 +4,8 @@ use crate::PortError;
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 
-/// Runs `ip` with these arguments and gives what it printed.
+/// Runs the program `ip` with these arguments, and returns its output. Fails if it cannot be started or reports an
+/// error.
 pub(crate) fn ip(arguments: &[&str]) -> Result<String, PortError> {
     let output = Command::new("ip")
         .args(arguments)
@@ -14,8 +15,8 @@ pub(crate) fn ip(arguments: &[&str]) -> Result<String, PortError> {
     checked(output, &arguments.join(" "))
 }
 
-/// Runs several commands (each without the leading `ip`) in one process, in a namespace or in the process's own, and stops
-/// at the first that fails.
+/// Runs several `ip` commands (each without the leading `ip`) in one process, in a namespace or, if that is `None`, in
+/// the process's own. Stops and fails at the first command that fails.
 pub(crate) fn ip_batch(namespace: Option<&str>, commands: &[String]) -> Result<(), PortError> {
     let mut command = Command::new("ip");
     if let Some(name) = namespace {

@@ -23,12 +23,12 @@ impl LinkWatch {
         Ok(LinkWatch { fd })
     }
 
-    /// Returns the descriptor, to wait for.
+    /// Returns the descriptor that becomes readable when a link changes.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Takes the messages that wait, and forgets them.
+    /// Discards all waiting messages.
     pub(crate) fn clear(&self) {
         let mut message = [0u8; 256];
         loop {

@@ -28,8 +28,8 @@ pub struct LoadReport {
     pub elapsed: Duration,
 }
 
-/// Sends frames in turn, over and over, from an interface of the thread's network namespace. Without a rate, as fast as it
-/// goes; with one, in bursts no longer than the clock's advance demands.
+/// Sends the frames in turn, repeatedly, from an interface of the thread's network namespace for `duration`. Sends as
+/// fast as possible, or at `packets_per_s` if given, in bursts no longer than the clock's advance demands.
 pub fn send_load(
     interface: &str,
     frames: &[Vec<u8>],
@@ -99,7 +99,8 @@ pub struct InterfaceCounters {
     pub tx_drops: u64,
 }
 
-/// Reads the counters of an interface of this thread's network namespace, from the kernel's table.
+/// Returns the counters of an interface of this thread's network namespace, from the kernel's table. Fails if there is
+/// no such interface.
 pub fn interface_counters(name: &str) -> Result<InterfaceCounters, PortError> {
     checked_name(name)?;
     let path = "/proc/thread-self/net/dev";

@@ -14,9 +14,9 @@ const MAPPED_BYTES: libc::c_int = 1 << 18;
 #[cfg(target_env = "gnu")]
 const ARENAS: libc::c_int = 1;
 
-/// Sets the allocator up so that from now on, blocks from 256 KiB on are mappings of their own: they go back when
-/// they are freed, and grow without a copy. Threads share one arena for smaller blocks, and those that other
-/// threads have by now, so this is for the begin of a process.
+/// Configures the allocator so that, from now on, each block of at least 256 KiB is a memory mapping of its own, which
+/// is returned to the system when it is freed, and grows without a copy. Smaller blocks of all threads come from one
+/// arena, and from those that other threads already use; so call this when a process starts.
 pub fn set_up_allocator() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt takes two numbers, and may be called at any time, from any thread.
@@ -26,7 +26,8 @@ pub fn set_up_allocator() {
     }
 }
 
-/// Gives freed pages of the whole process back. It takes milliseconds, during which threads that use the same arena of the allocator wait.
+/// Returns freed pages of the whole process to the system. Takes milliseconds, during which threads that use the same
+/// arena of the allocator wait.
 pub fn give_back_freed() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim takes a number, and may be called at any time, from any thread.

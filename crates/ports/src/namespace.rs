@@ -48,8 +48,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace named `hf<n>-<label>`, with only a loopback interface, which is up. The kernel's IPv6 stays silent
-    /// until an IPv6 address is added.
+    /// Makes a namespace named `hf<n>-<label>`, which has only a loopback interface that is up. The kernel's IPv6
+    /// stays silent until an IPv6 address is added.
     pub fn new(label: &str) -> Result<Namespace, PortError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
         if label.is_empty() || label.len() > 64 || !label.bytes().all(fits) {
@@ -70,18 +70,19 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Returns the name that `ip netns` knows.
+    /// Returns the namespace's name, as known to `ip netns`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the words that run a command in this namespace if they are put in front of it.
+    /// Returns the words that must precede a command to run it in this namespace.
     pub fn exec_prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(String::from).into()
     }
 
-    /// Adds a veth pair: `inside` in here, the other end (its name is the result) in the process's own namespace. Both are
-    /// up, without offloads; the outer one is no interface of the kernel's own IP stack: it has no address and answers nothing.
+    /// Adds a veth pair: an interface named `inside` in this namespace, and its peer, whose name is returned, in the
+    /// process's own namespace. Both are up, without offloads. The kernel's IP stack does not use the peer, which has
+    /// no address and answers nothing.
     pub fn add_veth(&mut self, inside: &str, options: &VethOptions) -> Result<String, PortError> {
         checked_name(inside)?;
         let outer = self.session.next_interface();
@@ -102,7 +103,8 @@ impl Namespace {
         Ok(outer)
     }
 
-    /// Joins two namespaces by a veth pair, both ends up and without offloads. It goes with either of them.
+    /// Joins this namespace and `other` by a veth pair whose ends are up and without offloads. The pair vanishes with
+    /// either namespace.
     pub fn connect(
         &self,
         interface: &str,
@@ -126,8 +128,9 @@ impl Namespace {
         Ok(())
     }
 
-    /// Gives an interface in here an address. The first IPv6 address of an interface starts the kernel's IPv6 on it, without
-    /// the traffic that it otherwise makes on its own (router solicitations, duplicate address detection).
+    /// Adds an address to an interface of this namespace. The first IPv6 address enables the kernel's IPv6 on the
+    /// interface, but without the traffic that it would send on its own (router solicitations, duplicate address
+    /// detection).
     pub fn add_address(
         &self,
         interface: &str,
@@ -145,7 +148,7 @@ impl Namespace {
         )])
     }
 
-    /// Adds a route to a prefix, through a neighbour or (with no `via`) directly on an interface.
+    /// Adds a route to a prefix, through the neighbour `via` or, if that is `None`, directly on an interface.
     pub fn add_route(
         &self,
         destination: IpAddr,
@@ -160,7 +163,7 @@ impl Namespace {
         )])
     }
 
-    /// Adds a permanent neighbour entry, so that nobody need answer ARP or neighbour discovery for it.
+    /// Adds a permanent neighbour entry, so that ARP or neighbour discovery is not needed for the address.
     pub fn add_neighbour(
         &self,
         interface: &str,
@@ -174,20 +177,20 @@ impl Namespace {
         )])
     }
 
-    /// Sets an interface up or down.
+    /// Sets an interface of this namespace up or down.
     pub fn set_link(&self, interface: &str, up: bool) -> Result<(), PortError> {
         checked_name(interface)?;
         let state = if up { "up" } else { "down" };
         self.batch(&[format!("link set dev {interface} {state}")])
     }
 
-    /// Sets the MTU of an interface, in bytes.
+    /// Sets the MTU of an interface of this namespace, in bytes.
     pub fn set_mtu(&self, interface: &str, mtu: u32) -> Result<(), PortError> {
         checked_name(interface)?;
         self.batch(&[format!("link set dev {interface} mtu {mtu}")])
     }
 
-    /// Makes a command that will run in here, to be spawned by the caller. It is killed when the namespace is
+    /// Makes a command that runs in this namespace once the caller spawns it. It is killed when the namespace is
     /// dropped.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
@@ -195,7 +198,7 @@ impl Namespace {
         command
     }
 
-    /// Runs a command in here and waits for its end.
+    /// Runs a command in this namespace, and waits until it ends.
     pub fn run(&self, arguments: &[&str]) -> Result<Output, PortError> {
         let [program, rest @ ..] = arguments else {
             return Err(PortError::Invalid("no command given".into()));
@@ -206,7 +209,8 @@ impl Namespace {
             .map_err(|e| PortError::io(format!("running {program} in {}", self.name), &e))
     }
 
-    /// Runs `f` on a thread of its own that is in this namespace. Sockets opened there stay in it.
+    /// Runs `f` on a thread of its own in this namespace, waits for it, and returns its result. Sockets opened by `f`
+    /// stay in the namespace.
     pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, PortError> {
         let entry = Entry::of(self)?;
         std::thread::scope(|scope| {
@@ -218,7 +222,7 @@ impl Namespace {
         })
     }
 
-    /// Runs `f` like [`Self::within`], without waiting for the end.
+    /// Runs `f` on a thread in this namespace like [`Self::within`], but does not wait for it.
     pub fn spawn_within<T: Send + 'static>(
         &self,
         f: impl FnOnce() -> T + Send + 'static,
@@ -233,7 +237,7 @@ impl Namespace {
         ip_batch(Some(&self.name), commands)
     }
 
-    /// Ends the processes in here. Without this the namespace would live on without a name.
+    /// Kills the processes in this namespace, which would otherwise live on without a name.
     fn kill_processes(&self) {
         let Ok(list) = ip(&["netns", "pids", &self.name]) else {
             return;
@@ -261,7 +265,7 @@ impl Entry {
         Ok(Entry { path, file })
     }
 
-    /// Brings the calling thread there, for good.
+    /// Moves the calling thread to this namespace for good.
     fn enter(&self) -> Result<(), PortError> {
         // SAFETY: no pointers; it concerns this thread only, which was started for this.
         let result = unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) };

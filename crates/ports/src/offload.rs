@@ -24,17 +24,18 @@ pub(crate) const VLAN_TAG_BYTES: usize = 4;
 const ADDRESSES_BYTES: usize = 12;
 
 impl VnetHeader {
-    /// Returns true if the frame is several segments that the kernel has joined.
+    /// Returns true if the frame consists of several segments that the kernel has joined.
     pub(crate) fn is_joined(&self) -> bool {
         self.gso_type != 0
     }
 
-    /// Returns true if the frame has a checksum that is yet to be finished.
+    /// Returns true if the frame has a checksum that is not complete yet.
     pub(crate) fn needs_checksum(&self) -> bool {
         self.flags & NEEDS_CHECKSUM != 0
     }
 
-    /// Completes the checksum of a frame. Returns false, and does nothing, if the header points outside the frame.
+    /// Completes the checksum of a frame. Returns false, with the frame unchanged, if the header points outside of the
+    /// frame.
     pub(crate) fn complete_checksum(&self, frame: &mut [u8]) -> bool {
         let start = usize::from(self.checksum_start);
         let field = start + usize::from(self.checksum_offset);
@@ -62,8 +63,8 @@ impl VnetHeader {
     }
 }
 
-/// Inserts a VLAN tag in front of what follows the MAC addresses. The frame is `buffer[VLAN_TAG_BYTES..]` before
-/// and `buffer` after. Returns false, and does nothing, if there are no two addresses.
+/// Inserts a VLAN tag behind the MAC addresses. The frame is `buffer[VLAN_TAG_BYTES..]` before and `buffer` after.
+/// Returns false, with the frame unchanged, if it is too short for two addresses.
 pub(crate) fn insert_vlan_tag(buffer: &mut [u8], tpid: u16, tci: u16) -> bool {
     if buffer.len() < VLAN_TAG_BYTES + ADDRESSES_BYTES {
         return false;

@@ -20,7 +20,7 @@ pub(crate) struct PacketQueue {
 }
 
 impl PacketQueue {
-    /// Opens an interface for sending.
+    /// Opens a queue for sending frames from an interface.
     pub(crate) fn open(interface: &str, index: u32) -> Result<PacketQueue, PortError> {
         // Protocol 0: nothing is received.
         let fd = open_packet_socket(interface)?;
@@ -32,12 +32,12 @@ impl PacketQueue {
         })
     }
 
-    /// Returns true if no frame waits.
+    /// Returns true if no frame waits in the queue.
     pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty()
     }
 
-    /// Queues a frame; a full batch is sent.
+    /// Queues a frame, and sends the queue if it has become a full batch.
     pub(crate) fn push(&mut self, frame: &[u8], sent: &mut Sent) {
         self.bytes.extend_from_slice(frame);
         self.lengths.push(frame.len());
@@ -46,7 +46,7 @@ impl PacketQueue {
         }
     }
 
-    /// Gives the queued frames to the kernel. Frames that it refuses are dropped, as a full port does.
+    /// Passes the queued frames to the kernel. Frames that the kernel refuses are dropped, as at a full port.
     pub(crate) fn send(&mut self, sent: &mut Sent) {
         let mut done = 0;
         let mut start = 0;
@@ -71,8 +71,8 @@ impl PacketQueue {
         self.lengths.clear();
     }
 
-    /// Sends the queued frames from number `first`, which begins at byte `start`. Returns how many the kernel took
-    /// (at least one), or why it did not take the first.
+    /// Sends the queued frames from number `first` on, which begins at byte `start`. Returns how many frames the
+    /// kernel accepted (at least one), or why it refused the first.
     fn send_from(&mut self, first: usize, start: usize) -> io::Result<usize> {
         // SAFETY: null pointers and zero lengths are valid in both types.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
@@ -105,13 +105,13 @@ impl PacketQueue {
     }
 }
 
-/// Opens a packet socket that receives nothing yet.
+/// Opens a packet socket, which receives nothing until it is bound. `interface` is named in errors.
 pub(crate) fn open_packet_socket(interface: &str) -> Result<OwnedFd, PortError> {
     socket::open(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)
         .map_err(|e| PortError::io(format!("packet socket on {interface}"), &e))
 }
 
-/// Binds a packet socket to an interface; it receives frames of the protocol from then on (0: of none).
+/// Binds a packet socket to an interface, so that it receives frames with this `protocol` from now on (0: none).
 pub(crate) fn bind_packet_socket(
     fd: &OwnedFd,
     interface: &str,

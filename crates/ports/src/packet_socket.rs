@@ -78,8 +78,8 @@ impl PacketCounters {
         joined
     }
 
-    /// Turns a received frame (behind room for a tag) into what a wire would carry, counts it and hands it on. A
-    /// frame whose checksum cannot be completed is counted as an error and dropped.
+    /// Turns a received frame, which follows room for a VLAN tag, into the frame that a wire would carry, counts it
+    /// and delivers it. Drops a frame whose checksum cannot be completed, and counts it as an error.
     #[inline]
     fn finish(
         &mut self,
@@ -126,13 +126,14 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens the interface (of the thread's network namespace) for all frames that arrive there, whatever their address.
+    /// Opens an interface of the thread's network namespace, to receive all frames that arrive, whatever their
+    /// address.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
         PacketSocket::open_with(interface, TransmitKind::default())
     }
 
-    /// Opens an interface like [`Self::open_with`], as a port: [`PortError::Busy`] if the interface is a port of
-    /// somebody else.
+    /// Opens an interface like [`Self::open_with`], and claims it as a port. Fails with [`PortError::Busy`] if the
+    /// interface is already another process's port.
     pub fn open_port(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
         let claim = Claim::take(interface, index_of(interface)?)?;
         let mut socket = PacketSocket::open_with(interface, kind)?;
@@ -140,7 +141,7 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Opens an interface like [`Self::open`], with a choice of how frames leave.
+    /// Opens an interface like [`Self::open`]; `kind` chooses by which socket frames leave.
     pub fn open_with(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
         let index = index_of(interface)?;
         let fd = open_packet_socket(interface)?;
@@ -186,8 +187,8 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Opens an XDP socket to send by, if it is wanted. The kernel needs a moment to let go of an interface's last
-    /// XDP socket.
+    /// Opens an XDP socket for sending, if one is wanted. Retries for up to `patience`, since the kernel needs a
+    /// moment to release an interface's former XDP socket.
     fn open_xdp(&mut self, patience: Duration) -> Result<(), PortError> {
         if self.kind == TransmitKind::AfPacket {
             return Ok(());
@@ -210,33 +211,32 @@ impl PacketSocket {
         }
     }
 
-    /// Returns the interface's name.
+    /// Returns the name of the interface.
     pub fn interface(&self) -> &str {
         &self.interface
     }
 
-    /// Returns the interface's number in the kernel; another interface of the same name has another one.
+    /// Returns the kernel's index of the interface, which distinguishes it from later interfaces with the same name.
     pub(crate) fn index(&self) -> u32 {
         self.index
     }
 
-    /// Returns how frames are asked to leave: by an XDP socket, a packet socket, or the first if the interface
-    /// takes one.
+    /// Returns the configured way of sending: an XDP socket, a packet socket, or XDP if the interface supports it.
     pub(crate) fn kind(&self) -> TransmitKind {
         self.kind
     }
 
-    /// Returns true if frames leave by an XDP socket.
+    /// Returns true if frames are sent by an XDP socket at present.
     pub fn sends_by_xdp(&self) -> bool {
         self.xdp.is_some()
     }
 
-    /// Returns the descriptor, to wait for.
+    /// Returns the descriptor that becomes readable when frames arrive.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Returns the counters up to now.
+    /// Returns the counters so far.
     pub fn counters(&mut self) -> PacketCounters {
         let stats: Option<libc::tpacket_stats> =
             socket::option(&self.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS);
@@ -247,13 +247,13 @@ impl PacketSocket {
         self.counters
     }
 
-    /// Continues to count where another socket of the same port ended.
+    /// Continues the counters of a former socket of the same port.
     pub fn continue_from(&mut self, counters: PacketCounters) {
         self.counters = counters;
     }
 
-    /// Updates what may have changed with the interface: whether it is up (`up`) and its MTU. Tries again to open
-    /// an XDP socket if it is up and one is wanted.
+    /// Updates what may have changed about the interface: whether it is up (`up`), and its MTU. If it is up and an XDP
+    /// socket is wanted but not open, tries again to open one.
     pub(crate) fn refresh(&mut self, up: bool) {
         self.up = up;
         if let Ok(mtu) = mtu_of(&self.interface) {
@@ -272,8 +272,8 @@ impl PacketSocket {
         self.counters.rx_errors += u64::from(error.is_some_and(|error| error != 0));
     }
 
-    /// Delivers the frames that are in the ring, at most `limit`; returns the number of ring slots emptied, those of dropped frames
-    /// included.
+    /// Delivers at most `limit` frames from the ring. Returns the number of ring slots emptied, including those of
+    /// dropped frames.
     pub fn receive(&mut self, limit: usize, deliver: &mut dyn FnMut(&[u8])) -> usize {
         let mut taken = 0;
         while taken < limit {
@@ -310,7 +310,7 @@ impl PacketSocket {
         taken
     }
 
-    /// Queues a frame; it leaves with [`flush`](Self::flush), or when there is no more room.
+    /// Queues a frame, which is sent by [`flush`](Self::flush), or earlier if there is no more room.
     pub fn send(&mut self, frame: &[u8]) {
         if !self.up {
             self.counters.tx_drops += 1;
@@ -350,8 +350,8 @@ impl PacketSocket {
         }
     }
 
-    /// Sends what was written for XDP. If that fails, the interface is down or gone: the written frames are lost, and the packet
-    /// socket takes over until the interface is up again.
+    /// Sends the frames written for XDP. If this fails, the interface is down or gone: these frames are lost, and the
+    /// packet socket is used until the interface is up again.
     fn send_xdp(&mut self) {
         let Some(xdp) = &mut self.xdp else { return };
         if xdp.waiting() == 0 {
@@ -365,7 +365,8 @@ impl PacketSocket {
         self.counters.count(sent);
     }
 
-    /// Gives the queued frames to the kernel. Frames that it refuses are dropped and counted, as a full port does.
+    /// Passes the queued frames to the kernel. Frames that the kernel refuses are dropped and counted, as at a full
+    /// port.
     pub fn flush(&mut self) {
         self.send_xdp();
         if !self.queue.is_empty() {
@@ -376,7 +377,7 @@ impl PacketSocket {
     }
 }
 
-/// Receives a frame that is longer than a slot from the socket's queue.
+/// Receives a frame that is too long for a ring slot from the socket's queue, and delivers it.
 fn receive_long(
     fd: &OwnedFd,
     buffer: &mut Vec<u8>,
@@ -430,7 +431,7 @@ impl Options<'_> {
             .map_err(|e| PortError::io(format!("{name} on {}", self.interface), &e))
     }
 
-    /// Asks for a long receive queue, beyond the system's limit if that is permitted.
+    /// Requests a long receive queue, even beyond the system's limit if that is permitted.
     fn receive_queue(&self) -> Result<(), PortError> {
         let bytes = RECEIVE_QUEUE_BYTES;
         self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)

@@ -24,14 +24,14 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// Finds out whether this process can use Linux interfaces as ports; if not, the reason.
+/// Checks whether this process can use Linux interfaces as ports. Returns the reason as an error if it cannot.
 pub fn interfaces_ready() -> Result<(), String> {
     socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)
         .map(drop)
         .map_err(|e| PortError::io("packet socket", &e).to_string())
 }
 
-/// Looks for everything that live networks and benchmarks use, and returns what is there and what is not.
+/// Checks everything that live networks and benchmarks use, and returns for each thing whether it is available.
 pub fn probe() -> Vec<Finding> {
     let mut findings = vec![
         capability("CAP_NET_RAW", 13, "packet sockets"),
@@ -68,7 +68,7 @@ fn finding(name: &'static str, result: Result<String, String>) -> Finding {
     }
 }
 
-/// Finds out whether this process has an effective capability, by its bit.
+/// Checks whether this process has an effective capability, which is given by its bit number.
 fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
     let effective = fs::read_to_string("/proc/self/status").ok().and_then(|s| {
         let line = s.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
@@ -84,7 +84,8 @@ fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
     )
 }
 
-/// Finds out whether frames can be sent by XDP, tried on the loopback interface.
+/// Checks whether frames can be sent by XDP, with a trial on the loopback interface. Returns the reason as an error if
+/// not.
 fn af_xdp() -> Result<String, String> {
     let otherwise = "live ports send by packet sockets";
     match socket::open(libc::AF_XDP, libc::SOCK_RAW, 0) {
@@ -101,7 +102,8 @@ fn af_xdp() -> Result<String, String> {
     }
 }
 
-/// Finds out whether `ip netns add` can work: it makes the directory, so it is enough that it could be made.
+/// Checks whether `ip netns add` can work. Since that makes the directory itself, the directory need not exist, but it
+/// must be possible to make it.
 fn netns_directory() -> Result<String, String> {
     let path = Path::new(NETNS_DIRECTORY);
     let (place, text) = if path.is_dir() {
@@ -150,7 +152,7 @@ struct PerfEventAttribute {
     breakpoint: [u64; 2],
 }
 
-/// Tries to open a counter of cycles of this process, as a profiler would.
+/// Checks whether this process can open a cycle counter, as a profiler would.
 fn perf_counters() -> Result<String, String> {
     let attribute = PerfEventAttribute {
         // A hardware event, number 0: cycles.

@@ -23,7 +23,7 @@ const BLOCKS: usize = 16;
 const SLOTS_PER_BLOCK: usize = BLOCK_BYTES / SLOT_BYTES;
 const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
 
-/// Returns the parameters of the ring, for the kernel.
+/// Returns the parameters with which the kernel is asked for the ring.
 pub(crate) fn request() -> libc::tpacket_req {
     libc::tpacket_req {
         tp_block_size: BLOCK_BYTES as libc::c_uint,
@@ -54,15 +54,15 @@ pub(crate) struct ReceiveRing {
 }
 
 impl ReceiveRing {
-    /// Maps the ring that the socket was given by [`request`].
+    /// Maps the ring that the kernel made for the socket according to [`request`].
     pub(crate) fn map(fd: RawFd) -> Result<ReceiveRing, PortError> {
         let mapping =
             Mapping::of_descriptor(fd, 0, BLOCKS * BLOCK_BYTES, "mapping a receive ring")?;
         Ok(ReceiveRing { mapping, slot: 0 })
     }
 
-    /// Calls `show` with the next frame, if there is one with a valid header, and gives its slot back to the
-    /// kernel. Returns true if a slot was taken.
+    /// Calls `show` with the next frame, if there is one with a valid header, and returns its slot to the kernel.
+    /// Returns true if a slot was emptied.
     #[inline]
     pub(crate) fn take(&mut self, show: impl FnOnce(RingFrame<'_>)) -> bool {
         let block = self.slot / SLOTS_PER_BLOCK;
@@ -89,7 +89,7 @@ impl ReceiveRing {
     }
 }
 
-/// Reads the frame of a slot. `None` if its header is not one that the kernel writes.
+/// Returns the frame in a slot; `None` if its header is not one that the kernel writes.
 #[inline]
 fn parse(slot: &mut [u8], status: u32) -> Option<RingFrame<'_>> {
     // SAFETY: a slot is longer than this type, of which every bit pattern is valid.

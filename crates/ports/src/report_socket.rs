@@ -32,8 +32,8 @@ pub struct ReportSocket {
 }
 
 impl ReportSocket {
-    /// Listens at an address; port 0 takes a free one. Without privileges the kernel gives less room than `buffer_bytes`
-    /// (`net.core.rmem_max`).
+    /// Opens a socket that listens at an address; port 0 selects a free port. Without privileges, the kernel may grant
+    /// a smaller buffer than `buffer_bytes` (`net.core.rmem_max`).
     pub fn open(address: SocketAddr, buffer_bytes: u32) -> Result<ReportSocket, PortError> {
         let what = || format!("UDP socket at {address}");
         let socket = UdpSocket::bind(address).map_err(|e| PortError::io(what(), &e))?;
@@ -61,7 +61,8 @@ impl ReportSocket {
         self.address
     }
 
-    /// Waits for packets, unless there are some of the last batch, and takes a batch of them. A signal ends the wait.
+    /// Waits up to `timeout` for packets, unless some of the last batch are left, and receives a batch of them. A
+    /// signal ends the wait.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), PortError> {
         if self.next < self.filled {
             return Ok(());
@@ -96,7 +97,7 @@ impl ReportSocket {
         Ok(())
     }
 
-    /// Takes a batch of what is there.
+    /// Receives a batch of waiting packets, and returns their number.
     fn receive(&mut self) -> io::Result<usize> {
         // SAFETY: null pointers and zero lengths are valid in both types.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
@@ -125,7 +126,7 @@ impl ReportSocket {
         Ok(count)
     }
 
-    /// Lets no more packets in; those that wait in the kernel can still be taken.
+    /// Makes the socket accept no more packets. Those that wait in the kernel can still be received.
     pub fn refuse_more(&self) -> Result<(), PortError> {
         // A connected socket takes packets of its peer alone, and nobody can send from this socket's own address (connect(2), udp(7)).
         let socket = self
@@ -136,7 +137,7 @@ impl ReportSocket {
         socket.map_err(|e| PortError::io(format!("UDP socket at {}", self.address), &e))
     }
 
-    /// Returns the payload of the next packet of the batch; `None` behind the last.
+    /// Returns the payload of the next packet of the batch; `None` after the last.
     pub fn next_payload(&mut self) -> Option<&[u8]> {
         let length = *self.lengths[..self.filled].get(self.next)?;
         let start = self.next * MOST_BYTES;
@@ -144,8 +145,8 @@ impl ReportSocket {
         self.buffers.get(start..start + length)
     }
 
-    /// Returns the number of packets that the kernel had no room for. It must be asked before the kernel drops 2^32
-    /// more: its counter has 32 bits.
+    /// Returns the number of packets dropped because the kernel's buffer was full. Must be called before the kernel
+    /// drops 2^32 more, since its counter has 32 bits.
     pub fn drops(&mut self) -> u64 {
         let told = socket::option::<[u32; 9]>(&self.fd, libc::SOL_SOCKET, libc::SO_MEMINFO);
         if let Some(values) = told {

@@ -53,7 +53,7 @@ pub(crate) struct Session {
 static CURRENT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 
 impl Session {
-    /// Returns the session of this process; taken at the first call. A forked process takes its own.
+    /// Returns the session of this process, which the first call makes. A forked process makes its own.
     pub(crate) fn current() -> Result<Arc<Session>, PortError> {
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = current.as_ref()
@@ -89,17 +89,17 @@ impl Session {
         )))
     }
 
-    /// Returns true if this process, and not one that it was forked from, owns the names.
+    /// Returns true if the session belongs to this process, rather than to one from which it was forked.
     pub(crate) fn is_ours(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// Returns the name of the namespace with this label.
+    /// Returns the full name of the namespace with this label.
     pub(crate) fn namespace_name(&self, label: &str) -> String {
         format!("{}-{label}", prefix(self.number))
     }
 
-    /// Returns a name for an interface in the process's own namespace, never given before.
+    /// Returns a new name for an interface in the process's own namespace.
     pub(crate) fn next_interface(&self) -> String {
         let link = self.links.fetch_add(1, Ordering::Relaxed);
         format!("{}v{link}", prefix(self.number))
@@ -110,7 +110,7 @@ fn prefix(number: u32) -> String {
     format!("hf{number}")
 }
 
-/// Makes the directory of locks, in which no other user may make files, whatever the umask is.
+/// Makes the directory of lock files, in which other users cannot create files, whatever the umask is.
 fn make_lock_directory() -> Result<(), PortError> {
     DirBuilder::new()
         .recursive(true)
@@ -123,7 +123,7 @@ fn lock_path(number: u32) -> PathBuf {
     PathBuf::from(LOCK_DIRECTORY).join(format!("{number}.lock"))
 }
 
-/// Takes the lock of a number; `None` if a living process has it.
+/// Locks a session number. Returns `None` if a living process holds the lock.
 fn try_lock(number: u32) -> Result<Option<File>, PortError> {
     let path = lock_path(number);
     let file = OpenOptions::new()
@@ -143,7 +143,8 @@ fn try_lock(number: u32) -> Result<Option<File>, PortError> {
     }
 }
 
-/// Starts the shell that waits for this process to end. The lock is its standard output, only so that it has it open.
+/// Starts a shell that waits for this process to end, and then cleans up. The lock file is its standard output only so
+/// that it stays open.
 fn start_guard(number: u32, lock: &File) -> Result<Child, PortError> {
     let failed = |e: std::io::Error| PortError::io("starting the guard that cleans up", &e);
     let held = lock.try_clone().map_err(failed)?;
@@ -162,7 +163,7 @@ fn start_guard(number: u32, lock: &File) -> Result<Child, PortError> {
         .map_err(failed)
 }
 
-/// Removes the namespaces and interfaces of a number that is ours or nobody's.
+/// Removes the namespaces and interfaces of a session number that belongs to this process or to none.
 fn sweep(number: u32) -> Result<(), PortError> {
     let status = Command::new("sh")
         .args(["-c", SWEEP, "holdfast-sweep", &prefix(number)])
@@ -182,7 +183,7 @@ fn sweep(number: u32) -> Result<(), PortError> {
     Ok(())
 }
 
-/// Removes the namespaces and interfaces of processes that no longer live, and says how many processes that were.
+/// Removes the namespaces and interfaces of processes that have ended. Returns the number of these processes.
 pub fn clean() -> Result<usize, PortError> {
     // Fails early, with a good message, when there is no ip tool.
     ip(&["-V"])?;
@@ -198,7 +199,7 @@ pub fn clean() -> Result<usize, PortError> {
     Ok(cleaned)
 }
 
-/// Returns the numbers that occur in names of namespaces and interfaces.
+/// Returns the session numbers that occur in names of namespaces and interfaces.
 fn leftovers() -> Result<BTreeSet<u32>, PortError> {
     let mut numbers = BTreeSet::new();
     if let Ok(entries) = std::fs::read_dir(NETNS_DIRECTORY) {
@@ -216,7 +217,7 @@ fn leftovers() -> Result<BTreeSet<u32>, PortError> {
     Ok(numbers)
 }
 
-/// Returns the number in `hf<number><separator>...`, if a name is of that form.
+/// Returns the number in a name of the form `hf<number><separator>...`; `None` for any other name.
 fn session_of(name: &str, separator: char) -> Option<u32> {
     let (number, _) = name.strip_prefix("hf")?.split_once(separator)?;
     // "007" is not a name that we give.

@@ -22,7 +22,7 @@ unsafe impl Plain for libc::tpacket_stats {}
 // SAFETY: integers only.
 unsafe impl Plain for libc::xdp_mmap_offsets {}
 
-/// Opens a socket that is closed on exec.
+/// Opens a socket that is closed when the process executes another program.
 pub(crate) fn open(
     family: libc::c_int,
     kind: libc::c_int,
@@ -37,7 +37,7 @@ pub(crate) fn open(
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Binds a socket to an address, which is a C structure of the socket's family.
+/// Binds a socket to an address, which must be the C structure of the socket's address family.
 pub(crate) fn bind<T>(fd: &OwnedFd, address: &T) -> io::Result<()> {
     // SAFETY: the pointer is to an address of the length given.
     let result = unsafe {
@@ -53,7 +53,7 @@ pub(crate) fn bind<T>(fd: &OwnedFd, address: &T) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads an option; none if there is no such option, or if the kernel's value is shorter.
+/// Returns the value of a socket option; `None` if there is no such option, or the kernel's value is shorter than `T`.
 pub(crate) fn option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> Option<T> {
     // SAFETY: all zeros is a valid value of a plain type.
     let mut value: T = unsafe { zeroed() };
@@ -71,7 +71,7 @@ pub(crate) fn option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_i
     (result == 0 && length as usize == size_of::<T>()).then_some(value)
 }
 
-/// Sets a socket option to a value, a C structure or number.
+/// Sets a socket option to a value, which is a C structure or a number.
 pub(crate) fn set_option<T>(
     fd: &OwnedFd,
     level: libc::c_int,

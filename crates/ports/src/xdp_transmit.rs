@@ -86,7 +86,7 @@ impl XdpTransmit {
     /// The longest frame.
     pub(crate) const MAX_FRAME_BYTES: usize = FRAME_BYTES;
 
-    /// Opens the first queue of an interface.
+    /// Opens an XDP socket that sends by the first queue of an interface.
     pub(crate) fn open(interface: &str, index: u32) -> Result<XdpTransmit, PortError> {
         let fd = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)
             .map_err(|e| PortError::io(format!("XDP socket on {interface}"), &e))?;
@@ -126,8 +126,8 @@ impl XdpTransmit {
         })
     }
 
-    /// Writes a frame (of 1 to [`Self::MAX_FRAME_BYTES`]) for the next [`Self::send`]. False if there is no room; sending
-    /// makes some.
+    /// Writes a frame (of 1 to [`Self::MAX_FRAME_BYTES`] bytes) for the next [`Self::send`]. Returns false if there is
+    /// no room until frames have been sent.
     #[inline]
     pub(crate) fn write(&mut self, frame: &[u8]) -> bool {
         if self.free.is_empty() {
@@ -154,8 +154,8 @@ impl XdpTransmit {
         true
     }
 
-    /// Sends what was written: calls the kernel until it has taken all, or takes no more. An error is final: the interface
-    /// is down or gone.
+    /// Sends the written frames: calls the kernel until it has accepted all of them, or accepts no more. An error is
+    /// final, since the interface is down or gone.
     pub(crate) fn send(&mut self, sent: &mut Sent) -> io::Result<()> {
         self.transmit
             .producer()
@@ -191,12 +191,12 @@ impl XdpTransmit {
         Ok(())
     }
 
-    /// Returns the number of frames that were written and that the kernel has not taken.
+    /// Returns the number of written frames that the kernel has not accepted yet.
     pub(crate) fn waiting(&self) -> u64 {
         self.written.wrapping_sub(self.counted).into()
     }
 
-    /// Counts the descriptors that the kernel has taken since the last call; returns true if there were any.
+    /// Counts the frames that the kernel has accepted since the last call in `sent`; returns true if there were any.
     fn count(&mut self, sent: &mut Sent) -> bool {
         let taken = self.transmit.consumer().load(Ordering::Acquire);
         let before = self.counted;
@@ -210,7 +210,7 @@ impl XdpTransmit {
         self.counted != before
     }
 
-    /// Takes back the frames that the kernel is done with.
+    /// Makes the memory of frames available again that the kernel has finished sending.
     fn complete(&mut self) {
         let produced = self.completion.producer().load(Ordering::Acquire);
         let Ring { mapping, offsets } = &self.completion;

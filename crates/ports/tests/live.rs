@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Returns true if live tests can run here; prints why not.
+/// Returns true if live tests can run on this machine; otherwise prints the reason.
 fn permitted() -> bool {
     let missing: Vec<_> = ports::probe()
         .into_iter()
@@ -42,7 +42,7 @@ fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host)
 }
 
-/// Makes two hosts, 10.0.0.1 and 10.0.0.2, each with one interface that ends outside.
+/// Makes two hosts, 10.0.0.1 and 10.0.0.2, each with a veth pair whose outer end is in the process's own namespace.
 fn two_hosts(label: &str) -> ([Namespace; 2], [String; 2]) {
     let mut outer = Vec::new();
     let hosts = [0, 1].map(|i| {
@@ -68,7 +68,7 @@ fn give_address(host: &Namespace, interface: &str, i: usize) {
         .expect("neighbour");
 }
 
-/// Forwards between two interfaces until `stop`, and shows every frame to `see`.
+/// Forwards frames between two interfaces until `stop` is set, and passes every frame to `see`.
 fn forward(io: &mut PacketIo, stop: &AtomicBool, mut see: impl FnMut(usize, &[u8])) {
     let mut frames: Vec<(usize, Vec<u8>)> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
@@ -83,7 +83,7 @@ fn forward(io: &mut PacketIo, stop: &AtomicBool, mut see: impl FnMut(usize, &[u8
     io.flush();
 }
 
-/// Adds the 16-bit words, the carries left in the upper half.
+/// Adds up the 16-bit words, leaving the carries in the upper half of the sum.
 fn sum(bytes: &[u8]) -> u32 {
     bytes
         .chunks(2)
@@ -98,7 +98,7 @@ fn folded(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// Returns true if the IPv4 packet's own checksum and that of its TCP segment or UDP datagram are right.
+/// Returns true if the checksums of an IPv4 packet and of its TCP segment or UDP datagram are correct.
 fn checksums_hold(packet: &[u8]) -> bool {
     let header = usize::from(packet[0] & 15) * 4;
     let length = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
@@ -107,7 +107,7 @@ fn checksums_hold(packet: &[u8]) -> bool {
     folded(sum(&packet[..header])) == 0xffff && folded(sum(payload) + pseudo) == 0xffff
 }
 
-/// Sends `bytes` over TCP from the first host to the second, and checks them there.
+/// Sends `bytes` bytes over TCP from the first host to the second, and checks that they arrive unchanged.
 fn transfer(hosts: &[Namespace; 2], bytes: usize) {
     let listener = hosts[1]
         .within(|| TcpListener::bind((address(2), 5001)))
@@ -129,7 +129,7 @@ fn transfer(hosts: &[Namespace; 2], bytes: usize) {
     assert!(receiver.join().expect("receiver") == data, "bytes differ");
 }
 
-/// Reads a counter of /proc/net/snmp in a namespace.
+/// Returns a counter from /proc/net/snmp in a namespace.
 fn snmp(host: &Namespace, protocol: &str, counter: &str) -> u64 {
     let text = host
         .within(|| std::fs::read_to_string("/proc/thread-self/net/snmp"))
@@ -440,7 +440,7 @@ fn inside(host: &Namespace, kind: TransmitKind) -> PacketSocket {
         .expect("port")
 }
 
-/// Returns the frames that arrive within a few seconds, as many as there should be at most.
+/// Returns the frames that arrive within five seconds, at most `count`.
 fn arriving(socket: &mut PacketSocket, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let deadline = Instant::now() + Duration::from_secs(5);

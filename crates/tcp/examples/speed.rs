@@ -45,7 +45,8 @@ fn main() {
     }
 }
 
-/// Returns the processor time of this thread, so that a busy machine counts less; elapsed time where the system does not tell.
+/// Returns the processor time that this thread has used, which a busy machine distorts less than elapsed time. Returns
+/// elapsed time if the system does not report processor time.
 fn cpu_time() -> Duration {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let told = std::fs::read_to_string("/proc/self/schedstat").ok();

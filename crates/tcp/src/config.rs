@@ -102,7 +102,8 @@ pub struct Hpcc {
 }
 
 impl Hpcc {
-    /// Creates the parameters with eta, maxStage and W_AI of the paper's evaluation, at this rate and round trip.
+    /// Creates the parameters with eta, maxStage and W_AI of the paper's evaluation, for a rate of `rate_bps` bits per
+    /// second and a base round-trip time of `base_rtt_ps` picoseconds.
     pub fn published(rate_bps: u64, base_rtt_ps: u64) -> Hpcc {
         Hpcc {
             rate_bps,
@@ -287,7 +288,7 @@ pub struct DelayedAck {
 }
 
 impl Default for Config {
-    /// Creates the configuration of today's standards, as far as they are written down.
+    /// Creates a configuration that follows today's standards, as far as they are written down.
     fn default() -> Config {
         Config {
             mss: 1448,
@@ -368,7 +369,7 @@ impl Config {
         }
     }
 
-    /// Checks the configuration; refuses values that make no sense.
+    /// Checks the configuration. Returns an error that names the first value that makes no sense.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |what| Err(ConfigError(what));
         if !(1..=65_495).contains(&self.mss) {

@@ -88,7 +88,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates an end that opens a connection, with this initial sequence number; an error if the configuration contradicts itself.
+    /// Creates an end that opens a connection with the initial sequence number `iss`. Fails if the configuration is
+    /// contradictory.
     pub fn connect(config: &Config, iss: u32, now_ps: u64) -> Result<Connection, ConfigError> {
         let mut connection = Connection::new(config, iss, State::SynSent)?;
         connection.syn_due = true;
@@ -96,7 +97,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Creates an end that waits for another one to open a connection; an error if the configuration contradicts itself.
+    /// Creates an end that waits for its peer to open a connection. Fails if the configuration is contradictory.
     pub fn listen(config: &Config, iss: u32) -> Result<Connection, ConfigError> {
         Connection::new(config, iss, State::Listen)
     }
@@ -124,7 +125,7 @@ impl Connection {
 
     // The application's side.
 
-    /// Adds so many bytes to what the application has to send. Ignored after [`Connection::close`].
+    /// Adds `bytes` bytes to the data that the application has to send. Ignored after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
         if !self.sender.fin {
             // Far below where 64 bits end, whatever is written.
@@ -133,12 +134,12 @@ impl Connection {
         }
     }
 
-    /// Adds bytes without end to what the application has to send.
+    /// Gives the application an endless stream of data to send.
     pub fn write_endless(&mut self) {
         self.write(1 << 62);
     }
 
-    /// Closes the stream: the application has no more bytes; FIN follows the last one.
+    /// Closes the stream: the application has no more data, and a FIN follows the last byte.
     pub fn close(&mut self) {
         match self.state {
             State::Listen => self.state = State::Closed,
@@ -151,7 +152,8 @@ impl Connection {
         self.sender.begin_burst();
     }
 
-    /// Stops the application: of what it wrote, that which was not sent yet never is, and FIN follows what was.
+    /// Stops the application: data that was written but has not been sent yet is discarded, and a FIN follows the data
+    /// that was sent.
     pub fn stop(&mut self) {
         let has_syn = matches!(
             self.state,
@@ -163,37 +165,38 @@ impl Connection {
         self.close();
     }
 
-    /// Takes received bytes out of the buffer for the application; only where the configuration says that it does so itself.
+    /// Removes `bytes` received bytes from the buffer, on behalf of the application. Needed only if the configuration
+    /// says that the application does not read at once.
     pub fn read(&mut self, bytes: u64) {
         self.receiver.read(bytes);
     }
 
-    /// Returns the connection's state (RFC 9293, 3.3.2).
+    /// Returns the state of the connection (RFC 9293, 3.3.2).
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Returns why the connection ended before its time, if it did.
+    /// Returns why the connection failed, or `None` if it has not failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    /// Returns the number of new bytes received in order: goodput's measure.
+    /// Returns the number of new bytes received in order, from which goodput is measured.
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received_bytes()
     }
 
-    /// Returns whether the other end has sent all it had, and everything arrived.
+    /// Returns whether the peer has closed its stream, and all its data has arrived.
     pub fn is_finished(&self) -> bool {
         self.receiver.is_finished()
     }
 
-    /// Returns whether everything written was acknowledged.
+    /// Returns whether all written data has been acknowledged.
     pub fn is_drained(&self) -> bool {
         self.sender.una >= self.sender.end
     }
 
-    /// Returns the counts so far and the present windows and times.
+    /// Returns the counts so far, and the present windows and times.
     pub fn statistics(&self) -> Statistics {
         Statistics {
             bytes_received: self.received_bytes(),
@@ -209,7 +212,7 @@ impl Connection {
 
     // Timers.
 
-    /// Returns when [`Connection::on_timer`] is to be called next; `None` if no timer runs.
+    /// Returns the time in picoseconds at which [`Connection::on_timer`] must next be called; `None` if no timer runs.
     pub fn due_ps(&self) -> Option<u64> {
         let due = self
             .sender
@@ -271,7 +274,7 @@ impl Connection {
 
     // Segments that leave.
 
-    /// Returns the next segment to send, if one may be sent now.
+    /// Returns the next segment to send, or `None` if no segment may be sent now.
     pub fn next_segment(&mut self, now_ps: u64) -> Option<Segment> {
         let mut segment = match self.reset.take() {
             Some(reset) => Some(reset),
@@ -333,7 +336,8 @@ impl Connection {
         segment
     }
 
-    /// Builds a segment at `sequence` with all that every segment carries; it takes the owed acknowledgment along.
+    /// Builds a segment at `sequence` with the fields and options of every segment. It carries any acknowledgment that
+    /// is owed.
     fn segment(&mut self, now_ps: u64, sequence: u64) -> Segment {
         let mut options = Options::default();
         if self.agreed.timestamps {
@@ -422,7 +426,8 @@ impl Connection {
 
     // Segments that arrive.
 
-    /// Takes in a segment of the other end. A closed end ignores it; to answer what belongs to no connection is the driver's choice.
+    /// Processes a segment from the peer. A closed end ignores it; the driver decides how to answer segments that
+    /// belong to no connection.
     pub fn receive(&mut self, now_ps: u64, segment: &Segment) {
         match self.state {
             State::Closed => {}
@@ -441,7 +446,7 @@ impl Connection {
         }
     }
 
-    /// Takes over number, options and window of the other end's SYN.
+    /// Adopts the sequence number, the options and the window of the peer's SYN.
     fn agree(&mut self, syn: &Segment) {
         let config = &self.sender.config;
         let irs = initial(syn.sequence);
@@ -488,7 +493,7 @@ impl Connection {
         self.receiver.owed = Owed::Now;
     }
 
-    /// Establishes the connection, as our SYN is acknowledged: measures the handshake's round trip and lets data out.
+    /// Completes the handshake after our SYN was acknowledged: measures its round-trip time, and lets data be sent.
     fn establish(&mut self, now_ps: u64) {
         if self.syn_lost {
             self.sender.rtt.forget_handshake(RTO_AFTER_LOST_SYN_PS);
@@ -506,7 +511,7 @@ impl Connection {
         self.sender.begin_burst();
     }
 
-    /// Answers a segment that does not belong here with a reset.
+    /// Answers a segment that does not belong to this connection with a reset.
     fn refuse(&mut self, segment: &Segment) {
         self.reset = Some(Segment {
             sequence: segment.acknowledgment,
@@ -558,8 +563,9 @@ impl Connection {
         }
     }
 
-    /// Returns the INT headers with which a segment of [`Connection::next_segment`] leaves: data asks for the loads of the links on
-    /// its way, an acknowledgment alone brings back those of the newest data.
+    /// Returns the INT headers with which a segment from [`Connection::next_segment`] leaves. Data collects the loads
+    /// of the links on its way; a pure acknowledgment returns the loads that the newest data collected. Returns `None`
+    /// if neither applies.
     pub fn telemetry(&self, segment: &Segment) -> Option<(Kind, PathLoad)> {
         if !self.uses_telemetry() {
             return None;
@@ -577,7 +583,7 @@ impl Connection {
         matches!(self.sender.config.congestion, Congestion::Hpcc(_))
     }
 
-    /// Takes in a segment with what its INT headers say, as [`Connection::receive`] takes in one without.
+    /// Processes a segment with the contents of its INT headers, as [`Connection::receive`] does without.
     pub fn receive_with(&mut self, now_ps: u64, segment: &Segment, kind: Kind, load: &PathLoad) {
         let una = self.sender.una;
         let ack = unwrapped(una, segment.acknowledgment);
@@ -592,7 +598,8 @@ impl Connection {
         }
     }
 
-    /// Checks that a segment is not older than what was seen (PAWS; RFC 7323, 5); one that is gets an acknowledgment.
+    /// Returns whether a segment is not older than those already seen (PAWS; RFC 7323, 5). An older one makes an
+    /// acknowledgment due.
     fn passes_timestamps(&mut self, segment: &Segment) -> bool {
         if !self.agreed.timestamps || segment.has(Flags::RST) {
             return true;
@@ -608,7 +615,8 @@ impl Connection {
         passes
     }
 
-    /// Answers a segment outside of the window; its acknowledgment counts if only our closed window kept it out.
+    /// Answers a segment outside of the window. Its acknowledgment still counts if only our closed window made it
+    /// unacceptable.
     fn not_acceptable(&mut self, now_ps: u64, segment: &Segment, sequence: u64) {
         if segment.has(Flags::RST) {
             return;
@@ -651,7 +659,7 @@ impl Connection {
         }
     }
 
-    /// Changes the state because the other end's FIN arrived in order.
+    /// Changes the state after the peer's FIN arrived in order.
     fn peer_finished(&mut self, now_ps: u64) {
         match self.state {
             State::Established | State::SynReceived => self.state = State::CloseWait,
@@ -666,7 +674,8 @@ impl Connection {
         self.time_wait_at_ps = now_ps.saturating_add(self.sender.config.time_wait_ps);
     }
 
-    /// Handles the acknowledgment field, window and ECN echo of an acceptable segment; returns whether the segment's data counts.
+    /// Handles the acknowledgment number, window and ECN echo of an acceptable segment. Returns whether the segment's
+    /// data may be accepted.
     fn acknowledgment(&mut self, now_ps: u64, segment: &Segment, sequence: u64) -> bool {
         let ack = unwrapped(self.sender.una, segment.acknowledgment);
         if self.state == State::SynReceived {

@@ -7,8 +7,8 @@ pub(crate) struct IntervalSet {
 }
 
 impl IntervalSet {
-    /// Adds `[start, end)` and calls `new` with each part that was not in the set. Returns the interval that it is now part
-    /// of.
+    /// Adds `[start, end)`, and calls `new` for each part of it that was not in the set. Returns the interval that now
+    /// contains it.
     pub(crate) fn insert(
         &mut self,
         start: u64,
@@ -47,7 +47,7 @@ impl IntervalSet {
         merged
     }
 
-    /// Removes everything below `sequence`.
+    /// Removes all numbers below `sequence`.
     pub(crate) fn remove_below(&mut self, sequence: u64) {
         let gone = self
             .intervals
@@ -60,7 +60,7 @@ impl IntervalSet {
         }
     }
 
-    /// Returns the interval that `sequence` is in, if there is one.
+    /// Returns the interval that contains `sequence`, or `None` if there is none.
     pub(crate) fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
         let at = self
             .intervals
@@ -77,7 +77,8 @@ impl IntervalSet {
         self.intervals.last().copied()
     }
 
-    /// Returns the highest start of an interval that has, with those above it, `count` intervals or more than `bytes` bytes.
+    /// Returns the start of the highest interval such that it and those above it are at least `count` intervals or
+    /// more than `bytes` bytes; `None` if there is no such interval.
     pub(crate) fn edge_above(&self, count: u32, bytes: u64) -> Option<u64> {
         let mut sum = 0;
         for (above, &(start, end)) in (1..).zip(self.intervals.iter().rev()) {

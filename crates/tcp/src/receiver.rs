@@ -63,7 +63,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Creates a receiver that has not seen a SYN.
+    /// Creates a receiver that has not received a SYN.
     pub(crate) fn new(config: &Config) -> Receiver {
         Receiver {
             nxt: 0,
@@ -90,7 +90,7 @@ impl Receiver {
         }
     }
 
-    /// Starts the sequence space at `irs`, the number of the other end's SYN.
+    /// Starts the sequence space at `irs`, the sequence number of the peer's SYN.
     pub(crate) fn synchronize(&mut self, irs: u64) {
         self.nxt = irs + 1;
         self.start = irs + 1;
@@ -98,7 +98,7 @@ impl Receiver {
         self.offered_edge = irs + 1;
     }
 
-    /// Returns the shift of the window field that a buffer of `limit` bytes needs, at most 14 (RFC 7323, 2.3).
+    /// Returns the shift of the window field that a buffer of `limit` bytes requires, at most 14 (RFC 7323, 2.3).
     pub(crate) fn shift_for(limit: u64) -> u8 {
         (0..14)
             .find(|&shift| limit >> shift <= 65_535)
@@ -111,12 +111,13 @@ impl Receiver {
         self.nxt - self.start - u64::from(fin)
     }
 
-    /// Returns whether all data and the FIN arrived.
+    /// Returns whether all data and the FIN have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.nxt > fin)
     }
 
-    /// Takes `bytes` out of the buffer for the application; owes a window update if it is worth a segment.
+    /// Removes `bytes` bytes from the buffer on behalf of the application, and makes a window update due if the window
+    /// has become large enough to be worth a segment.
     pub(crate) fn read(&mut self, bytes: u64) {
         let before = self.window();
         self.unread -= bytes.min(self.unread);
@@ -128,12 +129,12 @@ impl Receiver {
         }
     }
 
-    /// Returns the free bytes of the receive buffer.
+    /// Returns the number of free bytes in the receive buffer.
     fn window(&self) -> u64 {
         self.limit - self.unread.min(self.limit)
     }
 
-    /// Returns the header's window field, and remembers the right edge that it offers.
+    /// Returns the value for the header's window field, and remembers the right edge that it offers to the peer.
     pub(crate) fn offer(&mut self, scaled: bool) -> u16 {
         let shift = if scaled { self.shift } else { 0 };
         // An offered window is not taken back (RFC 9293, 3.8.6), but for the bytes that scaling rounds away.
@@ -145,7 +146,7 @@ impl Receiver {
         field as u16
     }
 
-    /// Returns whether a segment of `len` numbers at `sequence` touches the window (RFC 9293, 3.4).
+    /// Returns whether a segment of `len` sequence numbers from `sequence` on overlaps the window (RFC 9293, 3.4).
     pub(crate) fn accepts(&self, sequence: u64, len: u64) -> bool {
         let edge = self.offered_edge.max(self.nxt);
         match (len, edge - self.nxt) {
@@ -156,7 +157,8 @@ impl Receiver {
         }
     }
 
-    /// Takes data at `sequence`, perhaps with a FIN behind it, of a segment that is accepted.
+    /// Processes the data of an acceptable segment, `payload` bytes from `sequence` on, with a FIN behind them if
+    /// `fin`.
     pub(crate) fn data(
         &mut self,
         now_ps: u64,
@@ -197,7 +199,8 @@ impl Receiver {
         }
     }
 
-    /// Advances over data in order up to `end`, and what waited behind it; returns whether something waited.
+    /// Advances over data in order up to `end`, and over data received earlier that follows it. Returns whether any
+    /// data was waiting out of order.
     fn advance(&mut self, end: u64) -> bool {
         let before = self.nxt;
         self.nxt = self.nxt.max(end);
@@ -216,7 +219,7 @@ impl Receiver {
         waited
     }
 
-    /// Keeps data that arrived out of order, and notes it for the next SACK blocks.
+    /// Stores data that arrived out of order, for the next SACK blocks as well.
     fn keep(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
         if start >= end {
             return;
@@ -239,7 +242,7 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    /// Notes the part of a segment outside of the window that was received before.
+    /// Records that the part of an unacceptable segment from `start` to `end` had been received before.
     pub(crate) fn old(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
         self.note_duplicate(start, end.min(self.nxt), statistics);
     }
@@ -251,8 +254,8 @@ impl Receiver {
         }
     }
 
-    /// Notes that an acknowledgment for data in order is owed: at once if `now`, in quick mode or for every so many segments, otherwise
-    /// later.
+    /// Records that an acknowledgment of data in order is owed: at once if `now`, in quick mode, or after a configured
+    /// number of segments; otherwise later.
     fn owe(&mut self, now_ps: u64, now: bool) {
         self.unacknowledged_segments += 1;
         let Some(delayed) = self.delayed else {
@@ -271,7 +274,7 @@ impl Receiver {
         }
     }
 
-    /// Makes the delayed acknowledgment due, as its timer expired.
+    /// Makes the delayed acknowledgment due after its timer expired.
     pub(crate) fn on_timer(&mut self) {
         self.ack_at_ps = NEVER_PS;
         if self.owed == Owed::Later {
@@ -279,7 +282,7 @@ impl Receiver {
         }
     }
 
-    /// Notes that a segment with the current acknowledgment leaves: nothing is owed any more.
+    /// Records that a segment with the current acknowledgment leaves, so that none is owed any more.
     pub(crate) fn acknowledged(&mut self) {
         self.owed = Owed::Nothing;
         self.ack_at_ps = NEVER_PS;
@@ -287,8 +290,8 @@ impl Receiver {
         self.last_ack = self.nxt;
     }
 
-    /// Returns the blocks for the acknowledgment that leaves now (RFC 2018; RFC 2883 for what arrived twice), at most `room` of
-    /// them.
+    /// Returns at most `room` SACK blocks for the acknowledgment that leaves now (RFC 2018; RFC 2883 for data that
+    /// arrived twice).
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut left = room;
@@ -316,12 +319,13 @@ impl Receiver {
         blocks
     }
 
-    /// Returns whether there is anything for SACK blocks to tell.
+    /// Returns whether there is anything to report in SACK blocks.
     pub(crate) fn has_blocks(&self) -> bool {
         self.duplicate.is_some() || !self.out_of_order.is_empty()
     }
 
-    /// Handles ECN of an accepted segment with data (RFC 3168, 6.1.3; RFC 8257, 3.2).
+    /// Processes the ECN codepoint and the CWR flag of an acceptable segment with data (RFC 3168, 6.1.3; RFC 8257,
+    /// 3.2).
     pub(crate) fn notice_ecn(&mut self, ecn: EcnCodepoint, cwr: bool, statistics: &mut Statistics) {
         if cwr || self.echoes_each_mark {
             self.echoes_congestion = false;
@@ -332,7 +336,8 @@ impl Receiver {
         }
     }
 
-    /// Remembers the timestamp of a segment at `sequence`, to be echoed, if it is the newest in order (RFC 7323, 4.3).
+    /// Remembers the timestamp of a segment at `sequence` for the next echo, if it is the newest in order (RFC 7323,
+    /// 4.3).
     pub(crate) fn notice_timestamp(&mut self, sequence: u64, value: u32) {
         if sequence <= self.last_ack && value.wrapping_sub(self.ts_recent) as i32 >= 0 {
             self.ts_recent = value;

@@ -56,14 +56,14 @@ impl RttEstimator {
         }
     }
 
-    /// Records a measurement as the latest, and perhaps the least; the timeout does not follow it.
+    /// Records a round-trip time as the latest, and as the smallest if it is. The timeout does not change.
     pub(crate) fn observe(&mut self, rtt_ps: u64) {
         self.min_ps = self.min_ps.min(rtt_ps);
         self.latest_ps = rtt_ps;
     }
 
-    /// Updates the averages and the timeout by a measurement that ended at `now_ps`, at most one per round trip: the estimators'
-    /// gains are meant for that.
+    /// Updates the averages and the timeout with a round-trip time measured at `now_ps`. To be called at most once per
+    /// round trip, for which the estimators' gains are designed.
     pub(crate) fn sample(&mut self, now_ps: u64, rtt_ps: u64) {
         self.observe(rtt_ps);
         self.smooth(rtt_ps);
@@ -93,7 +93,7 @@ impl RttEstimator {
         self.srtt_ps = (self.srtt_ps - self.srtt_ps / 8 + rtt_ps / 8).max(1);
     }
 
-    /// Returns the retransmission timeout in picoseconds as a timer started now has it.
+    /// Returns the retransmission timeout, in picoseconds, for a timer that is started now.
     pub(crate) fn timeout_ps(&self) -> u64 {
         let backed_off = self
             .base_ps
@@ -107,7 +107,7 @@ impl RttEstimator {
         }
     }
 
-    /// Raises the timeout to twice as much, up to a limit, after one expired.
+    /// Doubles the timeout, up to a limit, after a timer expired.
     pub(crate) fn back_off(&mut self) {
         let most = match self.config.estimator {
             Estimator::Rfc6298 => 31,
@@ -121,12 +121,13 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the back-off, as new data was acknowledged (Karn: data that was sent once).
+    /// Ends the back-off of the timeout after new data was acknowledged that had been sent only once (Karn's
+    /// algorithm).
     pub(crate) fn end_back_off(&mut self) {
         self.backoff = 0;
     }
 
-    /// Raises the timeout to at least `initial_ps` for the data after a SYN was lost (RFC 6298, 5.7).
+    /// Raises the timeout to at least `initial_ps` picoseconds after a SYN was lost (RFC 6298, 5.7).
     pub(crate) fn forget_handshake(&mut self, initial_ps: u64) {
         self.backoff = 0;
         self.base_ps = self.base_ps.max(initial_ps);
@@ -136,7 +137,7 @@ impl RttEstimator {
         self.srtt_ps
     }
 
-    /// Returns the smallest measurement in picoseconds, zero before the first.
+    /// Returns the smallest measured round-trip time in picoseconds; zero before the first measurement.
     pub(crate) fn min_ps(&self) -> u64 {
         if self.min_ps == u64::MAX {
             0

@@ -20,7 +20,7 @@ pub enum EcnCodepoint {
 }
 
 impl EcnCodepoint {
-    /// Reads the codepoint from the low two bits of the traffic class.
+    /// Returns the codepoint in the low two bits of a traffic class.
     pub fn from_bits(bits: u8) -> EcnCodepoint {
         match bits & 3 {
             0b00 => EcnCodepoint::NotEct,
@@ -30,7 +30,7 @@ impl EcnCodepoint {
         }
     }
 
-    /// Returns the low two bits of the traffic class.
+    /// Returns the codepoint as the low two bits of a traffic class.
     pub fn bits(self) -> u8 {
         self as u8
     }
@@ -56,7 +56,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Builds the header that carries this segment between these ports.
+    /// Builds the TCP header of this segment between these ports.
     pub fn header(&self, source_port: u16, destination_port: u16) -> Header {
         Header {
             source_port,
@@ -70,7 +70,7 @@ impl Segment {
         }
     }
 
-    /// Builds the segment that a header carries with so many bytes of payload.
+    /// Builds the segment that a TCP header and `payload_bytes` bytes of payload form.
     pub fn from_header(header: &Header, payload_bytes: u32, ecn: EcnCodepoint) -> Segment {
         Segment {
             sequence: header.sequence,
@@ -83,12 +83,12 @@ impl Segment {
         }
     }
 
-    /// Returns the number of bytes of header and payload.
+    /// Returns the length of header and payload in bytes.
     pub fn len(&self) -> u64 {
         (Header::MIN_LEN + self.options.len()) as u64 + u64::from(self.payload_bytes)
     }
 
-    /// Returns false, always: a segment has a header.
+    /// Returns false, since every segment has a header.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -98,14 +98,14 @@ impl Segment {
     }
 }
 
-/// Returns the sequence number near `reference` whose low 32 bits are `wire`. Inside, sequence numbers have 64 bits and start at
-/// 2^32 or more, so that they never wrap and nothing below zero is ever near.
+/// Returns the 64-bit sequence number nearest to `reference` whose low 32 bits are `wire`. Internally, sequence
+/// numbers have 64 bits and start at 2^32 or more, so that they never wrap and no number near them is negative.
 pub(crate) fn unwrapped(reference: u64, wire: u32) -> u64 {
     let distance = wire.wrapping_sub(reference as u32) as i32;
     reference.wrapping_add_signed(i64::from(distance))
 }
 
-/// Returns the 64-bit form of an initial sequence number.
+/// Returns the 64-bit form of an initial sequence number from the wire.
 pub(crate) fn initial(wire: u32) -> u64 {
     (1 << 32) + u64::from(wire)
 }

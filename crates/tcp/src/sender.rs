@@ -105,7 +105,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Creates a sender whose SYN has the number `iss`.
+    /// Creates a sender whose SYN has the sequence number `iss`.
     pub(crate) fn new(config: &Config, iss: u64) -> Sender {
         let mss = u64::from(config.mss);
         Sender {
@@ -156,8 +156,8 @@ impl Sender {
         }
     }
 
-    /// Starts sending data, as the handshake is over; `syn_lost`: our SYN had to be sent again; `sack`: both ends take selective
-    /// acknowledgments.
+    /// Starts sending data after the handshake. `syn_lost` means that our SYN had to be retransmitted, `sack` that
+    /// both ends use selective acknowledgments.
     pub(crate) fn establish(&mut self, now_ps: u64, syn_lost: bool, sack: bool) {
         self.tracks = sack;
         self.una = self.nxt;
@@ -185,12 +185,13 @@ impl Sender {
         self.round_edge = self.nxt;
     }
 
-    /// Returns the number of bytes that were sent and not acknowledged.
+    /// Returns the number of bytes sent but not acknowledged.
     pub(crate) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
 
-    /// Returns the number of bytes that were sent, not acknowledged, and not known to have left the network.
+    /// Returns the number of bytes that are presumed to be in the network: sent, not acknowledged, and neither lost
+    /// nor known to have arrived.
     pub(crate) fn flight(&self) -> u64 {
         if self.tracks {
             self.tracking.scoreboard.pipe(self.outstanding())
@@ -199,12 +200,13 @@ impl Sender {
         }
     }
 
-    /// Returns whether segments in flight are known one by one.
+    /// Returns whether each segment in flight is tracked individually.
     pub(crate) fn tracks(&self) -> bool {
         self.tracks
     }
 
-    /// Updates the limit that the other end's window sets, from an acceptable segment. Stops the persist timer if that makes room.
+    /// Updates the right edge of the peer's window from an acceptable segment, and stops the persist timer if there is
+    /// room.
     pub(crate) fn update_peer_window(&mut self, acknowledgment: u64, window: u64) {
         self.peer_edge = acknowledgment + window;
         self.peer_window_max = self.peer_window_max.max(window);
@@ -218,7 +220,8 @@ impl Sender {
         self.peer_edge
     }
 
-    /// Begins a burst, whose length may be limited, before an acknowledgment, a timer or new data lets segments out.
+    /// Begins a burst, whose length may be limited, before an acknowledgment, a timer or new data allows segments to
+    /// be sent.
     pub(crate) fn begin_burst(&mut self) {
         self.burst_left = self.config.burst_segments.unwrap_or(u32::MAX);
         if let Recovery::NewReno(details) = self.recovery
@@ -231,7 +234,7 @@ impl Sender {
 
     // Segments that leave.
 
-    /// Returns the next part of the stream to send, if something may be sent now.
+    /// Returns the next part of the stream to send, or `None` if nothing may be sent now.
     pub(crate) fn next(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tracks {
             return self.next_tracked(now_ps);
@@ -252,14 +255,16 @@ impl Sender {
         Some(self.sent(now_ps, self.nxt, payload, fin))
     }
 
-    /// Returns what the segment at `sequence`, not beyond `edge`, has: payload bytes, and whether the FIN is in it.
+    /// Returns the contents of the segment at `sequence` that does not exceed `edge`: the number of payload bytes, and
+    /// whether it contains the FIN.
     pub(crate) fn cut(&self, sequence: u64, edge: u64) -> (u64, bool) {
         let available = self.end.min(edge).saturating_sub(sequence);
         let payload = available.min(self.mss);
         (payload, self.fin && sequence + payload == self.end)
     }
 
-    /// Returns the payload bytes and the FIN that the windows allow at `nxt`; `None` if nothing may leave.
+    /// Returns the number of payload bytes, and whether to send the FIN, that the windows allow at `nxt`; `None` if
+    /// nothing may be sent.
     pub(crate) fn allowed(&mut self, now_ps: u64) -> Option<(u64, bool)> {
         let sequence = self.nxt;
         let (payload, fin) = self.cut(sequence, u64::MAX);
@@ -281,8 +286,8 @@ impl Sender {
         Some((payload, fin))
     }
 
-    /// Reduces the window to the initial one after a silence longer than the retransmission timeout, because it no longer describes
-    /// the path. Algorithms with a model of the path are exempt.
+    /// Reduces the window to the initial one after a silence longer than the retransmission timeout, because it no
+    /// longer describes the path. Algorithms with a model of the path are exempt.
     fn restart_after_idle(&mut self, now_ps: u64) {
         if self.una < self.max || !self.config.restarts_after_idle {
             return;
@@ -295,7 +300,7 @@ impl Sender {
         }
     }
 
-    /// Ends a silence if nothing is in flight when new data leaves.
+    /// Reports the end of a silence to the algorithm if nothing is in flight when new data leaves.
     fn end_silence(&mut self, now_ps: u64) {
         if self.una < self.max {
             return;
@@ -308,8 +313,9 @@ impl Sender {
         self.algorithm.on_silence(&silence);
     }
 
-    /// Returns the payload bytes that go into less room than a segment wants: all the room if that is no silly window (RFC 9293,
-    /// 3.8.6.2.1). Otherwise `None`, and the persist timer runs if nothing is in flight.
+    /// Returns the number of payload bytes to send if the peer's window has room for less than a segment: all the room
+    /// if that avoids silly windows (RFC 9293, 3.8.6.2.1). Otherwise returns `None`, and starts the persist timer if
+    /// nothing is in flight.
     fn squeezed(&mut self, now_ps: u64, room: u64) -> Option<(u64, bool)> {
         if room > 0 && room >= self.mss.min(self.peer_window_max / 2) {
             return Some((room, false));
@@ -328,14 +334,15 @@ impl Sender {
         backed_off.min(self.config.rto.maximum_ps)
     }
 
-    /// Counts a window probe, which is due as the persist timer expired, and starts the timer anew, backed off.
+    /// Counts a window probe, which is due after the persist timer expired, and restarts the timer with a longer
+    /// delay.
     pub(crate) fn on_persist(&mut self, now_ps: u64) {
         self.persist_backoff = (self.persist_backoff + 1).min(31);
         self.persist_at_ps = now_ps.saturating_add(self.persist_ps());
         self.statistics.window_probes += 1;
     }
 
-    /// Returns whether the congestion window and our own limit allow `payload` bytes at `sequence`.
+    /// Returns whether the congestion window and our own limit allow `payload` bytes at `sequence` to be sent.
     fn window_takes(&self, sequence: u64, payload: u64) -> bool {
         if sequence + payload > self.una + self.config.window_limit_bytes {
             return false;
@@ -358,7 +365,7 @@ impl Sender {
         sequence + payload <= self.una.saturating_add(window)
     }
 
-    /// Records a segment that leaves, and starts the timers that it needs.
+    /// Records a segment that is sent, and starts the timers that it needs.
     pub(crate) fn sent(
         &mut self,
         now_ps: u64,
@@ -406,7 +413,7 @@ impl Sender {
 
     // The effects of an acknowledgment.
 
-    /// Handles an acknowledgment of new data, `una < report.ack <= max`, where segments are not tracked.
+    /// Handles an acknowledgment of new data, `una < report.ack <= max`, if segments are not tracked.
     pub(crate) fn acknowledge(&mut self, now_ps: u64, report: &Report<'_>) {
         let ack = report.ack;
         let acked = ack - self.una;
@@ -439,8 +446,8 @@ impl Sender {
         }
     }
 
-    /// Tells the algorithm that `acked` more bytes are acknowledged, so that it opens the window. If windows are validated and the
-    /// window is not what limits us, tells it only that the window is not used up.
+    /// Tells the algorithm that `acked` more bytes were acknowledged, so that it grows the window. If windows are
+    /// validated and the window does not limit the sender, reports only that the window was not used up.
     pub(crate) fn grow(
         &mut self,
         now_ps: u64,
@@ -467,7 +474,7 @@ impl Sender {
         self.algorithm.on_ack(&mut self.window, &ack);
     }
 
-    /// Returns whether the window is what holds the sender back.
+    /// Returns whether the congestion window limits the sender.
     pub(crate) fn is_window_limited(&self) -> bool {
         let flight = self.outstanding();
         if self.window.in_slow_start() {
@@ -477,12 +484,12 @@ impl Sender {
         }
     }
 
-    /// Returns the window that a reduction starts from.
+    /// Returns the window from which a reduction starts.
     pub(crate) fn reduction_base(&self) -> Loss {
         self.reduction_base_of(self.flight())
     }
 
-    /// Returns the window that a reduction starts from where `flight` bytes were in flight before the loss was noticed.
+    /// Returns the window from which a reduction starts if `flight` bytes were in flight before the loss was noticed.
     pub(crate) fn reduction_base_of(&self, flight: u64) -> Loss {
         let from_bytes = match self.config.reduction {
             // RFC 5681, 3.2, step 2: without what limited transmit added. Segments that arrived out of order still count.
@@ -501,9 +508,9 @@ impl Sender {
         Loss::lost(from_bytes)
     }
 
-    /// Measures the round-trip time by an acknowledgment up to `ack`, and gives it to the retransmission timer once per round trip.
-    /// What was sent twice is never measured, unless timestamps (`echo_rtt_ps`) tell the copies apart. Returns the round-trip time
-    /// that this acknowledgment shows, in picoseconds; `None` if it shows none.
+    /// Measures the round-trip time with an acknowledgment up to `ack`, and passes it to the retransmission timer once
+    /// per round trip. Retransmitted data is not measured unless timestamps (`echo_rtt_ps`) distinguish the copies.
+    /// Returns the measured time in picoseconds; `None` if there is none.
     fn measure(&mut self, now_ps: u64, ack: u64, echo_rtt_ps: Option<u64>) -> Option<u64> {
         if let Some(timed) = self.timed
             && ack >= timed.edge
@@ -528,8 +535,8 @@ impl Sender {
         echo_rtt_ps
     }
 
-    /// Reduces the window, once per window of data, because the other end, which acknowledges up to `ack`, echoes congestion (RFC
-    /// 3168, 6.1.2).
+    /// Reduces the window, once per window of data, after the peer echoed congestion in an acknowledgment up to `ack`
+    /// (RFC 3168, 6.1.2).
     pub(crate) fn on_congestion_echo(&mut self, ack: u64) {
         if self.phase != Phase::Open || ack <= self.reduced_until {
             return;
@@ -544,7 +551,7 @@ impl Sender {
         self.cwr_due = true;
     }
 
-    /// Tells the algorithm whether what an acknowledgment up to `ack` acknowledges was marked.
+    /// Tells the algorithm whether the data that an acknowledgment up to `ack` acknowledges was marked by ECN.
     pub(crate) fn on_mark(&mut self, ack: u64, echoes: bool) {
         self.algorithm.on_mark(&Mark {
             acked_bytes: ack.saturating_sub(self.una),
@@ -554,7 +561,7 @@ impl Sender {
         });
     }
 
-    /// Tells the algorithm the loads of the path's links that an acknowledgment brought.
+    /// Passes the loads of the path's links that an acknowledgment brought to the algorithm.
     pub(crate) fn on_load(&mut self, load: &PathLoad) {
         let echo = Echo {
             ack: self.una,
@@ -564,7 +571,8 @@ impl Sender {
         self.algorithm.on_echo(&mut self.window, &echo);
     }
 
-    /// Lowers the window to the new threshold at once, because of congestion, unless the algorithm has a model and knows better.
+    /// Reduces the window to the new threshold at once, because of congestion, unless the algorithm has a model and
+    /// sets the window itself.
     pub(crate) fn reduce_window(&mut self, loss: &Loss) {
         self.algorithm.on_congestion(&mut self.window, loss);
         if !self.algorithm.has_model() {
@@ -572,19 +580,21 @@ impl Sender {
         }
     }
 
-    /// Returns whether the new data that leaves now must carry CWR, since the window was reduced; true once for each reduction.
+    /// Returns whether the new data that leaves now must carry CWR, because the window was reduced. True once for each
+    /// reduction.
     pub(crate) fn takes_cwr(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
     }
 
-    /// Stops the measurement of a round trip: the segment that it is about will be sent again, or waits for one that will.
+    /// Cancels the measurement of a round trip, because the measured segment will be retransmitted, or waits behind
+    /// one that will.
     pub(crate) fn stop_measuring(&mut self) {
         self.timed = None;
     }
 
     // The timer.
 
-    /// Returns when the next timer expires, in picoseconds; `NEVER_PS` if none runs.
+    /// Returns the time at which the next timer expires, in picoseconds; `NEVER_PS` if none runs.
     pub(crate) fn due_ps(&self) -> u64 {
         let recovery = self
             .reorder_at_ps
@@ -601,7 +611,7 @@ impl Sender {
         self.pace_at_ps = NEVER_PS;
     }
 
-    /// Returns whether pacing lets a segment out; if not, a timer is set.
+    /// Returns whether pacing allows a segment to leave now; if not, starts the pacing timer.
     pub(crate) fn pacing_allows(&mut self, now_ps: u64) -> bool {
         let allows = self.paced_until_ps <= now_ps;
         if !allows {
@@ -610,7 +620,7 @@ impl Sender {
         allows
     }
 
-    /// Makes the next segment wait as long as the `bytes` that leave now take at the algorithm's pacing rate, if it has one.
+    /// Delays the next segment by the time that `bytes` bytes take at the algorithm's pacing rate, if it has one.
     fn pace(&mut self, now_ps: u64, bytes: u64) {
         if let Some(rate) = self.algorithm.pacing_rate() {
             let takes_ps = scaled(bytes, 1_000_000_000_000, rate).min(1 << 50);
@@ -618,7 +628,7 @@ impl Sender {
         }
     }
 
-    /// Handles RACK's, the probe's and pacing's timers that are due.
+    /// Handles the due timers of RACK, of the loss probe and of pacing.
     pub(crate) fn on_recovery_timers(&mut self, now_ps: u64) {
         if self.pace_at_ps <= now_ps {
             self.pace_at_ps = NEVER_PS;
@@ -675,7 +685,7 @@ impl Sender {
         self.restart_timer(now_ps);
     }
 
-    /// Checks the invariants of the sender, for tests.
+    /// Asserts the invariants of the sender, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         assert!(self.una <= self.nxt && self.nxt <= self.max);
@@ -688,7 +698,7 @@ impl Sender {
         assert!(expected || running == [NEVER_PS; 3], "{running:?}");
     }
 
-    /// Returns the counts so far and the present windows and times.
+    /// Returns the counts so far, and the present windows and times.
     pub(crate) fn statistics(&self) -> Statistics {
         Statistics {
             cwnd_bytes: self.window.cwnd.saturating_add_signed(self.inflation),

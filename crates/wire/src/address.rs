@@ -10,7 +10,8 @@ pub trait Address: Copy {
     /// (RFC 8200, section 8.1).
     const UDP_CHECKSUM_IS_OPTIONAL: bool;
 
-    /// Returns the sum over the pseudo header that the checksums of UDP and TCP cover.
+    /// Returns the sum over the pseudo header with which the checksums of UDP and TCP begin. `len` is the length of
+    /// header and payload in bytes.
     fn pseudo_header_sum(source: Self, destination: Self, protocol: u8, len: u16) -> Sum;
 }
 

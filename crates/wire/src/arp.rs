@@ -11,7 +11,8 @@ const HARDWARE_ETHERNET: u16 = 1;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks the length (padding may follow), and that the addresses are Ethernet's and IPv4's.
+    /// Makes a view of a packet after checking its length (padding may follow) and that it maps Ethernet to IPv4
+    /// addresses.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Message::LEN)?;
         let ours = u16_at(bytes, 0) == HARDWARE_ETHERNET
@@ -65,7 +66,7 @@ impl Message {
     /// Bytes of the packet.
     pub const LEN: usize = 28;
 
-    /// Reads the values of a packet; an operation other than request and reply is `Malformed`.
+    /// Returns the values of a packet. Fails with `Malformed` if the operation is neither request nor reply.
     pub fn parse(view: &View<'_>) -> Result<Message, Error> {
         Ok(Message {
             operation: match view.operation() {
@@ -80,7 +81,7 @@ impl Message {
         })
     }
 
-    /// Appends the packet, 28 bytes.
+    /// Appends the packet, 28 bytes, to `out`.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let operation: u16 = match self.operation {
             Operation::Request => 1,

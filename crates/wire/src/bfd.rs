@@ -69,8 +69,9 @@ impl Diagnostic {
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks version, length, and what section 6.8.6 wants of every packet; bytes behind that length are cut off. One with authentication
-    /// is refused, as nobody here has a key.
+    /// Makes a view of a packet after checking its version, its length, and what section 6.8.6 demands of every
+    /// packet. Bytes behind the packet's length are cut off. Refuses a packet with authentication, since no keys are
+    /// supported.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         if bytes.len() < Header::LEN {
             return Err(Error::Truncated);
@@ -145,7 +146,7 @@ impl Header {
     /// Bytes of a packet without authentication.
     pub const LEN: usize = 24;
 
-    /// Reads the values of a packet.
+    /// Returns the values of a packet.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             diagnostic: view.diagnostic(),
@@ -162,8 +163,8 @@ impl Header {
         })
     }
 
-    /// Appends the packet; `OutOfRange` for a diagnostic beyond its field, or a multiplier or own discriminator of
-    /// zero.
+    /// Appends the packet to `out`. Fails with `OutOfRange` if the diagnostic does not fit its field, or if the
+    /// detection multiplier or own discriminator is zero.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.diagnostic.0 > Diagnostic::MAX
             || self.detect_mult == 0

@@ -3,7 +3,7 @@
 use crate::pcap::{self, ReadError};
 use crate::pcapng::{self, Packet};
 
-/// Returns true if bytes, of which four are enough, begin as a file of one of the formats does.
+/// Returns true if the first bytes of a file, at least four, are those of a pcap or pcapng file.
 pub fn is_capture(bytes: &[u8]) -> bool {
     pcap::is_pcap(bytes) || pcapng::is_pcapng(bytes)
 }
@@ -18,7 +18,7 @@ pub enum Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Finds out which of the two formats a file has, and checks its header.
+    /// Makes a reader after finding out which of the two formats a file has, and checking the file's header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         if pcapng::is_pcapng(bytes) {
             pcapng::Reader::new(bytes).map(Reader::Pcapng)

@@ -12,12 +12,12 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Makes the sum of nothing.
+    /// Makes an empty sum, which is zero.
     pub fn new() -> Sum {
         Sum::default()
     }
 
-    /// Adds bytes as big-endian 16-bit words; a last odd byte is the high half of a word.
+    /// Adds bytes to the sum as big-endian 16-bit words. A last odd byte is the high half of a word.
     pub fn bytes(mut self, bytes: &[u8]) -> Sum {
         // 32-bit words into 64 bits cannot overflow for any slice shorter than 16 GiB.
         let (words, rest) = bytes.as_chunks::<4>();
@@ -33,13 +33,13 @@ impl Sum {
         self
     }
 
-    /// Adds one 16-bit word.
+    /// Adds one 16-bit word to the sum.
     pub fn word(mut self, word: u16) -> Sum {
         self.total += u64::from(word.to_be());
         self
     }
 
-    /// Returns the ones' complement sum, not complemented.
+    /// Returns the ones' complement sum of all words, not complemented.
     pub fn folded(self) -> u16 {
         let mut total = self.total;
         while total > 0xffff {
@@ -48,7 +48,7 @@ impl Sum {
         u16::from_be(total as u16)
     }
 
-    /// Returns the checksum to put in a header: the complement of the sum.
+    /// Returns the checksum for a header: the complement of the sum.
     pub fn finish(self) -> u16 {
         !self.folded()
     }
@@ -59,7 +59,7 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::new().bytes(bytes).finish()
 }
 
-/// Returns true if bytes that contain their own checksum sum up as they should.
+/// Returns true if the sum of bytes that include their own checksum shows that the checksum is correct.
 pub fn verifies(sum: Sum) -> bool {
     sum.folded() == 0xffff
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Calculates the checksum by its definition, word by word.
+    /// Calculates the checksum of `bytes` directly by its definition, word by word.
     fn slow(bytes: &[u8]) -> u16 {
         let mut total = 0u32;
         for pair in bytes.chunks(2) {

@@ -25,13 +25,13 @@ pub enum Codepoint {
 }
 
 impl Codepoint {
-    /// Returns true if the transport understands marks.
+    /// Returns true if the transport supports ECN marks.
     pub fn is_ect(self) -> bool {
         self != Codepoint::NotEct
     }
 }
 
-/// Returns the codepoint of a frame's outermost IP header; `None` if it has none that is whole.
+/// Returns the ECN codepoint of a frame's outermost IP header; `None` if the frame has no complete IP header.
 pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
     let bits = match ip_header(frame)? {
         IpHeader::V4(at) => frame[at + 1] & 3,
@@ -45,9 +45,9 @@ pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
     })
 }
 
-/// Marks a frame as having met congestion if its transport understands marks, and keeps the checksum of its header
-/// as right or wrong as it was (RFC 1624). Returns true if it carries the mark now; one whose transport does not
-/// understand it is left alone.
+/// Marks a frame as having met congestion if its transport supports ECN marks, and corrects the header's checksum by
+/// the difference, so that a wrong one stays wrong (RFC 1624). Returns true if the frame now has the mark; a frame
+/// whose transport does not support marks stays unchanged.
 pub fn mark(frame: &mut [u8]) -> bool {
     let Some(header) = ip_header(frame) else {
         return false;
@@ -132,7 +132,7 @@ mod tests {
         header
     }
 
-    /// Makes a frame with these VLAN tags and labels in front of the packet.
+    /// Makes a frame with this number of VLAN tags and MPLS labels in front of the packet.
     fn frame(tags: usize, labels: usize, packet: &[u8]) -> Vec<u8> {
         let mut frame = vec![2; 12];
         for _ in 0..tags {

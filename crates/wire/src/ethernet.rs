@@ -24,7 +24,7 @@ impl MacAddress {
     /// All stations.
     pub const BROADCAST: MacAddress = MacAddress([0xff; 6]);
 
-    /// Returns true if the group bit is set (broadcast included).
+    /// Returns true if the group bit is set, as in multicast and broadcast addresses.
     pub fn is_multicast(&self) -> bool {
         self.0[0] & 1 != 0
     }
@@ -46,7 +46,7 @@ impl fmt::Debug for MacAddress {
 impl FromStr for MacAddress {
     type Err = Error;
 
-    /// Reads six pairs of hexadecimal digits, separated by colons.
+    /// Parses six pairs of hexadecimal digits, separated by colons. Fails with `Malformed` otherwise.
     fn from_str(text: &str) -> Result<MacAddress, Error> {
         let mut out = [0; 6];
         let mut parts = text.split(':');
@@ -92,7 +92,7 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 14;
 
-    /// Reads the values of a header.
+    /// Returns the values of a header.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             destination: view.destination(),
@@ -101,7 +101,7 @@ impl Header {
         })
     }
 
-    /// Appends the header, 14 bytes.
+    /// Appends the header, 14 bytes, to `out`.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         out.extend_from_slice(&self.destination.0);
         out.extend_from_slice(&self.source.0);

@@ -8,7 +8,7 @@ use crate::{Error, array, at_least, fields, u16_at};
 pub struct View<'a>(pub(crate) &'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks that the whole header is there.
+    /// Makes a view of a message after checking that the header is complete.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, LEN).map(View)
     }
@@ -61,7 +61,8 @@ impl<const REQUEST: u8, const REPLY: u8> Message<REQUEST, REPLY> {
     /// Bytes of the header.
     pub const LEN: usize = LEN;
 
-    /// Reads the values of a message, whatever the checksum; `Malformed` for an echo with a code other than zero.
+    /// Returns the values of a message without checking its checksum. Fails with `Malformed` for an echo message with
+    /// a code other than zero.
     pub(crate) fn read(view: &View<'_>) -> Result<Self, Error> {
         let identifier = u16_at(view.0, 4);
         let sequence = u16_at(view.0, 6);
@@ -80,7 +81,8 @@ impl<const REQUEST: u8, const REPLY: u8> Message<REQUEST, REPLY> {
         }
     }
 
-    /// Appends header and payload, with the checksum that `checksum` computes of them. `Other` must not name the type of an echo.
+    /// Appends header and payload to `out`, with the checksum that `checksum` computes over them. Fails if the type of
+    /// an `Other` message is that of an echo.
     pub(crate) fn write(
         &self,
         payload: &[u8],
@@ -117,7 +119,7 @@ fn echo_rest(identifier: u16, sequence: u16) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Makes messages of either version, for its tests.
+/// Generates messages of either ICMP version, for its tests.
 #[cfg(test)]
 pub(crate) fn any_message<const REQUEST: u8, const REPLY: u8>()
 -> impl proptest::strategy::Strategy<Value = Message<REQUEST, REPLY>> {

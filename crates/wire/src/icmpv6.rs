@@ -13,8 +13,8 @@ const ECHO_REPLY: u8 = 129;
 pub type Message = crate::icmp::Message<ECHO_REQUEST, ECHO_REPLY>;
 
 impl Message {
-    /// Reads the values of a message; `Checksum` if it is wrong between these addresses, `Malformed` for an echo
-    /// with a code other than zero.
+    /// Returns the values of a message. Fails with `Checksum` if its checksum is wrong for these addresses, and with
+    /// `Malformed` for an echo with a code other than zero.
     pub fn parse(
         view: &View<'_>,
         source: Ipv6Addr,
@@ -28,7 +28,8 @@ impl Message {
         Message::read(view)
     }
 
-    /// Appends header and payload, with the checksum between these addresses. `Other` must not name the type of an echo.
+    /// Appends header and payload to `out`, with the checksum for these addresses. Fails if the type of an `Other`
+    /// message is that of an echo.
     pub fn emit(
         &self,
         source: Ipv6Addr,

@@ -52,7 +52,8 @@ pub type Message = membership::Message<Ipv4Addr>;
 pub type Query = membership::Query<Ipv4Addr>;
 
 impl Message {
-    /// Reads the message in an IP packet: `Malformed` if it is no IGMP, or its time to live is not 1.
+    /// Returns the IGMP message in an IP packet. Fails with `Malformed` if the packet contains none, or its time to
+    /// live is not 1.
     pub fn in_packet(packet: &ipv4::View<'_>) -> Result<Message, Error> {
         if packet.protocol() != PROTOCOL_IGMP || packet.ttl() != 1 || packet.is_fragment() {
             return Err(Error::Malformed);
@@ -63,7 +64,8 @@ impl Message {
         Message::parse(packet.payload())
     }
 
-    /// Reads a message; `Malformed` for an unknown type, a query as long as no version's, or a group that is none.
+    /// Returns the values of a message. Fails with `Malformed` for an unknown type, a query whose length is that of no
+    /// version, or an address that is not a group's.
     pub fn parse(bytes: &[u8]) -> Result<Message, Error> {
         if !verifies(Sum::new().bytes(at_least(bytes, 8)?)) {
             return Err(Error::Checksum);
@@ -71,7 +73,7 @@ impl Message {
         Message::read(bytes)
     }
 
-    /// Appends the message, with its checksum.
+    /// Appends the message to `out`, with its checksum.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut bytes = Vec::with_capacity(16);
         self.put(&mut bytes)?;
@@ -81,7 +83,8 @@ impl Message {
         Ok(())
     }
 
-    /// Appends the message in an IP packet with the Router Alert option, which version 1 does not have.
+    /// Appends the message to `out` in an IP packet, with the Router Alert option except for version 1, which does not
+    /// have it.
     pub fn emit_packet(&self, source: Ipv4Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut message = Vec::with_capacity(16);
         self.emit(&mut message)?;

@@ -82,17 +82,17 @@ impl Hop {
     /// The unit of [`Hop::queue_bytes`], in bytes.
     pub const QUEUE_UNIT: u32 = 64;
 
-    /// Makes a load from its 8 bytes, as a number.
+    /// Makes a load from its 8 bytes, read as a number.
     pub const fn from_bits(bits: u64) -> Hop {
         Hop(bits)
     }
 
-    /// Returns its 8 bytes, as a number.
+    /// Returns the 8 bytes of the load as a number.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// Makes a load from its fields, each cut to its width.
+    /// Makes a load from its fields. Each is cut to the width of its field.
     pub const fn new(rate_code: u8, time_us: u32, transmitted: u32, queue: u16) -> Hop {
         let rate = (rate_code as u64 & 0xF) << 60;
         let time = (time_us as u64 & 0xFF_FFFF) << 36;
@@ -100,29 +100,30 @@ impl Hop {
         Hop(rate | time | transmitted | queue as u64)
     }
 
-    /// Returns the link's rate in bits per second, if the node knows it.
+    /// Returns the link's rate in bits per second, or `None` if the node does not know it.
     pub fn rate_bps(self) -> Option<u64> {
         let rate = RATES_BPS[(self.0 >> 60) as usize];
         (rate != 0).then_some(rate)
     }
 
-    /// Returns when the packet left, in microseconds of the node's clock, modulo 2^24.
+    /// Returns the time at which the packet left, in microseconds of the node's clock, modulo 2^24.
     pub fn time_us(self) -> u32 {
         (self.0 >> 36) as u32 & 0xFF_FFFF
     }
 
-    /// Returns the microseconds since an earlier load of the same port, modulo 2^24.
+    /// Returns the number of microseconds since an earlier load of the same port, modulo 2^24.
     pub fn microseconds_since(self, earlier: Hop) -> u32 {
         self.time_us().wrapping_sub(earlier.time_us()) & 0xFF_FFFF
     }
 
-    /// Returns the bytes that the port sent since an earlier load of it, in steps of 128, modulo 2^27.
+    /// Returns the number of bytes that the port has sent since an earlier load of the same port, in steps of 128,
+    /// modulo 2^27.
     pub fn bytes_since(self, earlier: Hop) -> u32 {
         let units = |hop: Hop| (hop.0 >> 16) as u32;
         (units(self).wrapping_sub(units(earlier)) & 0xF_FFFF) * Hop::TRANSMITTED_UNIT
     }
 
-    /// Returns the bytes that waited behind the packet, in steps of 64.
+    /// Returns the number of bytes that waited in the queue behind the packet, in steps of 64.
     pub fn queue_bytes(self) -> u32 {
         (self.0 as u32 & 0xFFFF) * Hop::QUEUE_UNIT
     }
@@ -138,7 +139,8 @@ pub struct PathLoad {
 }
 
 impl PathLoad {
-    /// Makes the loads of a path, in the order of the stack, the last node first; `OutOfRange` beyond [`MAX_HOPS`].
+    /// Makes the loads of a path from those of its nodes, the last node first. Fails with `OutOfRange` for more than
+    /// [`MAX_HOPS`].
     pub fn new(path: u16, hops: &[Hop]) -> Result<PathLoad, Error> {
         let mut load = PathLoad {
             path,
@@ -150,17 +152,17 @@ impl PathLoad {
         Ok(load)
     }
 
-    /// Returns the loads, the last node first.
+    /// Returns the loads of the path's nodes, the last node first.
     pub fn hops(&self) -> &[Hop] {
         &self.hops[..usize::from(self.count)]
     }
 
-    /// Returns the length in bytes of INT headers with this load.
+    /// Returns the length in bytes of INT headers that carry this load.
     pub fn len(&self) -> usize {
         MIN_LEN + self.hops().len() * 8
     }
 
-    /// Returns false, always: there is a header.
+    /// Returns false, since there is always a header.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -178,18 +180,18 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Returns the length of the headers in bytes.
+    /// Returns the total length of the INT headers in bytes.
     pub fn len(&self) -> usize {
         self.load.len()
     }
 
-    /// Returns false, always: there is a header.
+    /// Returns false, since there is always a header.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Reads headers at the beginning of `bytes`, and returns their length, too; `Malformed` if they ask for
-    /// anything else than the load.
+    /// Reads the INT headers at the beginning of `bytes`, and also returns their length. Fails with `Malformed` if
+    /// they request anything but the load.
     pub fn parse(bytes: &[u8]) -> Result<(Telemetry, usize), Error> {
         at_least(bytes, MIN_LEN)?;
         let kind = match bytes[0] {
@@ -222,7 +224,7 @@ impl Telemetry {
         Ok((Telemetry { kind, dscp, load }, len))
     }
 
-    /// Appends the headers. As many hops may still push their load as can be read.
+    /// Appends the INT headers to `out`. They allow as many further hops to add their load as a reader supports.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let hops = self.load.hops();
         let words = HEADER_WORDS + HOP_WORDS * hops.len() as u8;
@@ -238,7 +240,8 @@ impl Telemetry {
     }
 }
 
-/// Reads a TCP segment with INT headers: its header, what they say, and the bytes of payload. `bytes` end where the IP packet does.
+/// Reads a TCP segment with INT headers. Returns the TCP header, the contents of the INT headers, and the number of
+/// payload bytes. `bytes` must end with the IP packet.
 ///
 /// The checksum is of the segment with the INT headers, which nodes correct for what they push.
 pub fn parse_segment<A: Address>(

@@ -16,8 +16,8 @@ pub const PROTOCOL_UDP: u8 = 17;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks version and lengths, not the checksum ([`Header::parse`] does). Bytes behind the total length (Ethernet's
-    /// padding) are cut off.
+    /// Makes a view of a packet after checking its version and lengths, but not the checksum, which [`Header::parse`]
+    /// checks. Bytes behind the total length (Ethernet's padding) are cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::MIN_LEN)?;
         if bytes[0] >> 4 != 4 {
@@ -63,17 +63,17 @@ impl<'a> View<'a> {
         &self.0[Header::MIN_LEN..self.header_len()]
     }
 
-    /// Returns true if the header checksum is right.
+    /// Returns true if the header's checksum is correct.
     pub fn checksum_is_valid(&self) -> bool {
         verifies(Sum::new().bytes(&self.0[..self.header_len()]))
     }
 
-    /// Returns true if this is a part of a larger packet.
+    /// Returns true if the packet is a fragment of a larger packet.
     pub fn is_fragment(&self) -> bool {
         self.more_fragments() || self.fragment_offset() != 0
     }
 
-    /// Returns the payload behind the header, up to the total length.
+    /// Returns the payload, from the header's end to the total length.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }
@@ -96,7 +96,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Makes options from their bytes: at most 40, in whole words, else `OutOfRange`.
+    /// Makes options from their bytes. Fails with `OutOfRange` if they are more than 40, or not a multiple of four.
     pub fn new(bytes: &[u8]) -> Result<Options, Error> {
         if bytes.len() > 40 || !bytes.len().is_multiple_of(4) {
             return Err(Error::OutOfRange);
@@ -148,7 +148,7 @@ impl Header {
     /// Most bytes of a packet.
     pub const MAX_TOTAL_LEN: usize = 65_535;
 
-    /// Reads the values of a header; `Checksum` if the header's is wrong.
+    /// Returns the values of a header. Fails with `Checksum` if the header's checksum is wrong.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         if !view.checksum_is_valid() {
             return Err(Error::Checksum);
@@ -168,12 +168,13 @@ impl Header {
         })
     }
 
-    /// Returns the bytes of the header, with options.
+    /// Returns the length of the header with its options, in bytes.
     pub fn header_len(&self) -> usize {
         Header::MIN_LEN + self.options.bytes().len()
     }
 
-    /// Appends the header, with its checksum.
+    /// Appends the header to `out`, with its checksum. Fails with `OutOfRange` if the total length or fragment offset
+    /// does not fit its field.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let total_len = u16::try_from(self.header_len().saturating_add(self.payload_len))
             .map_err(|_| Error::OutOfRange)?;
@@ -196,7 +197,8 @@ impl Header {
     }
 }
 
-/// Returns the sum over the pseudo header that the checksums of UDP and TCP cover.
+/// Returns the sum over the pseudo header with which the checksums of UDP and TCP begin. `len` is the length of header
+/// and payload in bytes.
 pub fn pseudo_header_sum(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, len: u16) -> Sum {
     Sum::new()
         .bytes(&source.octets())

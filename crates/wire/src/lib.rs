@@ -19,7 +19,7 @@ macro_rules! fixed_length_view {
         pub struct View<'a>(&'a [u8]);
 
         impl<'a> View<'a> {
-            /// Checks the length only.
+            /// Makes a view of bytes after checking that the header is complete.
             pub fn new(bytes: &'a [u8]) -> Result<View<'a>, crate::Error> {
                 crate::at_least(bytes, Header::LEN).map(View)
             }
@@ -117,7 +117,7 @@ fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     out
 }
 
-/// Returns the bytes, if there are `len` of them or more; else `Truncated`.
+/// Returns all of `bytes` if there are at least `len`. Fails with `Truncated` otherwise.
 fn at_least(bytes: &[u8], len: usize) -> Result<&[u8], Error> {
     if bytes.len() < len {
         return Err(Error::Truncated);

@@ -31,15 +31,15 @@ pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     const MANTISSA_BITS: u32;
     /// The time that a query of version 1 stands for, as it has none.
     const TIMELESS_MS: Option<u32>;
-    /// Reads an address from the first of these bytes, as many as an address has.
+    /// Reads an address of this family from the beginning of `bytes`.
     fn read(bytes: &[u8]) -> Self;
-    /// Appends the bytes of the address.
+    /// Appends the bytes of the address to `out`.
     fn put(self, out: &mut Vec<u8>);
-    /// Returns true if it is a group's address.
+    /// Returns true if the address is that of a multicast group.
     fn is_group(self) -> bool;
-    /// Reads the code of the maximum response time from the bytes of a query.
+    /// Returns the code for the maximum response time in a query.
     fn code(query: &[u8]) -> u32;
-    /// Appends the fields that are before a group, with a checksum of zero.
+    /// Appends the fields in front of the group to `out`, with a checksum of zero.
     fn put_head(kind: u8, code: u16, out: &mut Vec<u8>);
 }
 
@@ -124,8 +124,8 @@ pub enum Message<A> {
     },
 }
 
-/// Decodes a code with a floating form, whose mantissa has `bits` bits (RFC 3376, sections 4.1.1 and 4.1.7; RFC
-/// 3810, section 5.1.3).
+/// Decodes a code that large values express in floating point, with a mantissa of `bits` bits (RFC 3376, sections
+/// 4.1.1 and 4.1.7; RFC 3810, section 5.1.3).
 fn decoded(code: u32, bits: u32) -> u32 {
     if code < 1 << (bits + 3) {
         return code;
@@ -134,7 +134,8 @@ fn decoded(code: u32, bits: u32) -> u32 {
     mantissa << ((code >> bits & 7) + 3)
 }
 
-/// Returns the code of the largest value that is not above the given one; `OutOfRange` if that is above all.
+/// Returns the code of the largest value that can be encoded and is not above `value`. Fails with `OutOfRange` if
+/// `value` is above all of them.
 fn encoded(value: u32, bits: u32) -> Result<u32, Error> {
     if value < 1 << (bits + 3) {
         return Ok(value);
@@ -159,7 +160,7 @@ fn sources_at<A: GroupAddress>(bytes: &[u8], offset: usize, count: usize) -> Res
 }
 
 impl<A: GroupAddress> Message<A> {
-    /// Returns the address that the message is sent to.
+    /// Returns the address to which the message is sent.
     pub fn destination(&self) -> A {
         match self {
             Message::Query(query) => query.group.unwrap_or(A::ALL_HOSTS),
@@ -169,7 +170,7 @@ impl<A: GroupAddress> Message<A> {
         }
     }
 
-    /// Reads a message whose checksum has been checked.
+    /// Returns the values of a message whose checksum has already been checked.
     pub(crate) fn read(bytes: &[u8]) -> Result<Message<A>, Error> {
         at_least(bytes, 8)?;
         let old = A::OLD_REPORTS.iter().find(|(kind, _)| *kind == bytes[0]);
@@ -189,8 +190,8 @@ impl<A: GroupAddress> Message<A> {
         }
     }
 
-    /// Appends the message with a checksum of zero; `OutOfRange` if a number does not fit its field or there is no
-    /// such version.
+    /// Appends the message to `out` with a checksum of zero. Fails with `OutOfRange` if a number does not fit its
+    /// field, or there is no such version.
     pub(crate) fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut naming = |kind, group: A| {
             A::put_head(kind, 0, out);
@@ -214,7 +215,7 @@ impl<A: GroupAddress> Message<A> {
 }
 
 impl<A: Copy> Message<A> {
-    /// Returns the message with each address replaced by what `to` gives for it; `None` if it gives none for one of
+    /// Returns a copy of the message in which `to` has replaced each address; `None` if `to` returns `None` for one of
     /// them.
     pub fn map<B>(&self, to: impl Fn(A) -> Option<B>) -> Option<Message<B>> {
         let all = |sources: &[A]| sources.iter().map(|&it| to(it)).collect::<Option<Vec<B>>>();
@@ -314,8 +315,7 @@ impl<A: GroupAddress> Query<A> {
     }
 }
 
-/// Reads the records of a report from its eighth byte on, as many as it promises; those of unknown kinds are
-/// skipped.
+/// Reads `count` records of a report from the bytes behind its first eight. Records of unknown kinds are skipped.
 fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record<A>>, Error> {
     let mut records = Vec::new();
     for _ in 0..count {
@@ -338,12 +338,12 @@ fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record
 }
 
 impl<A: GroupAddress> Record<A> {
-    /// Returns the length in bytes of a record with so many sources.
+    /// Returns the length in bytes of a record with `sources` sources.
     pub const fn len_with(sources: usize) -> usize {
         4 + A::LEN * (1 + sources)
     }
 
-    /// Appends the record, without auxiliary data.
+    /// Appends the record to `out`, without auxiliary data.
     fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let sources = count(self.sources.len())?.to_be_bytes();
         out.extend_from_slice(&[self.kind as u8, 0, sources[0], sources[1]]);
@@ -362,7 +362,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Makes messages of the latest version, and all of older ones but their queries.
+    /// Generates messages of the latest version, and of older versions except for their queries.
     pub(crate) fn any_message<A: GroupAddress + 'static>(
         group: impl Strategy<Value = A> + Clone,
         source: impl Strategy<Value = A> + Clone,

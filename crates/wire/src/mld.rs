@@ -45,8 +45,8 @@ impl GroupAddress for Ipv6Addr {
 pub type Message = membership::Message<Ipv6Addr>;
 
 impl Message {
-    /// Reads the message in an IP packet. `Malformed` if it is no MLD, or is not as RFC 3810 (section 6.2) asks:
-    /// from a link-local address, with hop limit 1 and Router Alert.
+    /// Returns the MLD message in an IP packet. Fails with `Malformed` if the packet contains none, or does not have
+    /// the link-local source, hop limit 1 and Router Alert option that RFC 3810 (section 6.2) demands.
     pub fn in_packet(packet: &ipv6::View<'_>) -> Result<Message, Error> {
         let is_local = packet.source().segments()[0] & 0xffc0 == 0xfe80;
         if packet.next_header() != NEXT_HEADER_HOP_BY_HOP || packet.hop_limit() != 1 || !is_local {
@@ -61,7 +61,8 @@ impl Message {
         Message::parse(&bytes[len..], packet.source(), packet.destination())
     }
 
-    /// Reads an ICMPv6 message; `Malformed` for another type than MLD's, a query as long as no version's, or a group that is none.
+    /// Returns the values of an MLD message in ICMPv6. Fails with `Malformed` for another type, a query whose length
+    /// is that of no version, or an address that is not a group's.
     pub fn parse(bytes: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> Result<Message, Error> {
         at_least(bytes, 8)?;
         let len = u16::try_from(bytes.len()).map_err(|_| Error::Checksum)?;
@@ -72,7 +73,7 @@ impl Message {
         Message::read(bytes)
     }
 
-    /// Appends the message, with the checksum from this source to its destination.
+    /// Appends the message to `out`, with the checksum for `source` and the message's destination.
     pub fn emit(&self, source: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut bytes = Vec::with_capacity(32);
         self.put(&mut bytes)?;
@@ -84,7 +85,8 @@ impl Message {
         Ok(())
     }
 
-    /// Appends the message in an IP packet with the Router Alert option, from a link-local address.
+    /// Appends the message to `out` in an IP packet with the Router Alert option. `source` must be a link-local
+    /// address.
     pub fn emit_packet(&self, source: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut message = Vec::with_capacity(32);
         self.emit(source, &mut message)?;

@@ -18,7 +18,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the file header (Ethernet, nanoseconds, this machine's order made explicit as little-endian).
+    /// Makes a writer, and writes the file header: Ethernet, nanoseconds, little-endian on every machine.
     pub fn new(mut out: W) -> io::Result<Writer<W>> {
         let mut header = [0; 24];
         header[..4].copy_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
@@ -30,8 +30,8 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out })
     }
 
-    /// Appends a frame; one longer than [`SNAP_LEN`] is stored cut, with its true length. A time beyond the year 2106 does
-    /// not fit the format and is an error.
+    /// Appends a frame with its time in nanoseconds since 1970. A frame longer than [`SNAP_LEN`] is cut, and its true
+    /// length stored. Fails for a time beyond the year 2106, which the format cannot represent.
     pub fn write(&mut self, time_ns: u64, frame: &[u8]) -> io::Result<()> {
         let seconds = u32::try_from(time_ns / 1_000_000_000).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "pcap holds 32 bits of seconds")
@@ -48,12 +48,12 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&frame[..stored as usize])
     }
 
-    /// Passes on what is buffered.
+    /// Flushes the buffered data of the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Returns the output that the file was written to.
+    /// Returns the output to which the file was written.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -82,13 +82,13 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Returns true if bytes begin as a pcap file does.
+/// Returns true if the first bytes are those of a pcap file.
 pub fn is_pcap(bytes: &[u8]) -> bool {
     format_of(bytes).is_some()
 }
 
-/// Returns, from the magic number, whether a file is big-endian, and how many nanoseconds the unit of its fractions
-/// of seconds is (1 or 1000); `None` if it is no pcap file.
+/// Determines from the magic number whether a file is big-endian, and how many nanoseconds (1 or 1000) the unit of its
+/// fractions of seconds has; `None` if it is not a pcap file.
 fn format_of(bytes: &[u8]) -> Option<(bool, u32)> {
     let magic = u32::from_le_bytes(*bytes.first_chunk()?);
     match (magic, magic.swap_bytes()) {
@@ -121,7 +121,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Checks the file header, before frames are read.
+    /// Makes a reader after checking the file header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         let (big_endian, ns_per_fraction) = format_of(bytes).ok_or(ReadError::NotPcap)?;
         let (header, rest) = bytes.split_at_checked(24).ok_or(ReadError::Truncated)?;
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Returns the link type; [`LINK_TYPE_ETHERNET`] in files of ours.
+    /// Returns the link type of the file; [`LINK_TYPE_ETHERNET`] in files from [`Writer`].
     pub fn link_type(&self) -> u32 {
         self.link_type
     }

@@ -38,7 +38,7 @@ struct Interface {
 }
 
 impl Interface {
-    /// Returns the nanoseconds since 1970 of a time stamp, if 64 bits hold them.
+    /// Converts a timestamp into nanoseconds since 1970. Fails if 64 bits cannot represent them.
     fn time_ns(&self, ticks: u64) -> Result<u64, ReadError> {
         let ns = u128::from(ticks) * 1_000_000_000;
         let ns = match self.unit {
@@ -54,7 +54,7 @@ impl Interface {
     }
 }
 
-/// Returns true if bytes begin as a pcapng file does.
+/// Returns true if the first bytes are those of a pcapng file.
 pub fn is_pcapng(bytes: &[u8]) -> bool {
     // The type reads the same in both orders.
     bytes.starts_with(&SECTION_HEADER.to_be_bytes())
@@ -79,7 +79,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Checks that there is a section header.
+    /// Makes a reader after checking that the file begins with a section header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         if !is_pcapng(bytes) {
             return Err(ReadError::NotPcap);
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads the next block: its type and its body.
+    /// Reads the next block, and returns its type and its body.
     fn block(&mut self) -> Result<(u32, &'a [u8]), ReadError> {
         if self.rest.len() < BLOCK_OVERHEAD {
             return Err(ReadError::Truncated);
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         Ok((kind, &block[8..length - 4]))
     }
 
-    /// Reads the next block that is a packet; `None` at the end of the file.
+    /// Reads on to the next block that contains a packet, and returns the packet; `None` at the end of the file.
     fn packet(&mut self) -> Result<Option<Packet<'a>>, ReadError> {
         while !self.rest.is_empty() {
             let (kind, body) = self.block()?;
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         found.copied().ok_or(ReadError::Malformed)
     }
 
-    /// Reads a packet with its time: of an enhanced packet block or of its predecessor.
+    /// Returns a packet with its time, from an enhanced packet block or its obsolete predecessor.
     fn stamped(
         &self,
         interface: u32,
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         packet(interface, time_ns, stored, original_len, data)
     }
 
-    /// Reads a packet of the first interface without a time.
+    /// Returns a packet of the first interface, without a time, from a simple packet block.
     fn simple(&self, body: &'a [u8]) -> Result<Packet<'a>, ReadError> {
         let (fixed, data) = fixed::<4>(body)?;
         let interface = self.interface(0)?;
@@ -198,7 +198,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// Returns the first `N` bytes of a block's body, and what follows.
+/// Splits a block's body into its first `N` bytes and the rest. Fails with `Malformed` if it is shorter.
 fn fixed<const N: usize>(body: &[u8]) -> Result<(&[u8], &[u8]), ReadError> {
     body.split_at_checked(N).ok_or(ReadError::Malformed)
 }

@@ -108,13 +108,14 @@ pub struct Occupancy {
 /// The instructions that [`Hop`] has; the others are reserved, or the checksum complement.
 const KNOWN: u16 = 0xFF80;
 
-/// Counts the words of the metadata that bits ask for: 4 to 6 are two each.
+/// Returns the number of 32-bit words of metadata for which `bits` ask: two words for each of the bits 4 to 6, one for
+/// every other.
 fn words(bits: u16) -> usize {
     (bits.count_ones() + (bits & 0x0E00).count_ones()) as usize
 }
 
 impl Hop {
-    /// Returns the values that the node tells, in the order of the fields.
+    /// Returns the values that the node reports, in the order of the fields; `None` for each that it does not report.
     pub fn values(&self) -> [Option<u64>; 13] {
         [
             self.node_id.map(u64::from),
@@ -133,8 +134,8 @@ impl Hop {
         ]
     }
 
-    /// Reads metadata in the order of its bits; bytes behind those of the known ones do not matter, and missing
-    /// ones are unknown.
+    /// Reads metadata in the order of its bits. Bytes behind the known fields are ignored, and missing values are
+    /// unknown.
     fn read(bits: u16, mut bytes: &[u8]) -> Hop {
         let mut word = || match bytes.split_first_chunk() {
             Some((first, rest)) => {
@@ -237,15 +238,15 @@ pub struct Embedded<'a> {
 }
 
 impl Embedded<'_> {
-    /// Returns the whole hops of the stack, the last node first; none of INT-MX.
+    /// Returns the complete hops in the stack, the last node first; nothing for INT-MX.
     pub fn hops(&self) -> impl DoubleEndedIterator<Item = Hop> {
         let instructions = self.instructions;
         let hops = self.stack.chunks_exact(self.hop_bytes);
         hops.map(move |bytes| Hop::read(instructions, bytes))
     }
 
-    /// Reads the INT headers at the beginning of `bytes`, none of an unknown type or version; returns what is
-    /// behind them, too.
+    /// Splits `bytes` into the INT headers at their beginning and what follows. The headers are `None` if their type
+    /// or version is unknown.
     fn split(bytes: &[u8]) -> (Option<Embedded<'_>>, &[u8]) {
         let len = 4 + 4 * usize::from(bytes.get(1).copied().unwrap_or(0));
         let (headers, behind) = bytes.split_at(len.min(bytes.len()));
@@ -328,7 +329,7 @@ pub struct Inner<'a> {
 }
 
 impl Report<'_> {
-    /// Returns the nodes that the packet has passed, the first one first, as far as this report tells.
+    /// Returns the nodes that the packet has passed, the first one first, as far as this report contains them.
     pub fn path(&self) -> impl Iterator<Item = Hop> {
         let stack = self.packet.embedded.iter();
         stack
@@ -337,7 +338,7 @@ impl Report<'_> {
     }
 }
 
-/// Reads the individual reports of a UDP payload. Those of other types than INT (IOAM) are passed over.
+/// Reads the individual reports in a UDP payload. Reports of other types than INT (IOAM) are skipped.
 pub fn decode<'a>(data: &'a [u8], indicators: &Indicators) -> Result<Vec<Report<'a>>, Malformed> {
     let (group, mut rest) = data
         .split_at_checked(8)
@@ -392,7 +393,7 @@ pub fn decode<'a>(data: &'a [u8], indicators: &Indicators) -> Result<Vec<Report<
 }
 
 impl Report<'_> {
-    /// Reads the main contents of RepType 1; gives what is behind them.
+    /// Reads the main contents of a report of RepType 1; returns the bytes behind them.
     fn read_main<'a>(&mut self, body: &'a [u8], md_words: usize) -> Result<&'a [u8], Malformed> {
         let (main, body) = body.split_at_checked(8).ok_or(Malformed::ReportLength)?;
         let (bits, domain_specific) = (u16_at(main, 0), u16_at(main, 4));
@@ -415,8 +416,8 @@ impl Report<'_> {
 }
 
 impl<'a> Inner<'a> {
-    /// Reads what a report has of the packet. `in_type` is that of the report header. Without the tracked flag
-    /// nothing is embedded (section 3.4 of the report specification).
+    /// Reads the part of the packet that a report contains, of the type `in_type` from the report's header. Without
+    /// the tracked flag, INT headers are not embedded in it (section 3.4 of the report specification).
     fn read(
         bytes: &'a [u8],
         in_type: u8,
@@ -443,7 +444,7 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// Reads the first packet among the TLVs.
+    /// Reads the first packet in the list of TLVs.
     fn read_tlvs(mut bytes: &'a [u8], embeds: Option<&Indicators>) -> Result<Inner<'a>, Malformed> {
         let mut found = Inner::default();
         while !bytes.is_empty() {
@@ -501,7 +502,7 @@ impl<'a> Inner<'a> {
         ))
     }
 
-    /// Reads the bytes behind the IP header: ports, and INT headers if there are some.
+    /// Reads the bytes behind the IP header: the ports, and INT headers if there are any.
     fn read_l4(
         bytes: &'a [u8],
         mut flow: FlowKey,
@@ -543,8 +544,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 impl FlowKey {
-    /// Reads the ports of TCP and UDP; gives the length of the header in front of INT headers, none if there are no
-    /// ports.
+    /// Reads the ports of TCP or UDP. Returns the length of the header in front of INT headers; `None` for a protocol
+    /// without ports, or if bytes are missing.
     fn read_ports(&mut self, bytes: &[u8]) -> Option<usize> {
         let len = match self.protocol {
             TCP => 20,
@@ -572,8 +573,9 @@ pub struct ThesisHop {
     pub port: u8,
 }
 
-/// Reads a report of the thesis: the original UDP port, and the switches of the path, the first one first.
-/// `Truncated` without a header, `Malformed` if the length is not that of the hops.
+/// Reads a report in the thesis's format. Returns the original UDP port and the switches of the path, the first one
+/// first. Fails with `Truncated` if the header is incomplete, and with `Malformed` if the length does not match the
+/// number of hops.
 pub fn decode_thesis(data: &[u8]) -> Result<(u16, Vec<ThesisHop>), Error> {
     let (&[hops, high, low], stack) = data.split_first_chunk().ok_or(Error::Truncated)?;
     if stack.len() != 12 * usize::from(hops) {

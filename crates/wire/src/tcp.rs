@@ -35,25 +35,25 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(1 << 7);
 
-    /// Makes flags from their byte.
+    /// Makes flags from their byte in the header.
     #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
     }
 
-    /// Returns the byte of the flags.
+    /// Returns the byte of the flags in the header.
     #[inline]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Returns true if all of `other` are set.
+    /// Returns true if all flags of `other` are set.
     #[inline]
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Returns true if any of `other` is set.
+    /// Returns true if any flag of `other` is set.
     #[inline]
     pub const fn intersects(self, other: Flags) -> bool {
         self.0 & other.0 != 0
@@ -96,7 +96,7 @@ impl SackBlocks {
     /// Most blocks that the option space holds.
     pub const MAX: usize = 4;
 
-    /// Adds a block; false if there is no room.
+    /// Adds a block; returns false if there is no room.
     #[inline]
     pub fn push(&mut self, left: u32, right: u32) -> bool {
         match self.blocks.get_mut(usize::from(self.count)) {
@@ -109,13 +109,13 @@ impl SackBlocks {
         }
     }
 
-    /// Returns the blocks, in the order of the option.
+    /// Returns the blocks, in the order in which the option contains them.
     #[inline]
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Returns true if there is no block.
+    /// Returns true if there is no block in the option.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -172,7 +172,7 @@ impl Options {
     /// Most bytes of options.
     pub const MAX_LEN: usize = 40;
 
-    /// Returns the bytes of the options as they are emitted, each padded to whole words.
+    /// Returns the length of the options in bytes when they are emitted, each padded to whole words.
     pub fn len(&self) -> usize {
         let sack = match self.sack.blocks().len() {
             0 => 0,
@@ -185,13 +185,14 @@ impl Options {
             + sack
     }
 
-    /// Returns true if there is no option.
+    /// Returns true if no option is set.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads options, up to their end marker; `Malformed` if a length leads outside or is not what the kind has.
+    /// Reads options up to their end marker. Fails with `Malformed` if an option's length leads beyond the bytes, or
+    /// is wrong for its kind.
     pub fn parse(mut bytes: &[u8]) -> Result<Options, Error> {
         let mut options = Options::default();
         loop {
@@ -265,7 +266,8 @@ impl Options {
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks the data offset. TCP has no length field: `bytes` end where the IP packet does.
+    /// Makes a view of a segment after checking its data offset. Since TCP has no length field, `bytes` must end with
+    /// the IP packet.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::MIN_LEN)?;
         let header_len = usize::from(bytes[12] >> 4) * 4;
@@ -306,13 +308,12 @@ impl<'a> View<'a> {
         &self.0[self.header_len()..]
     }
 
-    /// Returns true if the checksum is right between these addresses.
+    /// Returns true if the checksum is correct for these addresses.
     pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
         self.verifies_with_zeros(source, destination, 0)
     }
 
-    /// Returns true if the checksum is right if `zeros` bytes of zero follow that are not among the bytes of this
-    /// view.
+    /// Returns true if the checksum is correct, assuming that `zeros` zero bytes follow those of the view.
     pub fn verifies_with_zeros<A: Address>(&self, source: A, destination: A, zeros: usize) -> bool {
         match u16::try_from(self.0.len().saturating_add(zeros)) {
             Ok(len) => {
@@ -349,17 +350,18 @@ impl Header {
     /// Bytes of a header without options.
     pub const MIN_LEN: usize = 20;
 
-    /// Returns the bytes of the header as it is emitted.
+    /// Returns the length of the header in bytes when it is emitted.
     pub fn header_len(&self) -> usize {
         Header::MIN_LEN + self.options.len()
     }
 
-    /// Reads the values of a header; `Checksum` if it is wrong between these addresses.
+    /// Returns the values of a header. Fails with `Checksum` if the checksum is wrong for these addresses.
     pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         Header::parse_virtual(view, source, destination, 0)
     }
 
-    /// Reads the values of a header where `zeros` bytes of a virtual payload follow the bytes of the view.
+    /// Returns the values of a header whose payload continues with `zeros` zero bytes behind those of the view. Fails
+    /// with `Checksum` if the checksum is wrong for these addresses.
     pub fn parse_virtual<A: Address>(
         view: &View<'_>,
         source: A,
@@ -372,7 +374,7 @@ impl Header {
         Header::read(view)
     }
 
-    /// Reads the values of a header, whatever the checksum is.
+    /// Returns the values of a header without checking its checksum.
     pub(crate) fn read(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             source_port: view.source_port(),
@@ -386,7 +388,7 @@ impl Header {
         })
     }
 
-    /// Appends header and payload, with the checksum between these addresses.
+    /// Appends header and payload to `out`, with the checksum for these addresses.
     pub fn emit<A: Address>(
         &self,
         source: A,
@@ -402,7 +404,7 @@ impl Header {
         Ok(())
     }
 
-    /// Appends only the header, with the checksum of a segment whose payload is `zeros` bytes of zero.
+    /// Appends only the header to `out`, with the checksum of a segment whose payload consists of `zeros` zero bytes.
     pub fn emit_virtual<A: Address>(
         &self,
         source: A,
@@ -417,7 +419,7 @@ impl Header {
         Ok(())
     }
 
-    /// Appends the header like [`Header::emit_virtual`], with INT headers in front of the options.
+    /// Appends the header to `out` like [`Header::emit_virtual`], with INT headers in front of the options.
     pub fn emit_virtual_with<A: Address>(
         &self,
         telemetry: &Telemetry,
@@ -463,7 +465,8 @@ impl Header {
     }
 }
 
-/// Writes the checksum of `segment`, whose checksum field is zero and whose length, with what is not stored, is `len`.
+/// Writes the checksum of `segment`, whose checksum field is zero. `len` is the segment's whole length in bytes,
+/// including those that are not stored.
 fn put_checksum<A: Address>(segment: &mut [u8], source: A, destination: A, len: u16) {
     let pseudo = A::pseudo_header_sum(source, destination, PROTOCOL_TCP, len);
     let checksum = pseudo.bytes(segment).finish();

@@ -10,7 +10,7 @@ use crate::{Address, Error, at_least, fields, u16_at};
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Checks the length field; bytes behind that length are cut off.
+    /// Makes a view of a datagram after checking its length field. Bytes behind that length are cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::LEN)?;
         let len = usize::from(u16_at(bytes, 4));
@@ -29,7 +29,7 @@ impl<'a> View<'a> {
         checksum: u16 = u16_at(bytes, 6);
     }
 
-    /// Returns true if the checksum is right, or there is none and need not be.
+    /// Returns true if the checksum is correct for these addresses, or is absent where it is optional.
     pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
         if self.checksum() == 0 {
             return A::UDP_CHECKSUM_IS_OPTIONAL;
@@ -57,7 +57,7 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 8;
 
-    /// Reads the values of a header; `Checksum` if it is wrong between these addresses.
+    /// Returns the values of a header. Fails with `Checksum` if the checksum is wrong for these addresses.
     pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         if !view.checksum_is_valid(source, destination) {
             return Err(Error::Checksum);
@@ -68,7 +68,7 @@ impl Header {
         })
     }
 
-    /// Appends header and payload, with the checksum between these addresses.
+    /// Appends header and payload to `out`, with the checksum for these addresses.
     pub fn emit<A: Address>(
         &self,
         source: A,
@@ -91,7 +91,8 @@ impl Header {
     }
 }
 
-/// Returns a computed checksum as it is sent: zero would say that there is none, so it travels as all ones.
+/// Returns a computed checksum in the form in which it is sent: zero becomes all ones, since zero means that there is
+/// no checksum.
 pub fn transmitted(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }
 }

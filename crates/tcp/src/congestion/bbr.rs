@@ -144,8 +144,8 @@ impl Bbr {
         self.bandwidth.get()
     }
 
-    /// Computes the bytes to keep in flight: bandwidth times propagation time, times a gain, and three segments; the window as long
-    /// as no round trip was measured.
+    /// Computes how many bytes to keep in flight: the product of bandwidth and propagation time, times `gain`, plus
+    /// three segments; the present window as long as no round trip has been measured.
     fn inflight(&self, gain: u64, window: &Window) -> u64 {
         if self.rtprop_ps == u64::MAX {
             return window.cwnd;
@@ -171,7 +171,7 @@ impl Bbr {
         }
     }
 
-    /// Updates the product of bandwidth and propagation time, if one of them changed.
+    /// Computes again the product of bandwidth and propagation time if one of them has changed.
     fn multiply(&mut self) {
         let of = (self.bandwidth.get(), self.rtprop_ps);
         if of != self.product_of {
@@ -323,7 +323,7 @@ impl Bbr {
         }
     }
 
-    /// Adapts the window to a recovery as it begins, while it lasts and when it ends (the draft's 4.2.3.4).
+    /// Adapts the window when a recovery begins, while it lasts and when it ends (section 4.2.3.4 of the draft).
     fn follow_recovery(&mut self, window: &mut Window, sample: &Sample) {
         if sample.lost_bytes > 0 {
             window.cwnd = window
@@ -378,7 +378,8 @@ impl Control for Bbr {
         self.conserving = false;
     }
 
-    /// Handles the end of a silence (BBRHandleRestartFromIdle of the draft, 4.2.5): sends at the measured rate, without a gain.
+    /// Handles the end of a silence (BBRHandleRestartFromIdle of the draft, 4.2.5): segments leave at the measured
+    /// rate, without a gain.
     fn on_silence(&mut self, _silence: &Silence) {
         self.idle_restart = true;
         let rate = self.bandwidth.get();
@@ -387,7 +388,7 @@ impl Control for Bbr {
         }
     }
 
-    /// Sets the first pacing rate, from the handshake's round trip.
+    /// Sets the first pacing rate from the round-trip time of the handshake.
     fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
         if rtt_ps > 0 {
             self.rtprop_ps = rtt_ps;
@@ -403,7 +404,7 @@ impl Control for Bbr {
         true
     }
 
-    /// Updates the model of the path, the rate and the window (BBRUpdateOnACK of the draft).
+    /// Updates the model of the path, the pacing rate and the window (BBRUpdateOnACK of the draft).
     fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         self.update_bandwidth(sample);
         self.multiply();

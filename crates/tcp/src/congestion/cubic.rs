@@ -132,14 +132,15 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// Computes the window, in bytes, that the curve has so long after the epoch began (RFC 9438, figure 1).
+    /// Computes the window, in bytes, that the curve has `elapsed_ps` picoseconds after the epoch began (RFC 9438,
+    /// figure 1).
     fn at(&self, elapsed_ps: u64, mss: f64) -> f64 {
         let t = elapsed_ps as f64 / PS_PER_SECOND - self.k_seconds;
         self.origin + C * mss * (t * t * t)
     }
 }
 
-/// Computes the time in seconds in which the curve rises by so many bytes to its flat point (K; RFC 9438, figure 2).
+/// Computes the time, in seconds, in which the curve rises by `below` bytes to its flat point (K; RFC 9438, figure 2).
 fn plateau_seconds(below: u64, mss: u64) -> f64 {
     // In microseconds: the cube root of below / mss / 0.4 * 10^18.
     let cube = u128::from(below) * 2_500_000_000_000_000_000 / u128::from(mss.max(1));
@@ -216,7 +217,8 @@ mod tests {
         }
     }
 
-    /// Returns the window in bytes at the end of each round of acknowledgments of a whole window, `rtt_ms` long.
+    /// Returns the window in bytes at the end of each of `count` rounds. In each round, which lasts `rtt_ms`
+    /// milliseconds, a whole window is acknowledged.
     fn rounds(cubic: &mut Cubic, window: &mut Window, rtt_ms: u64, count: u64) -> Vec<u64> {
         let mut now_ps = 0;
         (0..count)

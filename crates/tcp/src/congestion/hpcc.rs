@@ -54,8 +54,8 @@ impl Hpcc {
         }
     }
 
-    /// Computes U with this echo (MeasureInflight of the paper), and remembers its links; `None` if there is nothing to compare it
-    /// with.
+    /// Computes U from the echoed loads (MeasureInflight of the paper), and stores them for the next call. Returns
+    /// `None` if there are no earlier loads of the same path for comparison.
     fn measure_inflight(&mut self, load: &PathLoad) -> Option<f64> {
         let before = self
             .links
@@ -95,7 +95,7 @@ impl Hpcc {
         Some(self.u)
     }
 
-    /// Computes the window W from U (ComputeWind of the paper); if `updates`, it becomes the reference window W_c.
+    /// Computes the window W from U (ComputeWind of the paper). If `updates`, W also becomes the reference window W_c.
     fn compute_wind(&mut self, u: f64, updates: bool) {
         let eta = f64::from(self.choices.eta_permille) / 1000.0;
         let ai = self.choices.ai_bytes as f64;
@@ -120,7 +120,7 @@ impl Hpcc {
 impl Control for Hpcc {
     fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {}
 
-    /// Ignores losses, which say nothing that the loads do not say better.
+    /// Ignores losses, since the echoed loads already describe congestion better.
     fn on_congestion(&mut self, _window: &mut Window, _loss: &Loss) {}
 
     fn on_timeout(&mut self, _window: &mut Window, _loss: &Loss) {}
@@ -133,15 +133,15 @@ impl Control for Hpcc {
         Some(self.cwnd(mss))
     }
 
-    /// Forgets the loads of before, which would give the average over the silence, or none where the hops' clocks have wrapped: the
-    /// next echo is the first of its path again.
+    /// Forgets the earlier loads, with which the next echo would yield the average over the silence, or nonsense if
+    /// the hops' clocks have wrapped. The next echo then counts as the first of its path.
     fn on_silence(&mut self, silence: &Silence) {
         if silence.idle_ps >= self.choices.base_rtt_ps {
             self.links = None;
         }
     }
 
-    /// Sets the window from the loads that an acknowledgment echoes (NewAck of the paper).
+    /// Sets the window from the loads that an acknowledgment echoed (NewAck of the paper).
     fn on_echo(&mut self, window: &mut Window, echo: &Echo<'_>) {
         let Some(u) = self.measure_inflight(echo.load) else {
             return;
@@ -154,7 +154,7 @@ impl Control for Hpcc {
         window.cwnd = self.cwnd(window.mss);
     }
 
-    /// Returns the rate R = W / T, in bytes per second.
+    /// Returns the pacing rate R = W / T, in bytes per second.
     fn pacing_rate(&self) -> Option<u64> {
         Some(((self.w / self.base_rtt * PS_PER_SECOND) as u64).max(1))
     }
@@ -165,8 +165,8 @@ mod tests {
     use super::*;
     use wire::int::Hop;
 
-    /// Creates the control for 1 Gb/s (code 3) and 100 microseconds: W_init is 12,500 bytes. A link's units are 128 bytes sent and
-    /// 64 queued.
+    /// Creates the control for 1 Gb/s (code 3) and a base round-trip time of 100 microseconds, so that W_init is
+    /// 12,500 bytes. Links report bytes sent in units of 128, and queues in units of 64.
     fn hpcc() -> (Hpcc, Window) {
         let choices = Choices {
             rate_bps: 1_000_000_000,

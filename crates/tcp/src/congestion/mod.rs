@@ -30,7 +30,7 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Returns the least that a threshold can be, two segments, in bytes.
+    /// Returns the smallest allowed slow-start threshold, two segments, in bytes.
     pub(crate) fn floor(&self) -> u64 {
         2 * self.mss
     }
@@ -61,7 +61,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Creates the event that a segment was lost; `from_bytes` is the window that the reduction starts from.
+    /// Creates the event of a lost segment; `from_bytes` is the window from which the reduction starts.
     pub(crate) fn lost(from_bytes: u64) -> Loss {
         Loss {
             from_bytes,
@@ -116,7 +116,7 @@ pub(crate) struct Sample {
     pub(crate) recovering: bool,
 }
 
-/// Computes `a * b / c`, at most the largest number; nearly always without the slow division of 128 bits.
+/// Computes `a * b / c`, at most `u64::MAX`, nearly always without a slow division of 128 bits.
 pub(crate) fn scaled(a: u64, b: u64, c: u64) -> u64 {
     match a.checked_mul(b) {
         Some(product) => product / c.max(1),
@@ -139,36 +139,37 @@ pub(crate) struct Silence {
 
 /// A congestion control algorithm.
 pub(crate) trait Control {
-    /// Lets the window grow, as new data was acknowledged.
+    /// Makes the window grow after new data was acknowledged.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
-    /// Sets the threshold because a loss was found, or congestion was notified. The caller sets the window.
+    /// Sets the slow-start threshold after a loss was detected or congestion was signalled. The caller sets the
+    /// window.
     fn on_congestion(&mut self, window: &mut Window, loss: &Loss);
-    /// Sets the threshold because the retransmission timer expired. The caller sets the window.
+    /// Sets the slow-start threshold after the retransmission timer expired. The caller sets the window.
     fn on_timeout(&mut self, window: &mut Window, loss: &Loss);
-    /// Notes that new data was acknowledged while something other than the window limited the sender.
+    /// Handles an acknowledgment of new data that arrives while something other than the window limits the sender.
     fn on_unused(&mut self, _now_ps: u64) {}
-    /// Handles the end of a silence, in which nothing was in flight.
+    /// Handles the end of a silence, a time in which nothing was in flight.
     fn on_silence(&mut self, _silence: &Silence) {}
-    /// Handles the end of the handshake, which measured `rtt_ps` (0 if unknown).
+    /// Handles the end of the handshake, which measured a round-trip time of `rtt_ps` picoseconds (0 if unknown).
     fn on_established(&mut self, _window: &Window, _now_ps: u64, _rtt_ps: u64) {}
 
-    /// Takes the marks of an acknowledgment, if both ends have ECN; before the window changes because of it.
+    /// Handles the ECN marks of an acknowledgment, if both ends use ECN, before the acknowledgment changes the window.
     fn on_mark(&mut self, _mark: &Mark) {}
-    /// Handles the loads of the path's links, which an acknowledgment echoed.
+    /// Handles the loads of the path's links that an acknowledgment echoed.
     fn on_echo(&mut self, _window: &mut Window, _echo: &Echo<'_>) {}
-    /// Returns the first window in bytes, if it is not the configuration's.
+    /// Returns the algorithm's own initial window in bytes, or `None` to use the configured one.
     fn initial_window(&self, _mss: u64) -> Option<u64> {
         None
     }
 
-    /// Returns whether the algorithm has a model of the path. Such an algorithm gets samples and sets the window itself, in
-    /// recovery too.
+    /// Returns whether the algorithm has a model of the path. Such an algorithm receives samples, and sets the window
+    /// itself, even during recovery.
     fn has_model(&self) -> bool {
         false
     }
-    /// Handles what an acknowledgment measured. Only algorithms with a model are called.
+    /// Handles the measurements of an acknowledgment. Called only for algorithms that have a model.
     fn on_sample(&mut self, _window: &mut Window, _sample: &Sample) {}
-    /// Returns the bytes per second at which segments leave, if they are paced.
+    /// Returns the rate in bytes per second at which segments may leave, or `None` if they are not paced.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
@@ -198,7 +199,7 @@ macro_rules! each {
 }
 
 impl Algorithm {
-    /// Creates the algorithm of a configuration; `seed` decides where BBR's cycle begins.
+    /// Creates the configured algorithm; `seed` determines where BBR's cycle begins.
     pub(crate) fn new(config: &Config, seed: u32) -> Algorithm {
         match config.congestion {
             Congestion::NewReno => Algorithm::without_model(config),
@@ -211,7 +212,7 @@ impl Algorithm {
         }
     }
 
-    /// Creates the algorithm for connections that cannot be measured, NewReno.
+    /// Creates the algorithm for connections that do not allow measurements: NewReno.
     pub(crate) fn without_model(config: &Config) -> Algorithm {
         Algorithm::NewReno(NewReno::new(config.increase, config.hystart))
     }

@@ -38,7 +38,7 @@ impl SlowStart {
         SlowStart { increase, exit }
     }
 
-    /// Grows the window by an acknowledgment, and ends slow start if the detector says so.
+    /// Grows the window after an acknowledgment, and ends slow start if HyStart demands it.
     pub(crate) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         match &mut self.exit {
             Exit::Loss => {}
@@ -53,8 +53,8 @@ impl SlowStart {
         window.cwnd += bytes(self.increase, window.mss, ack.acked_bytes);
     }
 
-    /// Ends HyStart, in either form, because of congestion: it is for the first slow start only; after a loss the threshold is
-    /// known.
+    /// Ends HyStart, in either form, because of congestion. HyStart is for the first slow start only, since the
+    /// threshold is known after a loss.
     pub(crate) fn on_congestion(&mut self) {
         self.exit = Exit::Loss;
     }
@@ -109,7 +109,8 @@ impl PlusPlus {
         }
     }
 
-    /// Decides whether the round trip has grown, or was only noisy, by the least of this round and of the last.
+    /// Decides from the smallest round-trip times of this round and of the last whether the round-trip time has really
+    /// grown, or was only noisy.
     fn judge(&mut self) {
         if self.samples < RTT_SAMPLES || self.current_min_ps == u64::MAX {
             return;
@@ -179,7 +180,7 @@ impl Default for Classic {
 }
 
 impl Classic {
-    /// Decides whether slow start ends with this acknowledgment.
+    /// Returns whether slow start ends with this acknowledgment.
     fn finds_the_end(&mut self, window: &Window, ack: &Ack) -> bool {
         let Some(rtt_ps) = ack.rtt_ps else {
             return false;
@@ -196,7 +197,8 @@ impl Classic {
             && (self.is_long_train(ack.now_ps) || self.is_delayed(rtt_ps))
     }
 
-    /// Decides whether the acknowledgments without a gap fill half of the path.
+    /// Returns whether the acknowledgments that arrived without a gap since the round began span half of the
+    /// round-trip time.
     fn is_long_train(&mut self, now_ps: u64) -> bool {
         if now_ps.saturating_sub(self.train_ps) > CLASSIC_TRAIN_GAP_PS {
             return false;
@@ -205,7 +207,7 @@ impl Classic {
         now_ps.saturating_sub(self.round_start_ps) > (self.min_ps + CLASSIC_ACK_DELAY_PS) / 2
     }
 
-    /// Decides whether even the round's smallest round trip has waited in a queue.
+    /// Returns whether even the smallest round-trip time of this round includes waiting in a queue.
     fn is_delayed(&mut self, rtt_ps: u64) -> bool {
         self.current_min_ps = self.current_min_ps.min(rtt_ps);
         if self.samples < RTT_SAMPLES {
@@ -222,13 +224,14 @@ impl Classic {
 mod tests {
     use super::*;
 
-    /// Runs rounds of 20 acknowledgments with these round trips; returns the one at which slow start ended, if it did.
+    /// Runs rounds of 20 acknowledgments with these round-trip times in milliseconds. Returns the round in which slow
+    /// start ended; `None` if it did not end.
     fn ends_after(rtts_ms: impl IntoIterator<Item = u64>) -> Option<usize> {
         ends(HyStart::PlusPlus, rtts_ms, 5_000)
     }
 
-    /// Returns the round in which slow start ends with either form of HyStart, for acknowledgments `gap_us` apart; `None` if it
-    /// does not end.
+    /// Returns the round in which slow start ends with the given form of HyStart, for acknowledgments `gap_us`
+    /// microseconds apart; `None` if it does not end.
     fn ends(
         hystart: HyStart,
         rtts_ms: impl IntoIterator<Item = u64>,

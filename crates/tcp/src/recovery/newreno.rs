@@ -12,7 +12,8 @@ impl Sender {
         }
     }
 
-    /// Handles a duplicate acknowledgment: counts it, inflates the window, or enters recovery at the threshold.
+    /// Handles a duplicate acknowledgment: counts it, inflates the window during recovery, or enters recovery at the
+    /// threshold.
     pub(crate) fn duplicate(&mut self, now_ps: u64) {
         self.statistics.duplicate_acks += 1;
         self.duplicates = self.duplicates.saturating_add(1);
@@ -47,7 +48,8 @@ impl Sender {
         }
     }
 
-    /// Handles an acknowledgment of `acked` bytes in recovery; `una` says up to where. Returns whether the timer starts anew.
+    /// Handles an acknowledgment of `acked` new bytes during recovery, which has already advanced `una`. Returns
+    /// whether the retransmission timer is to be restarted.
     pub(crate) fn acknowledge_in_recovery(&mut self, now_ps: u64, acked: u64) -> bool {
         if self.una >= self.recover {
             self.leave_recovery(now_ps, acked);

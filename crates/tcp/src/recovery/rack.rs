@@ -40,7 +40,8 @@ struct Probe {
 }
 
 impl Rack {
-    /// Notes a D-SACK for these numbers, and returns whether it tells of reordering: one for a probe that was not needed does not.
+    /// Records a D-SACK for the numbers from `start` to `end`. Returns whether it indicates reordering; a D-SACK for a
+    /// needless loss probe does not.
     pub(crate) fn duplicate_reported(&mut self, start: u64, end: u64) -> bool {
         let probe = &mut self.probe;
         let probed =
@@ -49,7 +50,8 @@ impl Rack {
         !probed
     }
 
-    /// Notes that a recovery ended without trouble: after enough of them the reordering window is narrow again.
+    /// Records that a recovery ended without needless retransmissions; after enough of these, the reordering window
+    /// becomes narrow again.
     pub(crate) fn recovery_ended(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
@@ -57,7 +59,7 @@ impl Rack {
         }
     }
 
-    /// Updates the newest delivered segment and its round trip (RFC 8985, 6.2, step 2).
+    /// Updates the newest delivered segment and its round-trip time (RFC 8985, 6.2, step 2).
     fn take_in(&mut self, now_ps: u64, delivery: &Delivery, rtt_min_ps: u64) {
         let Some(newest) = delivery.newest else {
             return;
@@ -75,8 +77,8 @@ impl Rack {
 }
 
 impl Sender {
-    /// Detects losses on an acknowledgment. `widens`: it told of needless repeats, so the reordering window is widened, once per
-    /// round trip.
+    /// Detects losses after an acknowledgment. If `widens`, it reported needless retransmissions, and the reordering
+    /// window is widened, at most once per round trip.
     pub(super) fn rack_detect(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
         let rtt_min_ps = self.rtt.min_ps();
         let (una, nxt) = (self.una, self.nxt);
@@ -104,7 +106,7 @@ impl Sender {
         (quarters * (self.rtt.min_ps() / 4)).min(self.rtt.srtt_ps())
     }
 
-    /// Returns the time after its sending at which a segment is missed, in picoseconds.
+    /// Returns the time after its sending at which a segment counts as lost, in picoseconds.
     pub(super) fn rack_patience_ps(&self) -> u64 {
         self.tracking.rack.rtt_ps + self.tracking.rack.window_ps
     }
@@ -123,7 +125,7 @@ impl Sender {
         self.reorder_at_ps = due_ps.unwrap_or(NEVER_PS);
     }
 
-    /// Marks the segments as lost that the reordering timer, which expired, waited for, and begins recovery if there are some.
+    /// Marks the segments as lost for which the expired reordering timer waited, and begins recovery if any are lost.
     pub(crate) fn on_reorder_timer(&mut self, now_ps: u64) {
         self.reorder_at_ps = NEVER_PS;
         let flight = self.flight();
@@ -139,7 +141,8 @@ impl Sender {
 
     // Tail loss probes.
 
-    /// Schedules the loss probe from now (RFC 8985, 7.2). Called when new data leaves and when data is acknowledged.
+    /// Schedules the loss probe, counting from now (RFC 8985, 7.2). Called when new data leaves and when data is
+    /// acknowledged.
     pub(crate) fn schedule_probe(&mut self, now_ps: u64) {
         let Recovery::RackTlp { ack_delay_ps, .. } = self.recovery else {
             return;
@@ -166,13 +169,14 @@ impl Sender {
         self.probe_at_ps = now_ps.saturating_add(wait_ps).min(self.rto_at_ps);
     }
 
-    /// Makes a loss probe due, as its timer expired (RFC 8985, 7.3).
+    /// Makes a loss probe due after its timer expired (RFC 8985, 7.3).
     pub(crate) fn on_probe_timer(&mut self) {
         self.probe_at_ps = NEVER_PS;
         self.tail_probe_due = self.una < self.max;
     }
 
-    /// Returns whether a probe is due that takes the place of the timeout, which begins anew.
+    /// Returns whether a loss probe is due, which replaces the retransmission timeout; if so, restarts the
+    /// retransmission timer.
     pub(crate) fn probes_instead(&mut self, now_ps: u64) -> bool {
         let probes = self.probe_at_ps <= now_ps && self.una < self.max;
         if probes {
@@ -181,7 +185,7 @@ impl Sender {
         probes
     }
 
-    /// Sends the probe itself: new data if there is some and the other end's window takes it, else the last segment again.
+    /// Sends the loss probe: new data if there is any and the peer's window allows it, else the last segment again.
     pub(super) fn tail_probe(&mut self, now_ps: u64) -> Option<Transmission> {
         self.statistics.tail_loss_probes += 1;
         let own_edge = self.una + self.config.window_limit_bytes;
@@ -203,8 +207,9 @@ impl Sender {
         Some(sent)
     }
 
-    /// Judges by an acknowledgment whether the probe repaired a loss that nobody else noticed, and lowers the window if so (RFC
-    /// 8985, 7.4). `is_plain`: it acknowledges nothing new and has no blocks.
+    /// Judges from an acknowledgment whether the loss probe repaired a loss that was not detected otherwise, and
+    /// reduces the window if so (RFC 8985, 7.4). `is_plain` means that it acknowledges nothing new and has no SACK
+    /// blocks.
     pub(super) fn probe_answered(&mut self, ack: u64, is_plain: bool) {
         let probe = self.tracking.rack.probe;
         if probe.end == 0 || ack < probe.end {
@@ -225,7 +230,7 @@ impl Sender {
         }
     }
 
-    /// Forgets the probe and the timers of before, which a timeout makes meaningless.
+    /// Forgets the loss probe and its timers, which a timeout makes meaningless.
     pub(crate) fn forget_probe(&mut self) {
         self.tracking.rack.probe = Probe::default();
         self.probe_at_ps = NEVER_PS;

@@ -24,7 +24,7 @@ pub(crate) struct Tracking {
 }
 
 impl Tracking {
-    /// Notes that the window is lowered now.
+    /// Records that the window is being reduced now.
     pub(crate) fn window_lowered(&mut self) {
         self.repeated_before = self.scoreboard.repeated();
     }
@@ -51,8 +51,8 @@ impl Rate {
         }
     }
 
-    /// Computes the bytes per second between the sending of the newest delivered segment and now; `None` if that was shorter than
-    /// any round trip.
+    /// Computes the delivery rate, in bytes per second, between the sending of the newest delivered segment and now;
+    /// `None` if the interval is zero or shorter than the smallest round-trip time.
     fn sample(&mut self, newest: &Record, rtt_min_ps: u64) -> Option<u64> {
         let sending_ps = newest.sent_ps.saturating_sub(newest.first_sent_ps);
         let acking_ps = self.delivered_ps.saturating_sub(newest.delivered_ps);
@@ -75,8 +75,8 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// Computes the bytes that may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with slow start reduction
-    /// bound).
+    /// Computes how many bytes may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with the
+    /// slow-start reduction bound).
     fn allowance(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
@@ -103,7 +103,7 @@ pub(crate) struct Report<'a> {
 }
 
 impl Sender {
-    /// Handles an acknowledgment where segments are tracked; `una <= ack <= max`.
+    /// Handles an acknowledgment if segments are tracked; `una <= ack <= max`.
     pub(crate) fn acknowledge_selectively(&mut self, now_ps: u64, report: &Report<'_>) {
         let acked = report.ack - self.una;
         let window_limited = self.is_window_limited();
@@ -155,7 +155,7 @@ impl Sender {
         self.after_acknowledgment(now_ps, acked);
     }
 
-    /// Tells an algorithm with a model what this acknowledgment measured.
+    /// Passes the measurements of an acknowledgment to an algorithm that has a model.
     fn sample(&mut self, now_ps: u64, delivery: &Delivery, rtt_ps: Option<u64>, lost_bytes: u64) {
         let rtt_min_ps = self.rtt.min_ps();
         let rate = &mut self.tracking.rate;
@@ -176,8 +176,8 @@ impl Sender {
         self.algorithm.on_sample(&mut self.window, &sample);
     }
 
-    /// Takes in the blocks; returns whether the first reports a duplicate (RFC 2883, section 4), and whether that tells of
-    /// reordering.
+    /// Processes the SACK blocks. Returns whether the first block reports a duplicate (RFC 2883, section 4), and
+    /// whether this indicates reordering.
     fn read_blocks(
         &mut self,
         una_before: u64,
@@ -211,7 +211,8 @@ impl Sender {
         (reports_duplicate, widens)
     }
 
-    /// Measures round trips, for the timer and for everybody else; returns that of a segment which was sent once, if there is one.
+    /// Measures round-trip times, for the retransmission timer and for other uses. Returns that of a segment which was
+    /// sent only once; `None` if there is none.
     fn measure_delivery(
         &mut self,
         now_ps: u64,
@@ -234,7 +235,7 @@ impl Sender {
         rtt_ps
     }
 
-    /// Marks the segments that are lost by now, by the rule of the configured recovery.
+    /// Marks the segments that are now considered lost, by the rule of the configured recovery.
     fn find_losses(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
         match self.recovery {
             Recovery::RackTlp { .. } => self.rack_detect(now_ps, delivery, widens),
@@ -252,12 +253,13 @@ impl Sender {
         }
     }
 
-    /// Returns whether recovery must begin. After a timeout it is under way already.
+    /// Returns whether recovery must begin because segments are lost. After a timeout, it is already under way.
     pub(super) fn has_losses(&self) -> bool {
         self.phase == Phase::Open && self.tracking.scoreboard.lost_bytes() > 0
     }
 
-    /// Ends recovery or the time after a timeout when everything sent before is acknowledged; returns whether it ended a recovery.
+    /// Ends recovery, or the phase after a timeout, once everything sent before is acknowledged. Returns whether a
+    /// recovery ended.
     fn end_phase(&mut self, ack: u64) -> bool {
         if self.phase == Phase::Open || ack < self.recover {
             return false;
@@ -290,8 +292,9 @@ impl Sender {
         self.restart_timer(now_ps);
     }
 
-    /// Treats the loss of a segment that was sent again as congestion anew (RFC 5681, 4.3), once for all that left before the
-    /// window was lowered. Only RACK finds it (RFC 8985, 3.4); without, the timer expires.
+    /// Treats the loss of a retransmitted segment as new congestion (RFC 5681, 4.3), once for all segments sent before
+    /// the window was reduced. Only RACK detects such a loss (RFC 8985, 3.4); otherwise the retransmission timer
+    /// expires.
     pub(super) fn heed_lost_repeats(&mut self, now_ps: u64, flight: u64) {
         let Some(number) = self.tracking.scoreboard.take_lost_again() else {
             return;
@@ -314,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// Begins a reduction of the window, and a window of data that has to be acknowledged before recovery ends.
+    /// Begins a reduction of the window. All data sent so far must be acknowledged before recovery ends.
     fn begin_reduction(&mut self, loss: &Loss) {
         self.recover = self.max;
         self.sends_first_again = true;
@@ -325,7 +328,7 @@ impl Sender {
         };
     }
 
-    /// Sets the window during recovery, after `delivered` more bytes arrived.
+    /// Sets the window during recovery after `delivered` more bytes arrived.
     pub(super) fn reduce(&mut self, delivered: u64) {
         if self.algorithm.has_model() {
             return;
@@ -349,7 +352,7 @@ impl Sender {
         };
     }
 
-    /// Sets the timers after an acknowledgment of `acked` new bytes.
+    /// Restarts or stops the timers after an acknowledgment of `acked` new bytes.
     fn after_acknowledgment(&mut self, now_ps: u64, acked: u64) {
         if self.una == self.max {
             self.rto_at_ps = crate::NEVER_PS;
@@ -363,7 +366,7 @@ impl Sender {
         }
     }
 
-    /// Returns the next segment to send if segments are tracked (RFC 6675, NextSeg).
+    /// Returns the next segment to send if segments are tracked (RFC 6675, NextSeg); `None` if nothing may be sent.
     pub(crate) fn next_tracked(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tail_probe_due {
             self.tail_probe_due = false;
@@ -397,7 +400,8 @@ impl Sender {
         None
     }
 
-    /// Resends by rules 3 and 4 of NextSeg: there is room, but nothing lost and nothing new.
+    /// Retransmits a segment by rules 3 and 4 of NextSeg, if the window has room but no segment is lost and no new
+    /// data may be sent.
     fn last_resort(&mut self, now_ps: u64) -> Option<Transmission> {
         // Before everything in flight is looked at.
         if self.flight() + self.mss > self.window.cwnd {
@@ -426,21 +430,22 @@ impl Sender {
         self.resend(now_ps, index)
     }
 
-    /// Returns the payload bytes of the segment at `index`, and whether the FIN is in it.
+    /// Returns the payload bytes of the segment at `index`, and whether it contains the FIN; `None` if there is no
+    /// such segment.
     fn content(&self, index: usize) -> Option<(u64, bool)> {
         let record = self.tracking.scoreboard.get(index)?;
         let fin = record.end > self.end;
         Some((record.len() - u64::from(fin), fin))
     }
 
-    /// Sends a segment again as it was.
+    /// Sends the segment at `index` again, with the same contents.
     pub(crate) fn resend(&mut self, now_ps: u64, index: usize) -> Option<Transmission> {
         let (payload, fin) = self.content(index)?;
         let start = self.tracking.scoreboard.get(index)?.start;
         Some(self.sent(now_ps, start, payload, fin))
     }
 
-    /// Accounts for a tracked segment that leaves.
+    /// Records a tracked segment that leaves for the first time or, if `again`, is retransmitted.
     pub(crate) fn track(&mut self, now_ps: u64, start: u64, end: u64, again: bool) {
         let stamp = self.rate_stamp(now_ps);
         let scoreboard = &mut self.tracking.scoreboard;
@@ -468,7 +473,7 @@ impl Sender {
         }
     }
 
-    /// Marks all segments as lost that are not known to have arrived: the timeout's part where segments are tracked.
+    /// Marks all segments as lost that are not known to have arrived, after a timeout if segments are tracked.
     pub(crate) fn lose_everything(&mut self, now_ps: u64) {
         if self.tracking.scoreboard.reneges() {
             self.tracking.scoreboard.forget_sacked();

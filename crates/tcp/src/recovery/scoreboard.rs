@@ -52,7 +52,8 @@ impl Record {
         self.is(APP_LIMITED)
     }
 
-    /// Returns whether this segment left after the other: by time, then by number (RFC 8985, 5.2 step 2).
+    /// Returns whether this segment was sent after another one, by time and then by sequence number (RFC 8985, 5.2
+    /// step 2).
     pub(crate) fn sent_after(&self, sent_ps: u64, end: u64) -> bool {
         (self.sent_ps, self.end) > (sent_ps, end)
     }
@@ -137,7 +138,7 @@ struct Repeat {
 }
 
 impl Scoreboard {
-    /// Records a segment that leaves for the first time.
+    /// Records a segment that is sent for the first time.
     pub(crate) fn push(&mut self, start: u64, end: u64, now_ps: u64, stamp: &RateStamp) {
         let limited = if stamp.app_limited { APP_LIMITED } else { 0 };
         self.records.push_back(Record {
@@ -151,7 +152,7 @@ impl Scoreboard {
         });
     }
 
-    /// Records that the segment at `index` leaves again.
+    /// Records that the segment at `index` is sent again.
     pub(crate) fn push_again(&mut self, index: usize, now_ps: u64, stamp: &RateStamp) {
         let Some(record) = self.records.get_mut(index) else {
             return;
@@ -172,17 +173,17 @@ impl Scoreboard {
         self.repeated += 1;
     }
 
-    /// Returns the number of segments sent again so far.
+    /// Returns the number of retransmissions so far.
     pub(crate) fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// Returns the number of the last segment whose second copy was lost, since the last call.
+    /// Returns the number of the latest retransmission that has been lost since the last call; `None` if none has.
     pub(crate) fn take_lost_again(&mut self) -> Option<u64> {
         self.lost_again.take()
     }
 
-    /// Computes how many of the `outstanding` bytes are thought to be in the network (RFC 6675, SetPipe).
+    /// Computes how many of the `outstanding` bytes are presumed to be in the network (RFC 6675, SetPipe).
     pub(crate) fn pipe(&self, outstanding: u64) -> u64 {
         outstanding + self.again_bytes - self.sacked_bytes - self.lost_bytes
     }
@@ -191,7 +192,7 @@ impl Scoreboard {
         self.sacked_bytes
     }
 
-    /// Returns the number of bytes that count as lost, sent again or not.
+    /// Returns the number of bytes marked as lost, whether sent again or not.
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
@@ -200,7 +201,7 @@ impl Scoreboard {
         self.sacked_bytes > 0
     }
 
-    /// Takes the record's bytes out of the counts.
+    /// Subtracts `bytes` bytes of a record from the counts to which the record belongs.
     fn discount(&mut self, record: &Record, bytes: u64) {
         if record.is(SACKED) {
             self.sacked_bytes -= bytes;
@@ -213,7 +214,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes all segments below `una`, which are acknowledged, and adds them to `delivery`.
+    /// Removes all segments below `una`, which have been acknowledged, and adds them to `delivery`.
     pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
         while let Some(record) = self.records.front().copied()
             && record.end <= una
@@ -245,7 +246,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks `[start, end)` as arrived at the other end. It lies between the first unacknowledged number and the last sent.
+    /// Marks `[start, end)` as arrived at the peer. It must lie between the first unacknowledged number and the last
+    /// number sent.
     pub(crate) fn sack(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
         if self
             .sacked
@@ -263,7 +265,7 @@ impl Scoreboard {
         self.mark_sacked(from, to, merged, delivery);
     }
 
-    /// Marks the segments that `[from, to)` touches and that lie in `merged` as a whole.
+    /// Marks those segments as arrived that overlap `[from, to)` and lie completely in `merged`.
     fn mark_sacked(&mut self, from: u64, to: u64, merged: (u64, u64), delivery: &mut Delivery) {
         let mut index = self.records.partition_point(|record| record.end <= from);
         while let Some(record) = self.records.get(index).copied()
@@ -281,7 +283,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segment at `index` as lost; a copy of it that was sent again too.
+    /// Marks the segment at `index` as lost, including a copy that was sent again.
     pub(crate) fn mark_lost(&mut self, index: usize) {
         let Some(record) = self.records.get_mut(index) else {
             return;
@@ -300,7 +302,7 @@ impl Scoreboard {
         self.resend_until = self.resend_until.max(record.end);
     }
 
-    /// Marks everything as lost that is not sacked and where `decides` says so.
+    /// Marks every segment as lost that was not selectively acknowledged and for which `decides` returns true.
     pub(crate) fn mark_lost_where(&mut self, decides: impl Fn(&Record) -> bool) {
         for index in 0..self.records.len() {
             if decides(&self.records[index]) {
@@ -309,7 +311,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets all selective acknowledgments, as the other end took them back (RFC 2018, section 8).
+    /// Forgets all selective acknowledgments, because the peer discarded the data (RFC 2018, section 8).
     pub(crate) fn forget_sacked(&mut self) {
         self.sacked = IntervalSet::default();
         self.sacked_bytes = 0;
@@ -319,12 +321,13 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether the first segment was selectively acknowledged, which no end does that keeps what it has.
+    /// Returns whether the first segment was selectively acknowledged but not acknowledged, as happens only if the
+    /// peer discards data that it has received.
     pub(crate) fn reneges(&self) -> bool {
         self.records.front().is_some_and(Record::is_sacked)
     }
 
-    /// Returns the index of the first lost segment that was not sent again.
+    /// Returns the index of the first lost segment that was not sent again; `None` if there is none.
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
         if self.lost_bytes == 0 {
             return None;
@@ -343,8 +346,9 @@ impl Scoreboard {
         None
     }
 
-    /// Returns the index of the first segment that is neither sacked, lost nor sent again and lies below something sacked. Only
-    /// what is undecided is looked at, and sacked runs are jumped over: their other end may be far.
+    /// Returns the index of the first segment below the highest selectively acknowledged data that is neither
+    /// selectively acknowledged, lost nor sent again; `None` if there is none. Searches only the undecided part, and
+    /// skips acknowledged runs, which may be long.
     pub(crate) fn next_unsure(&self) -> Option<usize> {
         let highest = self.sacked.last()?.0;
         let mut index = self.position(self.undecided_from);
@@ -362,14 +366,14 @@ impl Scoreboard {
         None
     }
 
-    /// Returns the index of the last segment that is not sacked.
+    /// Returns the index of the last segment that was not selectively acknowledged; `None` if there is none.
     pub(crate) fn last_unsacked(&self) -> Option<usize> {
         (0..self.records.len())
             .rev()
             .find(|&index| !self.records[index].is_sacked())
     }
 
-    /// Returns the index of the segment that `sequence` is in, or of the next.
+    /// Returns the index of the segment that contains `sequence`, or else of the next one.
     pub(crate) fn position(&self, sequence: u64) -> usize {
         // Where nothing is out of order, it is the first.
         if self
@@ -387,8 +391,9 @@ impl Scoreboard {
         self.records.get(index)
     }
 
-    /// Marks what is lost by IsLost of RFC 6675 and not marked yet: everything below `threshold` discontiguous sacked runs, or
-    /// below more than `threshold - 1` segments' sacked bytes.
+    /// Marks segments as lost by IsLost of RFC 6675 that are not marked yet: all those below `threshold` separate
+    /// selectively acknowledged runs, or below more than `threshold - 1` segments' worth of selectively acknowledged
+    /// bytes.
     pub(crate) fn mark_lost_by_sack(&mut self, threshold: u32, mss: u64) {
         let edge = self
             .sacked
@@ -408,8 +413,9 @@ impl Scoreboard {
         self.undecided_from = edge;
     }
 
-    /// Marks segments as lost that left before the newest delivered one, and so long ago that they should have arrived too (RFC
-    /// 8985, 6.2 step 5). Returns when the next will be.
+    /// Marks segments as lost that were sent before the newest delivered segment, and so long ago that they should
+    /// have arrived as well (RFC 8985, 6.2 step 5). Returns the time at which the next one will be lost; `None` if
+    /// none.
     pub(crate) fn mark_lost_by_time(
         &mut self,
         now_ps: u64,
@@ -424,7 +430,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks lost segments among those sent once, whose order is that of time; returns when the next will be lost.
+    /// Marks lost segments among those sent once, which are in the order of sending. Returns the time at which the
+    /// next one will be lost; `None` if none.
     fn mark_first_copies(
         &mut self,
         now_ps: u64,
@@ -453,7 +460,8 @@ impl Scoreboard {
         None
     }
 
-    /// Marks lost segments among those sent again, by the time of their last copy; returns when the next will be lost.
+    /// Marks lost segments among those sent again, by the time of their last copy. Returns the time at which the next
+    /// one will be lost; `None` if none.
     fn mark_repeats(&mut self, now_ps: u64, rack: (u64, u64), patience_ps: u64) -> Option<u64> {
         while let Some(&repeat) = self.repeats.front() {
             let Repeat { sent_ps, start, .. } = repeat;
@@ -479,7 +487,7 @@ impl Scoreboard {
         None
     }
 
-    /// Checks the counts, for tests.
+    /// Asserts that the counts agree with the records, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self, una: u64, max: u64) {
         let ends = self.records.front().zip(self.records.back());

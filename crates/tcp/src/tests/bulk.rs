@@ -3,7 +3,7 @@
 use super::channel::{Channel, Fate, MS, SECOND, Way};
 use crate::{Config, NewReno, Recovery, State};
 
-/// Returns every way of recovery.
+/// Returns the variants of loss recovery.
 fn recoveries() -> [Recovery; 4] {
     [
         Recovery::NewReno(NewReno::RFC_6582),
@@ -15,7 +15,7 @@ fn recoveries() -> [Recovery; 4] {
     ]
 }
 
-/// Creates a path of a gigabit per second with a large queue.
+/// Creates a one-way path of a gigabit per second with a large queue and a delay of `delay_ps` picoseconds.
 fn fast(delay_ps: u64) -> Way {
     Way::new(125_000_000, 1000, delay_ps)
 }

@@ -42,7 +42,8 @@ impl Way {
         }
     }
 
-    /// Passes a segment of `bytes` over the link; returns when it arrives, or `None` if the queue has no room for it.
+    /// Sends a segment of `bytes` bytes over the link. Returns the time at which it arrives, in picoseconds, or `None`
+    /// if the queue has no room for it.
     fn pass(&mut self, now_ps: u64, bytes: u64) -> Option<u64> {
         let time_ps =
             (u128::from(bytes) * u128::from(SECOND) / u128::from(self.bytes_per_second)) as u64;
@@ -60,8 +61,8 @@ impl Way {
 }
 
 impl Way {
-    /// Returns the load of the link when the segment that passed last leaves: the queue in front of it stands for the queue behind
-    /// it.
+    /// Returns the load of the link at the time when the last segment leaves. The queue in front of that segment
+    /// stands for the queue behind it.
     fn load(&self, now_ps: u64, code: u8) -> PathLoad {
         let wait_ps = self.free_at_ps - now_ps;
         let queue = u128::from(wait_ps) * u128::from(self.bytes_per_second) / u128::from(SECOND);
@@ -118,7 +119,7 @@ impl<F: FnMut(usize, u64, &Segment) -> Fate> Channel<F> {
         channel
     }
 
-    /// Lets an end send all it may.
+    /// Makes an end send everything that it may send now.
     pub(crate) fn flush(&mut self, end: usize) {
         // It looks at everything in flight; in long transfers now and then is enough.
         if self.count < 5000 || self.count.is_multiple_of(4096) {

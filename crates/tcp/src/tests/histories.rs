@@ -88,7 +88,8 @@ fn any_fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-/// Generates segments with options and everything else as hostile as the types allow, but near enough to be taken seriously.
+/// Generates segments whose fields and options are as hostile as their types allow, but close enough to valid numbers
+/// to be processed.
 fn any_segment() -> impl Strategy<Value = Segment> {
     let near = prop_oneof![0u32..5000, any::<u32>(), 0xffff_f000u32..];
     let numbers = (near.clone(), near.clone());
@@ -128,7 +129,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
     })
 }
 
-/// Checks that no end sends beyond what the other has offered by then.
+/// Checks that no end sends beyond the window that its peer has offered so far.
 fn check_windows(sent: &[(u64, usize, Segment)]) -> Result<(), TestCaseError> {
     // By end: its SYN's number and shift, and the highest edge that it offered, from the other's first number on.
     let (mut iss, mut shift, mut offered) = ([None; 2], [None; 2], [0u64; 2]);
@@ -158,7 +159,7 @@ fn check_windows(sent: &[(u64, usize, Segment)]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns the window of an end's SYN, which has no acknowledgment to count from.
+/// Returns the window in an end's SYN, which counts from no acknowledgment.
 fn syn_window(sent: &[(u64, usize, Segment)], end: usize) -> u64 {
     let syn = sent
         .iter()

@@ -73,7 +73,8 @@ fn congestion_avoidance_adds_a_segment_each_round_trip() {
     assert_eq!((after - before) / 1448, 30);
 }
 
-/// Measures the segments per round trip, over many losses, where `is_lost` says so of the n-th segment with data.
+/// Measures the number of segments sent per round trip over many losses; `is_lost` returns whether the n-th data
+/// segment is lost.
 fn segments_per_round_trip(
     config: &Config,
     rtt_ms: u64,
@@ -191,8 +192,8 @@ fn cubic_follows_its_own_law_where_windows_are_large() {
     );
 }
 
-/// Measures the share of the bottleneck that is used, the smoothed round trip in milliseconds, and the segments sent again per
-/// thousand.
+/// Measures how well a connection uses a bottleneck. Returns the used share of its rate, the smoothed round-trip time
+/// in milliseconds, and the number of retransmissions per thousand segments.
 fn bottleneck(config: &Config, queue: u64, lost_per_thousand: u64) -> (f64, f64, u64) {
     let mut draws = Draws(7);
     let way = Way::new(RATE, queue, 20 * MS);
@@ -359,7 +360,7 @@ fn sequence_numbers_wrap() {
     assert!(channel.ends[1].is_finished());
 }
 
-/// Returns congestion control with and without the features that depend on time.
+/// Returns configurations of all congestion controls, with and without the features that depend on time.
 fn every_control() -> Vec<Config> {
     let plain = Config {
         delayed_ack: None,
@@ -417,7 +418,8 @@ enum Pause {
 
 const RTT: u64 = 100 * MS;
 
-/// Measures the congestion windows in segments, by round trip, after 6000 segments of which the 600th was lost and a pause so long.
+/// Measures the congestion window, in segments, in each round trip after a pause of `pause_ps` picoseconds. Before it,
+/// 6000 segments were sent, of which the 600th was lost.
 fn windows_after(config: &Config, pause: Pause, pause_ps: u64) -> Vec<u64> {
     let first = 6000 * 1448;
     let other = Config {

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 const OURS: u32 = 0xffff_fc00;
 const THEIRS: u32 = 0x7fff_ff00;
 
-/// Runs every exchange of a file; the name is for messages.
+/// Runs every exchange in the text of a file, whose name is used in messages.
 pub(crate) fn run(file: &str, text: &str) {
     let mut exchange: Option<Exchange> = None;
     let mut count = 0;
@@ -170,8 +170,8 @@ impl Exchange {
             .expect("connect, listen or established comes first")
     }
 
-    /// Advances the time by `by_ps` picoseconds: each timer expires when it is due, and what it lets out is
-    /// recorded.
+    /// Advances the time by `by_ps` picoseconds. Each timer expires when it is due, and the segments that it releases
+    /// are recorded.
     fn advance(&mut self, by_ps: u64) {
         let until_ps = self.now_ps + by_ps;
         while let Some(due_ps) = self.end.as_ref().and_then(Connection::due_ps)
@@ -226,8 +226,8 @@ impl Exchange {
         self.flush();
     }
 
-    /// Establishes the connection from our side, with another end that agrees to all options, in a round trip of
-    /// `rtt_ps`.
+    /// Establishes the connection from our side, with a peer that agrees to all options and a round-trip time of
+    /// `rtt_ps` picoseconds.
     fn establish(&mut self, rtt_ps: u64) {
         let now_ps = self.now_ps;
         self.end = Connection::connect(&self.config, OURS, now_ps).ok();
@@ -372,7 +372,7 @@ impl Exchange {
         }
     }
 
-    /// Reads a segment from its words; its sequence numbers count from `from`, and its acknowledgment counts from
+    /// Reads a segment from its words. Its sequence numbers count from `from`, and its acknowledgment number from
     /// `to`.
     fn written(&mut self, mut words: Words<'_>, from: u32, to: u32) -> Written {
         let mut written = Written::default();
