@@ -1,4 +1,4 @@
-# demo, test, bench, lint: the only commands a newcomer needs; check and dev are for every day. Everything is installed into .venv and target; with LOCKED=1 the Python
+# demo, test, bench, lint: the only commands a newcomer needs; check, try and dev are for every day. Everything is installed into .venv and target; with LOCKED=1 the Python
 # packages are those of requirements/, checked by their hashes.
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(p))))
@@ -24,7 +24,7 @@ install = VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(1) > 
 locked = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--custom-compile-command "make lock" $(1) --output-file requirements/$(2).txt
 
-.PHONY: demo test test-rust test-python test-live check dev bench lint format release shell-env lock clean prerequisites
+.PHONY: demo test test-rust test-python test-live check try dev bench lint format release shell-env lock clean prerequisites
 
 demo: $(VENV)/.installed
 	@$(BIN)/holdfast demo
@@ -43,18 +43,22 @@ test-python: $(VENV)/.test-installed
 test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
 
-# What is quick, for every day: formats, types, unit tests of all crates, and the Python tests that take a moment.
-check: $(VENV)/.test-installed
+# What is quick, for every day: formats, types, unit tests of all crates, and the Python tests that take a moment, with the core of make dev.
+check: | $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
 	$(BIN)/ruff check conftest.py python tests benches fuzz
 	$(BIN)/mypy
-	$(CARGO) test $(CHECKED) --workspace --lib --quiet
+	$(DAILY) $(CARGO) test $(CHECKED) --workspace --lib --quiet
 	$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --maxprocesses=8 --dist=loadfile
 
-# Builds the native core for work on it: incrementally, hardly optimised, with all else as it is installed. make demo builds the fast one.
-dev: $(VENV)/.test-installed
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(DAILY) CARGO_TARGET_DIR=target/daily $(BIN)/maturin develop --release
-	@touch -d @0 $(VENV)/.installed
+# One test of one crate: make try CRATE=engine TEST=meter::
+try: prerequisites
+	$(DAILY) $(CARGO) test $(CHECKED) -p holdfast-$(CRATE) $(TEST)
+
+# Puts the native core of this moment into the package: incrementally, hardly optimised. make demo and make test build the fast one again.
+dev: | $(VENV)/.maturin
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(DAILY) $(BIN)/maturin develop --release
+	@[ ! -e $(VENV)/.installed ] || touch -d @0 $(VENV)/.installed
 
 # Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, simulated networks, and
 # one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares small dumbbells' results with ns-2's and

@@ -107,3 +107,11 @@ def test_no_application_imports_another() -> None:
             r"^\s*(?:from|import) holdfast\.apps\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
         )
         assert set(imported) <= {path.parent.name}, path
+
+
+def test_paths_that_contributors_are_sent_to_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = {name for name in re.findall(r"`([a-z0-9_./]+/[a-z0-9_./]+)`", text) if not name.startswith("fuzz/attack_")}
+    assert len(named) > 30
+    places = (ROOT, ROOT / "crates", ROOT / "python/holdfast", ROOT / "python/holdfast/apps")
+    assert not [name for name in named if not any((place / name).exists() for place in places)]
