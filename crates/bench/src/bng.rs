@@ -173,9 +173,15 @@ fn packet(
 ) -> u32 {
     let Configuration { sessions, routes } = configuration;
     let session = sessions[random.below(sessions.len())];
-    let (prefix, _) = routes[random.below(routes.len())];
-    let host = u64::from(random.next_u32()) & ((1 << (32 - prefix.len)) - 1);
-    let remote = prefix.address | host as u32;
+    // No packet travels to or from the addresses of one link.
+    let remote = loop {
+        let (prefix, _) = routes[random.below(routes.len())];
+        let host = u64::from(random.next_u32()) & ((1 << (32 - prefix.len)) - 1);
+        let address = prefix.address | host as u32;
+        if !matches!(address >> 24, 0 | 127 | 224..) {
+            break address;
+        }
+    };
     let is_tcp = random.below(4) != 0;
     let mut header = [0; 70];
     let front = if is_upstream { 30 } else { 14 };

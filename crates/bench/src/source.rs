@@ -38,6 +38,7 @@ const FILES: &[(&str, &str)] = files![
     "python/holdfast/apps/bng/bng.p4",
     "python/holdfast/apps/bng/frames.p4",
     "python/holdfast/apps/bng/wire.p4",
+    "python/holdfast/apps/bng/neighbours.p4",
     "python/holdfast/apps/bng/reasons.p4",
     "python/holdfast/apps/firewall/firewall.p4",
     "python/holdfast/apps/firewall/packet.p4",

@@ -234,7 +234,8 @@ impl Gateway {
             && ip[8] > 1
             && is_intact(ip)
             && ip_bytes >= 20
-            && usize::from(ip_bytes) + 14 <= received;
+            && usize::from(ip_bytes) + 14 <= received
+            && !matches!(ip[12], 0 | 127 | 224..);
         if !is_intact {
             return None;
         }
