@@ -350,7 +350,7 @@ def _core(comparison: Comparison) -> dict[str, object] | None:
 
 
 def _telemetry(comparison: Comparison) -> Table:
-    """Return a table of INT reports of ports around the failure that cost most: latency in µs, queue in packets."""
+    """Return a table of INT reports of ports around the failure that cost most: latency in microseconds, queue in packets."""
     failure = comparison.costliest_failures()[0]
     latency, queue = "\N{MICRO SIGN}s", "packets"
     columns = [

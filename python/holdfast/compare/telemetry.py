@@ -134,7 +134,7 @@ class Reports:
             found.queue_max = max(found.queue_max, int(queue[here].max()))
 
     def row(self, topology: Topology) -> TelemetryRow:
-        """Return a summary of all reports, with a row for each port and interval: packets, latency in µs, and queue."""
+        """Return a summary of all reports, with a row for each port and interval: packets, latency in microseconds, and queue."""
         self._sum_up()
         names = {switch.index: name for name, switch in topology.switches.items()}
         behind = {
@@ -208,7 +208,7 @@ def _longest_us(line: PortLine) -> int:
 
 
 def cells(port: PortRow | None) -> tuple[str, str]:
-    """Return texts of latency in µs and of queue in packets, each ``mean / largest``; hyphens if ``port`` is None."""
+    """Return texts of latency in microseconds and queue in packets, each ``mean / largest``; hyphens if ``port`` is None."""
     if port is None:
         return "-", "-"
     return (

@@ -103,7 +103,7 @@ MULTICAST: list[Column] = [
 
 
 def telemetry_table(comparison: Comparison) -> Table:
-    """Return a table of INT reports around the failure that cost most: latency in µs, queue in packets."""
+    """Return a table of INT reports around the failure that cost most: latency in microseconds, queue in packets."""
     failure = comparison.costliest_failures()[0]
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("INT", style="bold", no_wrap=True)

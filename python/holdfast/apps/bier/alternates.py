@@ -36,7 +36,7 @@ class Alternates:
         self._ways: dict[int, list[tuple[Hop | None, int]]] = {}
 
     def of(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """Return S's best repair of a destination's bit when the next hop ``primary`` is down; None: there is none.
+        """Return S's best repair of the bit of destination ``d`` when the link to ``primary`` is down; None if there is none.
 
         With node protection, a repair around the node comes before one around the link alone; then the cheapest way; then the order
         of the nodes. A neighbour comes before a remote alternate that protects no better, and both before a tunnel to the next hop
@@ -50,9 +50,10 @@ class Alternates:
     def after(
         self, paths: ShortestPaths, moved: Mapping[int, Collection[int]]
     ) -> tuple[Alternates, set[tuple[int, Hop]]]:
-        """Return the alternates when some links are gone, and each S and next hop whose repairs may differ from these.
+        """Return the alternates without some links, and the pairs (S, next hop) whose repairs may have changed.
 
-        ``moved``: by destination the nodes whose next hops may be others (:meth:`ShortestPaths.without`).
+        ``paths``: without these links. ``moved``: by destination, the nodes whose next hops may have changed
+        (:meth:`ShortestPaths.without`).
         """
         left = Alternates(paths, self._protect)
         left._ways = {p: ways for p, ways in self._ways.items() if p not in moved}
@@ -87,7 +88,7 @@ class Alternates:
         return left, changed
 
     def _rerouted(self, moved: Mapping[int, Collection[int]]) -> set[int]:
-        """Return the nodes whose known way to some other node passes one whose next hops may have changed."""
+        """Return the nodes that have a known way over a node whose next hop to the same end may have changed (``moved``)."""
         found: set[int] = set()
         for p, nodes in moved.items():
             if p in self._ways:
@@ -120,10 +121,10 @@ class Alternates:
         return _Choice(chosen or self._to_neighbour(s, primary, d), True)
 
     def _remote(self, s: int, primary: Hop, to_d: list[int], to_e: list[int]) -> tuple[bool, Repair] | None:
-        """Return the best tunnel to a PQ node that makes no loop, and True if it should protect from E's failure but does not.
+        """Return the best loop-free tunnel to a PQ node, as (True if node protection was wanted and is missing, repair).
 
-        None: there is no such tunnel. Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's P-space,
-        not the extended one.
+        None if there is no such tunnel. Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's
+        P-space, not of the extended one.
         """
         node, e = self._protect == "node", primary.neighbour
         from_e, here = to_d[e], to_d[s]
@@ -141,7 +142,7 @@ class Alternates:
         return None if chosen is None else (best[0], chosen)
 
     def _ends_from(self, s: int) -> list[_End]:
-        """Return the nodes where a tunnel from S may end, the nearest first."""
+        """Return the nodes where a tunnel from ``s`` may end, sorted by distance, nearest first."""
         known = self._ends.get(s)
         if known is None:
             from_s = self._paths.distances(s)
@@ -163,9 +164,10 @@ class Alternates:
         return ways[s]
 
     def _to_neighbour(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """Return a tunnel to E, or for E's own bit a tunnel to a router next to E, which sends it on without repair; None: no way.
+        """Return a tunnel to E, or for E's own bit a tunnel to a router next to E; None if there is no way.
 
-        Neither may use the failed link, and the router next to E is not reached over E.
+        The router next to E forwards the bit without repair. No tunnel uses the failed link, and that to the router does not cross
+        E.
         """
         e = primary.neighbour
         first = self._paths.next_hop(s, e)

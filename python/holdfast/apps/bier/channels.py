@@ -82,7 +82,7 @@ class ChannelWriter:
         self._step = _Step()
 
     def adopt(self, found: Configuration) -> None:
-        """Take over what an earlier controller has left in the switch, with its numbers, until :meth:`start`."""
+        """Take over the channels that an earlier controller has left in the switch, with their numbers, until :meth:`start`."""
         self._writer.adopt(found)
         for number, replicas in found.groups.items():
             ports = frozenset(port for port, _ in replicas)
@@ -101,7 +101,7 @@ class ChannelWriter:
                 number = int(params["next_set"])
 
     def start(self, plan: SwitchPlan, sent: Sent, delivered: Delivered) -> None:
-        """Write all channels, in place of what was adopted."""
+        """Write all channels that the switch sends and delivers, and remove adopted entries that are not among them."""
         self._plan = plan
         self._step = _Step()
         put, _, groups = self._changes(sent, delivered)
@@ -114,7 +114,10 @@ class ChannelWriter:
                 self._free_sets.give_back(number)
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
-        """Write these channels, in one batch. Raises :class:`HoldfastError` if it fails: then nothing has changed."""
+        """Write changes of channels that the switch sends and delivers, in one batch.
+
+        Raise :class:`HoldfastError` if the switch refuses the batch; then nothing has changed.
+        """
         self._step = _Step()
         try:
             self._writer.change(*self._changes(sent, delivered))
@@ -124,7 +127,7 @@ class ChannelWriter:
         self._commit()
 
     def _commit(self) -> None:
-        """Free the numbers of sets and groups that the switch does not have any more."""
+        """Free the numbers of sets and groups that the last write removed from the switch."""
         for numbers, number in self._step.returned:
             numbers.give_back(number)
 
@@ -227,7 +230,7 @@ def _put_back(known: dict[Key, Value], key: Key, value: Value | None) -> None:
 
 
 def delivered_channels(found: Mapping[str, Configuration]) -> Channels:
-    """Return the channels that switches deliver, with the ports by switch, read back from their entries for an overlay to adopt."""
+    """Return the channels that switches deliver, with their ports by switch, as read back from the switches' entries."""
     channels: dict[Channel, dict[str, frozenset[int]]] = {}
     for switch, configuration in found.items():
         for entry in configuration.entries:

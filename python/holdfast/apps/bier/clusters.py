@@ -16,25 +16,24 @@ from holdfast.errors import NetworkError
 
 
 def sample(values: Mapping[str, object]) -> tuple[int, int]:
-    """Return the group of neighbours and the BitString that a digest's values hold."""
+    """Return (group of neighbours, BitString) from the values of a digest."""
     group, bit_string = (int(str(value)) for value in values.values())
     return group, bit_string
 
 
 def neighbours_of(bucket: Sequence[NeighbourEntry], bit_string: int) -> frozenset[int]:
-    """Return the positions in a bucket of the neighbours that have a bit of this BitString in their F-BM."""
+    """Return the positions in ``bucket`` of the neighbours whose F-BM has a bit in common with ``bit_string``."""
     return frozenset(position for position, entry in enumerate(bucket) if entry.f_bm & bit_string)
 
 
 def learn(
     plan: SwitchPlan, samples: Iterable[tuple[int, int]], *, limit: int = 64
 ) -> dict[tuple[Bift, int], list[frozenset[int]]]:
-    """Return the sets of neighbours that most samples need, by BIFT and ECMP bucket, at most ``limit`` sets in all.
+    """Return the sets of neighbours that most samples need, by BIFT and ECMP bucket; at most ``limit`` sets in all.
 
-    A sample is a group of neighbours and a BitString. A set of all neighbours of its bucket is left out: it is the bucket's own
-    group. Samples of groups that the plan does not have any more are ignored.
-
-    Raises :class:`NetworkError` for a limit that is not positive or more than there are groups.
+    A sample is a group of neighbours and a BitString. A set of all neighbours of its bucket is left out, as the bucket has a group
+    of its own. Samples of groups that are not in the plan any more are ignored. Raise :class:`NetworkError` if ``limit`` is not
+    positive or is more than there are groups.
     """
     if not 1 <= limit <= len(program.CLUSTER_GROUPS):
         raise NetworkError(f"a switch has 1 to {len(program.CLUSTER_GROUPS)} clusters, not {limit}")

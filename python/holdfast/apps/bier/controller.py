@@ -173,7 +173,7 @@ class BierController(Controller):
     # ---- Events ----
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare writers for every switch."""
+        """Create the parts that write entries: routes, tunnels, ports, BIFTs and channels of every switch."""
         super().attach(plane)
         self._links.attach(plane, self._links_changed, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
@@ -208,7 +208,10 @@ class BierController(Controller):
         self._changes: list[ChannelChange] = []
 
     def on_start(self) -> None:
-        """Adopt what an earlier controller has left, and write everything that is missing."""
+        """Take over the entries of an earlier controller, and write what is missing.
+
+        Raise :class:`NetworkError` if a host's network overlaps the switches' addresses.
+        """
         topology = self.topology
         for host in topology.hosts.values():
             for ours in (LOOPBACKS, NOT_VIA):
@@ -234,17 +237,17 @@ class BierController(Controller):
         self._start_channels()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Pass a packet-in to the overlay, which hears IGMP and MLD, if there is one."""
+        """Pass a packet of IGMP or MLD to the overlay; ignore it if there is no overlay."""
         if self.overlay is not None:
             self.overlay.on_packet_in(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Note the state of a port; let IP converge now, and BIER after its delay."""
+        """Record the state of a port; if a link changes by it, plan IP routes at once, and BIER after its delay."""
         if self._links.port_changed(switch, port, up):
             self._links_changed()
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Learn clusters from a switch's samples, and write them if they have changed: the most frequent sets of neighbours."""
+        """Learn clusters from the BitStrings that a switch has sampled, and write them if they have changed."""
         samples = self._samples[switch]
         for value in digest.values:
             assert isinstance(value, dict)
@@ -256,7 +259,10 @@ class BierController(Controller):
             self._write_switch(switch, self._written[switch])
 
     def _links_changed(self) -> None:
-        """Repair failures at once; plan everything again when links come back, once for those that come back in one moment."""
+        """Plan without links that went, or with links that came back, if ``reroute`` is set.
+
+        Failures are repaired at once. Links that come back in one moment cause one new plan.
+        """
         if not self.reroute:
             return
         if self._unusable() >= self._underlay_without:
@@ -285,7 +291,10 @@ class BierController(Controller):
     # ---- Members ----
 
     def _listen(self, parameters: OverlayParameters, adopted: Channels) -> None:
-        """Start to ask hosts for memberships; channels delivered already stay until hosts have had the time to answer."""
+        """Start the overlay, which asks hosts for their memberships.
+
+        Channels that are delivered already stay until hosts have had time to answer.
+        """
         ports = edge_ports(self.topology, fast_leave=self._fast_leave, routers=self._multicast_routers)
         self.overlay = Overlay(ports, parameters)
         self.overlay.start(self.plane, adopted)
@@ -299,12 +308,12 @@ class BierController(Controller):
                 client.configure_meter(REPORT_RATE, None, rate + rate)
 
     def report_drops(self, switch: str) -> dict[int, int]:
-        """Return the messages of IGMP and MLD beyond the rate of a port that a switch has dropped, by port."""
+        """Return by port how many IGMP and MLD messages a switch has dropped because they exceeded the port's rate."""
         cells = self.clients[switch].counters(REPORT_RATE_EXCEEDED)
         return {port: packets for port, (packets, _) in cells.items() if packets}
 
     def _collect(self, changes: list[ChannelChange]) -> None:
-        """Note that channels have changed: all changes of one moment, whatever messages they come from, are a batch per switch."""
+        """Collect changes of channels, so that all changes of one moment become one batch for each switch."""
         if not self._changes:
             self.plane.call_later(0, self._write_changes)
         self._changes += changes
@@ -314,9 +323,10 @@ class BierController(Controller):
         self.members_changed(changes)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Add a static member.
+        """Add ``host`` as a static member of ``channel``.
 
-        Raises :class:`NetworkError` if there is no such host, an overlay has the memberships, or a switch refuses the channel.
+        Raise :class:`NetworkError` if there is no such host, if an overlay manages the memberships, or if a switch refuses the
+        channel.
         """
         self._check_static()
         changes = self._static.join(channel, host)
@@ -326,7 +336,10 @@ class BierController(Controller):
             raise NetworkError(f"{host!r} cannot join {channel[1]} from {channel[0] or 'any source'}: {why}")
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Take a static member out. Raises :class:`NetworkError` if it is none, or an overlay has the memberships."""
+        """Remove ``host`` from the static members of ``channel``.
+
+        Raise :class:`NetworkError` if it is not one, or if an overlay manages the memberships.
+        """
         self._check_static()
         self.members_changed(self._static.leave(channel, host))
 
@@ -337,7 +350,7 @@ class BierController(Controller):
     # ---- Channels ----
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
-        """Write what follows from changes of channels, and nothing else: one batch for each switch, BFERs first."""
+        """Write only the entries that changes of channels affect: one batch for each switch, BFERs before BFIRs."""
         delivered: dict[str, dict[Channel, frozenset[int] | None]] = {}
         for change in changes:
             delivered.setdefault(change.switch, {})[change.channel] = change.ports
@@ -379,7 +392,7 @@ class BierController(Controller):
         self._retry_later()
 
     def _start_channels(self) -> None:
-        """Write all channels."""
+        """Write all channels to the BFIRs and BFERs when the controller starts."""
         delivered: dict[str, dict[Channel, frozenset[int] | None]] = {name: {} for name in self.clients}
         sent: dict[str, dict[Channel, dict[Bift, int] | None]] = {name: {} for name in self.clients}
         for channel, switches in self._channels.items():
@@ -402,7 +415,10 @@ class BierController(Controller):
         sent: Mapping[Channel, dict[Bift, int] | None],
         delivered: Mapping[Channel, frozenset[int] | None],
     ) -> None:
-        """Write a switch's channels; with 1+1 number and eliminate a channel before its packets come, until none come any more."""
+        """Write the channels that the switch ``name`` sends and delivers.
+
+        With 1+1, a channel is numbered and its copies are eliminated before its packets come, and until they have stopped.
+        """
         if not self.one_plus_one:
             self._channel_writers[name].change(sent, delivered)
             return
@@ -419,7 +435,10 @@ class BierController(Controller):
     def _streams_of(
         self, sent: Iterable[Channel], delivered: Iterable[Channel]
     ) -> tuple[list[Channel], list[tuple[int, Channel]]]:
-        """Return the channels that a switch numbers, and (BFR-id of a BFIR, channel) of those of which it eliminates copies."""
+        """Return the channels that a switch numbers, and (BFR-id of the BFIR, channel) of those whose copies it eliminates.
+
+        Both are empty without 1+1.
+        """
         if not self.one_plus_one:
             return [], []
         eliminated = []
@@ -429,14 +448,17 @@ class BierController(Controller):
         return [channel for channel in sent if channel[0] is not None], eliminated
 
     def _bit_strings(self, channel: Channel) -> dict[int, int] | None:
-        """Return the BitStrings of a channel's BFERs by set identifier; None: there is no such channel."""
+        """Return the BitStrings of the channel's BFERs by set identifier; None if there is no such channel."""
         switches = self._channels.get(channel)
         if switches is None:
             return None
         return self._scheme.numbering.bit_strings(name for name, ports in switches.items() if ports)
 
     def _bfirs(self, channel: Channel) -> list[str]:
-        """Return the switches at which a channel's packets enter the domain: its source's, or, without a source, all with hosts."""
+        """Return the switches at which packets of ``channel`` enter the domain.
+
+        That is the switch of its source, or for (*,G) every switch with hosts.
+        """
         source, _ = channel
         if source is None:
             return self._sources.edges
@@ -444,7 +466,10 @@ class BierController(Controller):
         return [] if switch is None else [switch]
 
     def _sent_by(self, bfir: str, channel: Channel, bit_strings: Mapping[int, int] | None) -> dict[Bift, int] | None:
-        """Return the BitStrings that a BFIR sends, by BIFT; in 1+1 its own bit is in one sub-domain only. None: no such channel."""
+        """Return the BitStrings that ``bfir`` sends for ``channel``, by BIFT; None if ``bit_strings`` is None.
+
+        With 1+1 the BFIR's own bit is in one sub-domain only.
+        """
         if bit_strings is None:
             return None
         first, *others = sorted(self._scheme.sub_domains)
@@ -466,7 +491,10 @@ class BierController(Controller):
         return port_configuration(sorted([*core, *edge]), macs)
 
     def _write_ip(self, unusable: frozenset[int]) -> Loss | None:
-        """Write the routes to hosts and to tunnel ends; if links only went, the moved ones. Return the loss then, else None."""
+        """Write the routes to hosts without the ``unusable`` links.
+
+        If links only went since the last call, write the routes that moved, and return the loss; else return None.
+        """
         before, down = self._underlay, self._underlay_without
         self._underlay_without = unusable
         if before is not None and unusable >= down:
@@ -490,14 +518,14 @@ class BierController(Controller):
         return None
 
     def _reroute_tunnels(self) -> None:
-        """Route the tunnels over links that went another way."""
+        """Route the tunnels that crossed failed links another way, and write the changes."""
         lost, self._lost = self._lost, set()
         assert self._underlay is not None
         self._tunnel_routes.reroute(self._underlay, lost)
         self._change_tunnels()
 
     def _write_tunnels(self) -> None:
-        """Write all routes of tunnels and the addresses where they end, beside the inherited ones."""
+        """Write all tunnel routes and the addresses where tunnels end; keep those of an earlier controller."""
         wanted = {name: list(self._inherited.get(name, ())) for name in self._tunnel_writers}
         for name, routes in self._tunnel_routes.routes().items():
             wanted[name] += (_tunnel_route(address, next_hop) for address, next_hop in routes.items())
@@ -508,7 +536,7 @@ class BierController(Controller):
         self._tunnel_routes.take_changes()
 
     def _change_tunnels(self) -> None:
-        """Write the changes of tunnel routes and tunnel ends since the last write."""
+        """Write the changes of tunnel routes and of addresses where tunnels end since the last write."""
         put: dict[str, list[TableEntry]] = {}
         removed: dict[str, list[EntryKey]] = {}
         changes = self._tunnel_routes.take_changes()
@@ -527,7 +555,10 @@ class BierController(Controller):
             self._tunnel_writers[name].change(put.get(name, ()), removed.get(name, ()))
 
     def _write_bier(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
-        """Write BIFTs, groups and backups where they differ. ``underlay``: without these links, after ``loss``."""
+        """Write the BIFTs, groups and backups that differ from the last plan.
+
+        ``underlay``: the routes without the ``unusable`` links, after ``loss``.
+        """
         if self._primary is None:
             self._protect(unusable, underlay, loss)
             return
@@ -541,7 +572,7 @@ class BierController(Controller):
         self.plane.call_later(0, partial(self._protect, unusable, underlay, loss))
 
     def _protect(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
-        """Write backups, the tunnels that they take, and whatever of the BIFTs is not written yet."""
+        """Write the backups, the tunnels that backups use, and the parts of BIFTs that are not written yet."""
         if self._primary is not None and self._primary.unusable != unusable:
             return  # there is news already
         self._reroute_tunnels()
@@ -574,7 +605,7 @@ class BierController(Controller):
             self.plane.call_later(DRAIN_MS, partial(self._forget_tunnels, self._generation))
 
     def _write_switch(self, name: str, switch: SwitchPlan) -> None:
-        """Write a switch's BIFTs and clusters in one batch: a cluster never outlives the masks that it was made of."""
+        """Write the BIFTs and clusters of a switch in one batch, so that no cluster outlives the masks that it was made of."""
         before = self._written.get(name)
         self._written[name] = switch
         if before is not None and not self.clusters:
@@ -589,7 +620,10 @@ class BierController(Controller):
         self._writers[name].write(wanted)
 
     def _forget_tunnels(self, generation: int) -> None:
-        """Remove the tunnels that only earlier plans have used, when no packet is in them any more."""
+        """Remove tunnels that only earlier plans used, when all packets have left them.
+
+        Do nothing if ``generation`` is not the present one.
+        """
         if generation != self._generation:
             return
         self._tunnel_routes.remove(self._tunnels.difference(self.plan.tunnels))
@@ -601,7 +635,7 @@ class BierController(Controller):
             self._change_tunnels()
 
     def _order(self, before: Plan | None, plan: Plan) -> list[str]:
-        """Return the switches with changes, those farthest from what has failed first, by the distances before the failure."""
+        """Return the switches that change, sorted by their distance from the failure before it, the farthest first."""
         if before is None or not (failed := plan.unusable - before.unusable):
             return list(plan.changed)
         paths = before.paths
@@ -617,7 +651,7 @@ class BierController(Controller):
     # ---- Taking over ----
 
     def _adopt(self, found: Mapping[str, Found]) -> None:
-        """Note the entries found in the switches as written; the next writes keep, change or remove them."""
+        """Register the entries found in the switches as written, so that later writes keep, change or remove them."""
         self._inherited = {name: each.tunnels for name, each in found.items()}
         for name, each in found.items():
             self._routing.writers[name].adopt(each.host_routes)

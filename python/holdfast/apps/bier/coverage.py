@@ -30,7 +30,7 @@ class Failure:
 
 
 def failures(topology: Topology, kind: Protect) -> Iterator[Failure]:
-    """Yield the failure of every single link between switches (``link``), or of every single switch (``node``)."""
+    """Yield the failure of every link between switches (``kind`` is "link"), or of every switch ("node")."""
     names = topology.link_names()
     between = [
         i for i, link in enumerate(topology.links) if link.a in topology.switches and link.b in topology.switches
@@ -71,16 +71,16 @@ class Coverage:
         self._behind: dict[tuple[Lane, int], dict[int, list[int]]] = {}
 
     def lost(self, failure: Failure, sub_domain: int = 0) -> frozenset[Pair]:
-        """Return the pairs of BFIR and BFER of which at least one flow loses packets in this failure."""
+        """Return the pairs (BFIR, BFER) of which at least one flow loses packets in ``failure``."""
         return frozenset(pair for pair, delivered in self._met(failure, sub_domain) if not delivered)
 
     def protected(self, failure: Failure, sub_domain: int = 0) -> frozenset[Pair]:
-        """Return the pairs of BFIR and BFER whose way meets this failure, and that lose nothing."""
+        """Return the pairs (BFIR, BFER) whose path crosses the failed element and which lose no packet."""
         met = list(self._met(failure, sub_domain))
         return frozenset(pair for pair, _ in met) - {pair for pair, delivered in met if not delivered}
 
     def rows(self, kind: Protect, sub_domain: int = 0) -> Iterator[Row]:
-        """Yield a row for each failure of this kind: how many pairs it meets, loses and parts."""
+        """Yield a row for each failure of ``kind``: how many pairs' paths cross it, how many pairs lose packets or are parted."""
         for failure in failures(self._plan.topology, kind):
             met = list(self._met(failure, sub_domain))
             lost = {pair for pair, delivered in met if not delivered}
@@ -98,7 +98,7 @@ class Coverage:
             )
 
     def _parts(self, failure: Failure) -> dict[str, int]:
-        """Return the connected part of the network that each switch is in after a failure: the same number, the same part."""
+        """Return by switch the number of its connected part of the network after ``failure``."""
         hops, part = self._plan.paths.hops, [-1] * len(self._names)
         for start in range(len(self._names)):
             if part[start] < 0:
@@ -112,7 +112,10 @@ class Coverage:
         return dict(zip(self._names, part, strict=True))
 
     def _met(self, failure: Failure, sub_domain: int) -> Iterator[tuple[Pair, bool]]:
-        """Yield the pairs whose way meets the failure, and whether they are delivered; a pair may come once for each lane."""
+        """Yield (pair, True if its packets arrive) for pairs whose path crosses the failed element.
+
+        A pair may come once for each lane.
+        """
         down = None if failure.node is None else self._plan.paths.number[failure.node]
         for lane in self._plan.lanes:
             if lane[0] != sub_domain:
@@ -134,7 +137,7 @@ class Coverage:
                 yield node
 
     def _sources(self, lane: Lane, node: int, destination: int, failure: Failure) -> Iterable[int]:
-        """Return the node, and all nodes whose packets to ``destination`` reach it over links that do not fail."""
+        """Return ``node``, and all nodes whose packets to ``destination`` reach it over links that work."""
         if (lane, destination) not in self._behind:
             behind: dict[int, list[int]] = {}
             for each in range(len(self._names)):
@@ -151,7 +154,10 @@ class Coverage:
         return found
 
     def _arrives(self, lane: Lane, node: int, destination: int, failure: Failure) -> bool:
-        """Return True if a destination's bit that comes to a node arrives. At the end of a tunnel it is not repaired."""
+        """Return True if the bit of ``destination`` arrives there from ``node``.
+
+        At the end of a tunnel a bit is not repaired again.
+        """
         from_tunnel = False
         for _ in range(4 * len(self._names)):
             if node == destination:
@@ -188,14 +194,14 @@ class Coverage:
 
 
 def coverage_report(topology: Topology, scheme: Scheme) -> list[Row]:
-    """Return the rows of all failures of a single link and of a single switch, in the first sub-domain."""
+    """Return a row for every failure of one link and of one switch, in the first sub-domain."""
     coverage = Coverage(Plan(topology, scheme))
     first = min(scheme.sub_domains)
     return [row for kind in ("link", "node") for row in coverage.rows(kind, first)]
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield lines of text: the failures that lose somebody, then a sum for links and one for switches."""
+    """Yield lines of text: a heading, each failure that loses packets, then one sum for links and one for switches."""
     rows = list(rows)
     yield f"{'failure':<24} {'on the way':>10} {'lost':>8} {'of these parted':>16}  for example"
     for row in rows:
@@ -214,7 +220,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the rows as dictionaries that JSON can hold."""
+    """Return the rows as dictionaries of values that JSON can represent."""
     return [
         {
             "failure": row.failure,

@@ -30,7 +30,7 @@ class Configuration:
     sessions: Mapping[int, Replicas] = field(default_factory=dict)
 
     def __or__(self, other: Configuration) -> Configuration:
-        """Return both configurations as one. Raises :class:`NetworkError` if they give a group different replicas."""
+        """Return the union of two configurations. Raise :class:`NetworkError` if they give a group different replicas."""
         for ours, theirs in ((self.groups, other.groups), (self.sessions, other.sessions)):
             for group in ours.keys() & theirs.keys():
                 if ours[group] != theirs[group]:
@@ -46,11 +46,11 @@ class Configuration:
 def port_configuration(
     ports: Iterable[int], macs: Mapping[int, int], recirculation_ports: Iterable[int] = (0,)
 ) -> Configuration:
-    """Return the configuration of a switch's ports, written once.
+    """Return the configuration of a switch's ports, which is written once.
 
-    ``macs``: the addresses of ports that may have receivers.
-    ``recirculation_ports``: those by which packets go round; unless they are looped outside, any port does, whose queue they then
-    take. Looped ones are among the domain's ports (:mod:`holdfast.control.domain`).
+    ``macs``: the MAC addresses of ports that may have receivers. ``recirculation_ports``: the ports by which packets recirculate.
+    If they are not looped outside the switch, any port will do, and packets wait in its queue. Looped ports are among the domain's
+    ports (:mod:`holdfast.control.domain`).
     """
     sessions = {program.FIRST_PORT_SESSION + _port(port): ((port, 0),) for port in ports}
     for number, port in enumerate(recirculation_ports):
@@ -74,13 +74,11 @@ def _port(port: int) -> int:
 def switch_configuration(
     plan: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
 ) -> Configuration:
-    """Return a switch's BIFTs with their neighbours and backups, and the addresses that tunnels end at.
+    """Return a switch's BIFTs with neighbours and backups, and the addresses at which tunnels end.
 
-    ``tunnel_mtu``: bytes that the IP packet of a tunnel may have. Packets in a tunnel take this switch's own route to its end,
-    whose next hop :attr:`Backup.next_hop` names.
-
-    Raises :class:`NetworkError` for masks that do not fit each other or the length of BitStrings, and for more ECMP buckets than
-    there are groups.
+    ``tunnel_mtu``: the largest IP packet of a tunnel, in bytes. Packets in a tunnel take this switch's own route to its end, whose
+    next hop is :attr:`Backup.next_hop`. Raise :class:`NetworkError` for masks that do not fit each other or the length of
+    BitStrings, and for more ECMP buckets than there are groups.
     """
     loopback = int(plan.loopback)
     entries = [TableEntry(table, {key: loopback}, "NoAction") for table, key in program.LOOPBACK_TABLES.items()]
@@ -104,9 +102,10 @@ def switch_configuration(
 def switch_changes(
     before: SwitchPlan, after: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
 ) -> tuple[list[TableEntry], list[EntryKey], dict[int, Replicas]] | None:
-    """Return how :func:`switch_configuration` differs after a change: entries to write, keys to delete, and groups to write.
+    """Return (entries to write, keys to delete, groups to write) by which :func:`switch_configuration` changes.
 
-    None: the plans number their groups otherwise or have other addresses, so that every entry may differ. Masks are not checked.
+    None if the plans number their groups differently or have other addresses, so that every entry may differ. Masks are not
+    checked.
     """
     numbered = bift_groups(before)
     if bift_groups(after) != numbered or (before.loopback, before.own) != (after.loopback, after.own):
@@ -137,7 +136,7 @@ def switch_changes(
 def _of_neighbour(
     group: int, instance: int, neighbour: NeighbourEntry, other: NeighbourEntry | None, bsl: int, tunnel_mtu: int
 ) -> dict[EntryKey, TableEntry]:
-    """Return the entries of a neighbour by key, without those that are the same for the ``other`` one."""
+    """Return the entries of ``neighbour`` by key, without those that are the same for ``other``."""
     entries: list[TableEntry] = []
     backups = neighbour.backups
     if other is None or (neighbour.f_bm, neighbour.next_hop) != (other.f_bm, other.next_hop):
@@ -150,7 +149,7 @@ def _of_neighbour(
 
 
 def instances(bucket: Iterable[NeighbourEntry]) -> dict[int, NeighbourEntry]:
-    """Return the neighbours of a group by instance: the number of their port, and PORTS more for each further one at a port.
+    """Return the neighbours of a group by instance: their port's number, plus PORTS for each further one at that port.
 
     A neighbour keeps its number, and with it its entries, when others come and go.
     """
@@ -217,7 +216,7 @@ def _bift_entry(plan: SwitchPlan, bift: Bift, first_group: int, bsl: int) -> Tab
 
 
 def _neighbour_entries(group: int, instance: int, neighbour: NeighbourEntry, bsl: int) -> tuple[TableEntry, ...]:
-    """Return a neighbour's two entries: for its copy when a packet is replicated, and for a packet with this one next hop."""
+    """Return a neighbour's two entries: for its copy of a replicated packet, and for a packet that has this next hop only."""
     hop = neighbour.next_hop
     copy = {"f_bm": neighbour.f_bm, "src_mac": hop.src_mac, "dst_mac": hop.dst_mac}
     return (
@@ -233,7 +232,7 @@ def _neighbour_entries(group: int, instance: int, neighbour: NeighbourEntry, bsl
 
 
 def _only_of(f_bm: int, bsl: int) -> dict[str, MatchValue]:
-    """Return the ternary match of a BitString that has no bits outside a mask; empty for a mask of all bits."""
+    """Return the ternary match for BitStrings without bits outside ``f_bm``; empty if ``f_bm`` has all bits."""
     others = ~f_bm & (1 << bsl) - 1
     return {"bit": (0, others)} if others else {}
 
@@ -264,9 +263,10 @@ def _backup_action(backup: Backup, f_bm: int, tunnel_mtu: int) -> tuple[str, dic
 def cluster_configuration(
     plan: SwitchPlan, clusters: Mapping[tuple[Bift, int], Iterable[frozenset[int]]]
 ) -> Configuration:
-    """Return the entries and groups of clusters of neighbours: by BIFT and ECMP bucket, sets of positions in the bucket.
+    """Return the entries and groups of clusters.
 
-    A BitString takes the smallest cluster that has all its neighbours. Raises :class:`NetworkError` for more clusters than groups.
+    ``clusters``: by BIFT and ECMP bucket, sets of positions of neighbours in the bucket. A BitString uses the smallest cluster that
+    has all its neighbours. Raise :class:`NetworkError` for more clusters than groups.
     """
     entries: list[TableEntry] = []
     groups: dict[int, Replicas] = {}
@@ -306,12 +306,11 @@ def bfir_configuration(
     bsl: int = program.DEFAULT_BSL,
     mtu: int = DEFAULT_MTU,
 ) -> Configuration:
-    """Return the entries that give packets of this switch's hosts the BitStrings of their channels, a copy per set identifier.
+    """Return the entries that give packets from this switch's hosts the BitStrings of their channels.
 
-    A channel without bits discards its packets, which hides (*,G). ``mtu``: bytes that a BIER packet with its payload may have
-    behind its Ethernet header.
-
-    Raises :class:`NetworkError` for a BitString that is too long, or more sets than a table has room for.
+    There is a copy per set identifier. The packets of a channel without bits are discarded, which hides (*,G). ``mtu``: the largest
+    BIER packet with its payload, in bytes behind the Ethernet header. Raise :class:`NetworkError` for a BitString that is too long,
+    or for more sets than a table has room for.
     """
     entries: list[TableEntry] = []
     free = iter(range(1, 0x10000))
@@ -325,9 +324,9 @@ def bfir_configuration(
 
 
 def in_passes(plan: SwitchPlan, bit_strings: Mapping[Bift, int]) -> list[tuple[Bift, int]]:
-    """Return the BIFTs and BitStrings of a channel that have bits, one for each pass at the BFIR.
+    """Return the (BIFT, BitString) pairs of a channel that have bits, one for each pass through the BFIR.
 
-    A packet is delivered here in the last pass: a copy that goes round would be forwarded as a payload twice.
+    The set with the BFIR's own bit is last, because a copy that recirculates would be delivered here twice.
     """
     sets = [(bift, bits) for bift, bits in sorted(bit_strings.items()) if bits]
     return sorted(sets, key=lambda item: bool(item[1] & plan.own.get(item[0], 0)))
@@ -342,9 +341,9 @@ def sent_entries(
     bsl: int = program.DEFAULT_BSL,
     mtu: int = DEFAULT_MTU,
 ) -> list[TableEntry]:
-    """Return the entries of one channel at its BFIR. ``further``: the numbers of all passes but the first.
+    """Return the entries of one channel at its BFIR. ``further``: the numbers of all passes except the first, by BIFT.
 
-    Raises :class:`NetworkError` for a BitString that is too long.
+    Raise :class:`NetworkError` for a BitString that is too long.
     """
     for bift, bits in passes:
         if bits >= 1 << bsl:
@@ -370,9 +369,10 @@ def sent_entries(
 
 
 def bfer_configuration(channels: Mapping[Channel, Iterable[int]]) -> Configuration:
-    """Return the entries and groups that deliver payloads of channels to ports. A channel without ports discards; this hides (*,G).
+    """Return the entries and groups by which a BFER delivers the payloads of channels to ports.
 
-    Channels with the same ports have one group. Raises :class:`NetworkError` for more sets of ports than there are groups.
+    A channel without ports has its payloads discarded, which hides (*,G). Channels with the same ports share a group. Raise
+    :class:`NetworkError` for more sets of ports than groups.
     """
     entries: list[TableEntry] = []
     numbers: dict[tuple[int, ...], int] = {}
@@ -388,7 +388,7 @@ def bfer_configuration(channels: Mapping[Channel, Iterable[int]]) -> Configurati
 
 
 def delivered_entry(channel: Channel, group: int) -> TableEntry:
-    """Return the entry of one channel at a BFER, with the multicast group of its ports, or to discard its payloads if that is 0."""
+    """Return the entry of one channel at a BFER: deliver to multicast group ``group``, or discard the payloads if it is 0."""
     table, match = program.receiver_table(channel[1].version, any_source=channel[0] is None), channel_match(channel)
     if not group:
         return TableEntry(table, match, program.DISCARD_PAYLOAD)
@@ -401,7 +401,7 @@ def _channel_order(item: tuple[Channel, object]) -> tuple[int, int, int]:
 
 
 def channel_match(channel: Channel) -> dict[str, MatchValue]:
-    """Return the match of a channel's entries. Raises :class:`NetworkError` for a source and group that are no channel."""
+    """Return the match fields of a channel's entries. Raise :class:`NetworkError` if source and group are not a channel."""
     source, group = channel
     if not group.is_multicast or (source is not None and source.version != group.version):
         raise NetworkError(f"({source or '*'}, {group}) is not a channel")

@@ -54,7 +54,7 @@ class Network:
                 self._ports[link.b, link.b_port] = link.a
 
     def send(self, switch: str, bift: Bift, bits: int, entropy: int) -> Outcome:
-        """Forward a packet with the BitString ``bits`` from a BFIR, and return its deliveries, copies and expiries."""
+        """Send a packet with the BitString ``bits`` from the BFIR ``switch``; return its deliveries, copies and expired copies."""
         outcome = Outcome()
         if switch != self._dead:
             self._forward(outcome, switch, bift, bits, entropy, TTL, from_tunnel=False)

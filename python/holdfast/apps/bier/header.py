@@ -61,7 +61,7 @@ class BierHeader:
         return BSL_CODES[checked_bsl(self.bsl)]
 
     def encode(self) -> bytes:
-        """Return the bytes of the header. Raises :class:`NetworkError` for a value that its field has no room for."""
+        """Return the header as bytes. Raise :class:`NetworkError` for a value that is too large for its field."""
         number = 0
         for name, width in _FIELDS:
             value = getattr(self, name)
@@ -74,9 +74,9 @@ class BierHeader:
 
     @classmethod
     def decode(cls, data: bytes) -> tuple[BierHeader, bytes]:
-        """Return the header at the beginning of these bytes, and the bytes that follow it.
+        """Return the header at the beginning of ``data``, and the bytes behind it.
 
-        Raises :class:`NetworkError` if it is cut short or its length has no code.
+        Raise :class:`NetworkError` if the header is truncated, or if the code of its length is unknown.
         """
         number = int.from_bytes(data[:FIXED_BYTES], "big")
         values: dict[str, int] = {}

@@ -57,7 +57,7 @@ class Streams:
         }
 
     def adopt(self) -> None:
-        """Read the streams that an earlier controller has left in the switch, with their indices."""
+        """Read the streams and their indices that an earlier controller has left in the switch."""
         found = [entry for table in STREAM_TABLES for entry in read_entries(self._client, table)]
         self._writer.adopt(found)
         for entry in found:
@@ -66,9 +66,10 @@ class Streams:
                 self._indices[entry.key] = index
 
     def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> list[EntryKey]:
-        """Make sure that these channels are numbered, and these BFIR-ids and channels eliminated.
+        """Write the streams that are missing: channels to number, and (BFIR-id, channel) whose copies to eliminate.
 
-        Return the new ones. Raises :class:`HoldfastError` if there is no place for all, and then there is none of these.
+        Return the keys of the new ones. Raise :class:`HoldfastError` if there is no room for all; then none of the new ones is
+        written.
         """
         new = list(dict.fromkeys(key for key in _keys(numbered, eliminated) if key not in self._indices))
         try:
@@ -86,18 +87,18 @@ class Streams:
         return new
 
     def remove(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
-        """Remove these channels from those that are numbered and eliminated, if they are there."""
+        """Remove streams: channels that are numbered, and (BFIR-id, channel) whose copies are eliminated. Ignore missing ones."""
         self.forget(_keys(numbered, eliminated))
 
     def forget(self, keys: Iterable[EntryKey]) -> None:
-        """Remove the streams with these keys, if they are there, and free their indices."""
+        """Remove the streams with these keys from the switch, and free their indices. Ignore missing ones."""
         gone = [key for key in keys if key in self._indices]
         self._writer.change((), gone)
         for key in gone:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))
 
     def keep(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
-        """Remove all streams but these, and write those that the switch lacks."""
+        """Remove all streams except the given ones, and write those of them that the switch lacks."""
         kept = set(_keys(numbered, eliminated))
         for key in [key for key in self._indices if key not in kept]:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))
@@ -125,7 +126,7 @@ def _entry(key: EntryKey, index: int) -> TableEntry:
 
 
 def ways(plan: Plan, source: int, destination: int) -> list[list[Hop]]:
-    """Return the hops from a node to another in each sub-domain, in the first bucket; an empty list where no path leads."""
+    """Return the hops from node ``source`` to ``destination`` in each sub-domain's first bucket; empty where no path leads."""
     found = []
     for sub_domain in sorted(plan.scheme.sub_domains):
         node, way = source, []

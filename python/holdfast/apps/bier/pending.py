@@ -56,18 +56,18 @@ class PendingChannels:
         return self._sent.values.keys() | self._delivered.values.keys()
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
-        """Write these channels, as one batch if the switch takes it; those that it refuses wait."""
+        """Write channels in one batch if the switch accepts it; the channels that it refuses wait for :meth:`retry`."""
         self._sent.forget(sent)
         self._delivered.forget(delivered)
         self._left = MOST_REFUSALS
         self._halve(sent, delivered)
 
     def retry(self) -> None:
-        """Write again the channels that wait."""
+        """Try again to write the channels that wait."""
         self.change(dict(self._sent.values), dict(self._delivered.values))
 
     def _halve(self, sent: Sent, delivered: Delivered) -> None:
-        """Write all channels, or halve them until it is known which ones are refused."""
+        """Write the channels in one batch; if it is refused, halve it until the refused channels are found."""
         channels = list(dict.fromkeys((*delivered, *sent)))
         if not channels:
             return
@@ -98,7 +98,7 @@ class PendingChannels:
 
 
 def _cause(error: HoldfastError) -> tuple[str, str]:
-    """Return the status of a refused write, and why; of a batch, those of the update that was not merely undone."""
+    """Return (status, reason) of a refused write; of a batch, those of the update that failed by itself."""
     if not isinstance(error, P4RuntimeError):
         return "NO_NUMBER", str(error)
     own = next((failure for failure in error.failures if failure.code != "ABORTED"), None)

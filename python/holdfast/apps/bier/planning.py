@@ -34,7 +34,7 @@ BSL_CODES = {64: 1, 128: 2, 256: 3, 512: 4, 1024: 5, 2048: 6, 4096: 7}
 
 
 def checked_bsl(bsl: int) -> int:
-    """Return a length of BitStrings in bits. Raises :class:`NetworkError` if no header can say it."""
+    """Return ``bsl``, a length of BitStrings in bits. Raise :class:`NetworkError` if BIER headers have no code for it."""
     if bsl not in BSL_CODES:
         raise NetworkError(f"a BitString has {', '.join(map(str, BSL_CODES))} bits, not {bsl}")
     return bsl
@@ -61,7 +61,7 @@ class Bift:
 
     @classmethod
     def of_id(cls, bift_id: int) -> Bift:
-        """Return the table of a BIFT-id, whatever the length of its BitStrings."""
+        """Return the BIFT that a BIFT-id stands for; the length of BitStrings in it is ignored."""
         return cls(bift_id >> 8 & 255, bift_id & 255)
 
 
@@ -114,7 +114,7 @@ class Numbering:
     bfr_ids: Mapping[str, int]
 
     def place(self, switch: str) -> tuple[int, int]:
-        """Return the set identifier and the bit of a switch that has a BFR-id."""
+        """Return (set identifier, bit as a BitString) of a switch that has a BFR-id."""
         set_identifier, position = divmod(self.bfr_ids[switch] - 1, self.bsl)
         return set_identifier, 1 << position
 
@@ -135,12 +135,11 @@ class Numbering:
 
 
 def number_switches(topology: Topology, bsl: int = 256, given: Mapping[str, int] | None = None) -> Numbering:
-    """Return a numbering with a BFR-id for every switch with hosts, and for those that have one ``given``.
+    """Return a numbering with a BFR-id for every switch with hosts, and for each switch in ``given``.
 
-    BFR-ids that are not given are the smallest free ones, in the topology's order. They depend on no link; and whoever gives
-    earlier numbers again keeps them as hosts and switches are added.
-
-    Raises :class:`NetworkError` for an unknown switch, a number out of range or used twice, and a set identifier beyond 255.
+    BFR-ids that are not given are the smallest free ones, in the topology's order. They do not depend on links; whoever gives
+    earlier numbers again keeps them when hosts and switches are added. Raise :class:`NetworkError` for an unknown switch, a number
+    out of range or used twice, and a set identifier beyond 255.
     """
     numbers: dict[str, int] = {}
     owners: dict[int, str] = {}
@@ -194,7 +193,7 @@ class Trees(Protocol):
     """The ways of a sub-domain: for each destination a tree, or with several hops at a node, equally good ones without circles."""
 
     def next_hops(self, node: int, destination: int) -> Sequence[Hop]:
-        """Return the hops that a node may take to a destination; none where no path leads, or none is needed."""
+        """Return the hops that ``node`` may take to ``destination``; empty where no path leads, and at the destination itself."""
 
 
 TreesOf: TypeAlias = Callable[[ShortestPaths], Trees]
@@ -202,7 +201,7 @@ TreesOf: TypeAlias = Callable[[ShortestPaths], Trees]
 
 
 def shortest(paths: ShortestPaths) -> Trees:
-    """Return the trees of a sub-domain of shortest paths: the paths themselves."""
+    """Return the trees of a sub-domain that uses shortest paths, which are ``paths`` themselves."""
     return paths
 
 
@@ -279,14 +278,14 @@ class Plan:
         self._entries: dict[tuple[Lane, int], dict[Hop, dict[int, NeighbourEntry | None]]] = {}
 
     def next_hop(self, lane: Lane, node: int, destination: int) -> Hop | None:
-        """Return the hop to which a node sends a destination's bit; None where no path leads, or none is needed."""
+        """Return the hop to which ``node`` sends the bit of ``destination``; None where no path leads, and at the destination."""
         sub_domain, bucket = lane
         hops = self._trees[sub_domain].next_hops(node, destination)
         # Neighbours begin with different ones of their hops, so that the flows that one sends to another are divided again.
         return hops[(bucket + node) % len(hops)] if hops else None
 
     def sent(self, lane: Lane, node: int) -> dict[Hop, list[int]]:
-        """Return the destinations whose bits a node sends to each of its next hops."""
+        """Return by next hop the destinations whose bits ``node`` sends to it."""
         known = self._sent.get((lane, node))
         if known is None:
             known = self._sent[lane, node] = {}
@@ -297,7 +296,7 @@ class Plan:
         return known
 
     def repairs(self, lane: Lane, node: int, hop: Hop) -> Repairs:
-        """Return a node's repairs of the destinations of a next hop while the port towards it is down."""
+        """Return the repairs by which ``node`` reaches the destinations of ``hop`` while the port to ``hop`` is down."""
         if self.scheme.frr == "none":
             return {}
         known = self._repairs.setdefault((lane, node), {})
@@ -401,10 +400,10 @@ class Plan:
     # ---- The next plan ----
 
     def after(self, unusable: Collection[int], *, underlay: Underlay | None = None, loss: Loss | None = None) -> Plan:
-        """Return the plan without these links. If some went and none came back, only what depends on them is planned again.
+        """Return the plan without the ``unusable`` links. If links only went, plan only what depends on them.
 
-        Trees depend on the whole graph: with those everything is. ``underlay``: the one without them; ``loss``: its loss since this
-        plan. They are computed if they are not known.
+        A plan with trees other than shortest paths is made anew, as trees depend on the whole graph. ``underlay``: the routes
+        without these links; ``loss``: the change since this plan. Both are computed if they are None.
         """
         links = frozenset(unusable)
         if not self.scheme.is_shortest or not links >= self.unusable:
@@ -419,7 +418,7 @@ class Plan:
         return plan
 
     def _move(self, before: Plan, moved: Mapping[int, Collection[int]]) -> set[_Sending]:
-        """Take over what nodes send, but for destinations whose next hops have changed; return whose backups depend on them."""
+        """Copy what nodes send from ``before``, except for destinations in ``moved``; return whose backups depend on the change."""
         self._sent = dict(before._sent)
         stale: set[_Sending] = set()
         for destination, nodes in moved.items():
@@ -454,7 +453,7 @@ class Plan:
         return stale
 
     def _take_over(self, before: Plan, before_switches: Mapping[str, SwitchPlan], stale: set[_Sending]) -> None:
-        """Take over repairs, entries, tunnels and switches, but for those that are stale."""
+        """Copy repairs, entries, tunnels and switches from the plan ``before``, except for those in ``stale``."""
         self._uses = uses = dict(before._uses)
         self._repairs, self._entries, self._next_hops = dict(before._repairs), dict(before._entries), before._next_hops
         for at in {sending[:2] for sending in stale}:
@@ -478,7 +477,7 @@ class Plan:
 
 
 def not_via_addresses(topology: Topology, tunnels: Iterable[Tunnel]) -> dict[str, tuple[IPv4Address, ...]]:
-    """Return by switch the not-via addresses of its interfaces that some tunnel ends at, ascending."""
+    """Return by switch the not-via addresses of its interfaces at which some tunnel ends, in ascending order."""
     nodes = list(topology.switches)
     ends: dict[str, set[IPv4Address]] = {}
     for _, end, not_via in tunnels:
@@ -490,7 +489,10 @@ def not_via_addresses(topology: Topology, tunnels: Iterable[Tunnel]) -> dict[str
 def tunnel_routes(
     topology: Topology, underlay: Underlay, tunnels: Iterable[Tunnel]
 ) -> dict[str, dict[IPv4Address, NextHop]]:
-    """Return the routes to the ends of tunnels at the switches that tunnels pass, by switch. None of them has an alternate."""
+    """Return the routes to the ends of ``tunnels``, by switch on their way and by address.
+
+    None of these routes has an alternate.
+    """
     found = TunnelRoutes(topology)
     found.add(underlay, tunnels)
     return found.routes()
@@ -511,19 +513,19 @@ class TunnelRoutes:
         self._changed_ends: set[tuple[int, IPv4Address]] = set()
 
     def add(self, underlay: Underlay, tunnels: Iterable[Tunnel]) -> None:
-        """Add tunnels: their routes at the switches that they pass, and the addresses where they end."""
+        """Add tunnels, with their routes at the switches on their way and the addresses where they end."""
         for tunnel in tunnels:
             if tunnel not in self._passed:
                 self._add(underlay, tunnel)
 
     def remove(self, tunnels: Iterable[Tunnel]) -> None:
-        """Remove tunnels, with the routes and ends that no other tunnel has."""
+        """Remove tunnels, with those routes and ends that no other tunnel uses."""
         for tunnel in tunnels:
             if tunnel in self._passed:
                 self._remove(tunnel)
 
     def reroute(self, underlay: Underlay, links: Collection[int]) -> None:
-        """Route the tunnels over ``links``, which have failed, another way."""
+        """Route the tunnels that cross ``links``, which have failed, by the paths of ``underlay``."""
         for tunnel in dict.fromkeys(tunnel for link in links for tunnel in self._over.pop(link, ())):
             self._remove(tunnel)
             self._add(underlay, tunnel)
@@ -573,7 +575,7 @@ class TunnelRoutes:
         return found
 
     def ends(self) -> Iterator[tuple[str, IPv4Address]]:
-        """Return pairs of a switch and a not-via address where tunnels end."""
+        """Return pairs of a switch and a not-via address at which tunnels end there."""
         return ((self._nodes[node], address) for node, address in self._ends)
 
     def take_changes(self) -> TunnelChanges:
@@ -602,7 +604,7 @@ class TunnelChanges:
 
 
 def _fewest(buckets: list[tuple[NeighbourEntry, ...]]) -> tuple[tuple[NeighbourEntry, ...], ...]:
-    """Return the fewest buckets that choose the same: the list, halved while its halves are equal."""
+    """Return the shortest list of buckets that makes the same choices: halve the list while both halves are equal."""
     while len(buckets) > 1 and buckets[: len(buckets) // 2] == buckets[len(buckets) // 2 :]:
         del buckets[len(buckets) // 2 :]
     return tuple(buckets)

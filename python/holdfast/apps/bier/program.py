@@ -165,7 +165,7 @@ REPORT_RATE_EXCEEDED = "BierIngress.report_rate_exceeded"
 
 
 def checked_program_bsl(bsl: int) -> int:
-    """Return a length of BitStrings in bits. Raises :class:`NetworkError` if the program cannot have it."""
+    """Return ``bsl``, a length of BitStrings in bits. Raise :class:`NetworkError` if the program does not support it."""
     if bsl not in PROGRAM_BSLS:
         raise NetworkError(f"the program's BitStrings have {', '.join(map(str, PROGRAM_BSLS))} bits, not {bsl}")
     return bsl
@@ -189,10 +189,11 @@ def compile_bier(
 ) -> Program:
     """Compile ``bier.p4``.
 
-    ``cluster_misses``: the way that ``clusters`` replicates BitStrings that no cluster is for. ``recirculation_ports``: clone
-    sessions that packets take in turn to go round, from :data:`FIRST_RECIRCULATION_SESSION` on; with ``looped_recirculation`` their
-    ports are looped outside the switch. ``one_plus_one``: with the numbers and the elimination of protected channels. ``defines``
-    may set LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raises :class:`NetworkError` for a value that the program cannot have.
+    ``cluster_misses``: how BitStrings without a cluster are replicated if ``replication`` is ``clusters``. ``recirculation_ports``:
+    the number of clone sessions from :data:`FIRST_RECIRCULATION_SESSION` on that packets use in turn to recirculate; with
+    ``looped_recirculation`` their ports are looped outside the switch. ``one_plus_one``: number protected channels and eliminate
+    their copies. ``defines`` may set LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raise :class:`NetworkError` for a value that the
+    program does not support.
     """
     for what, value, kinds in (
         ("a way to replicate", replication, Replication),

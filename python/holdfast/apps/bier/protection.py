@@ -77,7 +77,7 @@ class Underlay:
         """The underlay that it was made from by losing links, until somebody asks for tunnels."""
 
     def route(self, node: int, end: int) -> list[Hop]:
-        """Return the hops of the route to a node's loopback; none where no path leads."""
+        """Return the hops of the route from ``node`` to the loopback of ``end``; empty where no path leads."""
         hops = []
         while (hop := self.paths.next_hop(node, end)) is not None:
             hops.append(hop)
@@ -85,10 +85,11 @@ class Underlay:
         return hops
 
     def tunnel(self, s: int, failed: Hop, end: int, interface: int, protect: Protect) -> Repair | None:
-        """Return a tunnel to ``end`` without the failed link, with ``protect`` "node" also without the node behind it; or None.
+        """Return a tunnel from ``s`` to ``end`` that avoids the link ``failed``; None if there is no way.
 
-        ``interface``: the link of ``end`` to the node that its not-via address does not pass. Without IP fast reroute it is the
-        loopback in any case: the tunnel works as soon as the underlay's routes do.
+        With ``protect`` "node" it also avoids the node behind that link. ``interface``: the link from ``end`` to the node to be
+        avoided, which has the not-via address. Without IP fast reroute the tunnel always ends at the loopback: it works as soon as
+        the underlay's routes do.
         """
         wish = (s, failed, end, interface, protect)
         self._inherit()
@@ -109,7 +110,7 @@ class Underlay:
         return None if hop is None else Repair(hop, end, not_via)
 
     def tunnel_route(self, start: int, end: int, not_via: NotVia | None) -> list[Hop]:
-        """Return the hops of a tunnel, to a loopback or to a not-via address; none where no path leads."""
+        """Return the hops of a tunnel to a loopback (``not_via`` is None) or a not-via address; empty where no path leads."""
         if not_via is None:
             return self.route(start, end)
         # The avoided node itself begins with another link than the address's.
@@ -121,7 +122,10 @@ class Underlay:
         return hops
 
     def not_via_hop(self, node: int, not_via: NotVia, without: int | None = None) -> Hop | None:
-        """Return the first hop to a not-via address: also from the avoided node, ``without`` the link that failed. None: no way."""
+        """Return the first hop from ``node`` to a not-via address; None if there is no way.
+
+        ``node`` may be the avoided node. ``without``: a failed link that is not used.
+        """
         distance = self.distances_avoiding(not_via)
         best, chosen = UNREACHABLE, None
         for hop in self.paths.hops[node]:
@@ -131,7 +135,7 @@ class Underlay:
         return chosen
 
     def without(self, links: Collection[int]) -> Loss:
-        """Return the loss of some links, with the underlay that is left. Routes and tunnels without these links stay unchanged."""
+        """Return the loss of ``links``, with the underlay that is left. Routes and tunnels that did not use them do not change."""
         paths, moved = self.paths.without(links)
         left = Underlay(paths, ip_frr=self.ip_frr)
         left._gone = self._gone + self.paths.ends_of(links)
@@ -147,9 +151,9 @@ class Underlay:
         return len(self._tunnels), self.paths.known
 
     def _inherit(self) -> None:
-        """Take over the tunnels and distances of the earlier underlay that are still valid.
+        """Copy from the earlier underlay the tunnels and distances that are still valid.
 
-        There are many, so this is done only when they are needed: failures are repaired first.
+        There are many, so this is delayed until one is needed: failures are repaired first.
         """
         if self._before is None:
             return
@@ -165,7 +169,7 @@ class Underlay:
         return self.route(s, end) + self.tunnel_route(s, end, repair.not_via)
 
     def distances_avoiding(self, not_via: NotVia) -> list[int]:
-        """Return the distance to a not-via address from every node, over no path through the avoided node."""
+        """Return by node its distance to a not-via address over paths that do not cross the avoided node."""
         self._inherit()
         known = self._avoiding.get(not_via)
         if known is not None and known[1] == len(self._gone):

@@ -22,7 +22,7 @@ class Protector:
         self._alternates = Alternates(underlay.paths, protect)
 
     def after(self, loss: Loss) -> tuple[Protector, Collection[tuple[int, Hop]]]:
-        """Return the protector of the underlay that has lost some links, and each S and its hop to E where repairs may differ."""
+        """Return the protector for the underlay after ``loss``, and the pairs (S, hop to E) whose repairs may have changed."""
         protector = Protector(loss.after, self._frr, self._protect)
         if self._frr != "lfa":
             return protector, loss.rerouted
@@ -30,7 +30,7 @@ class Protector:
         return protector, changed
 
     def repairs(self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf) -> Repairs:
-        """Return the repairs of what S sends over ``primary``. A destination that is in none of them has no backup.
+        """Return the repairs for ``destinations``, to which S sends over ``primary``; one in no repair has no backup.
 
         ``next_hop``: returns E's hop towards a destination.
         """

@@ -54,7 +54,7 @@ class Found:
 
 
 def find(client: Client, bsl: int) -> Found:
-    """Read a switch's entries and groups, and return them by the plan or channel that they belong to."""
+    """Read the entries and groups of a switch; return them by what they belong to: routes, tunnels, ports, BIFTs, channels."""
     routes = read_entries(client, program.ROUTES.ipv4)
     to_hosts = [entry for entry in routes if not _leads_to_a_switch(entry)] + read_entries(client, program.ROUTES.ipv6)
     tunnels = [entry for entry in routes if _leads_to_a_switch(entry)]
@@ -96,7 +96,10 @@ def _is_not_via(entry: TableEntry) -> bool:
 
 
 def _bfr_id(entries: Iterable[TableEntry], bsl: int) -> int:
-    """Return the BFR-id that a BIFT's own bit says; 0: none does. BIFTs of another length than this controller's do not count."""
+    """Return the BFR-id given by the own bit of a BIFT entry; 0 if no entry has one.
+
+    Entries of BIFTs with another length of BitStrings are ignored.
+    """
     for entry in entries:
         if entry.table == program.BIFT_TABLE:
             bift_id, own = entry.match["bift_id"], entry.params["own_bit"]

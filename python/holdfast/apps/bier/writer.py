@@ -24,16 +24,16 @@ class ConfigurationWriter:
         return Configuration(tuple(self._writer.installed), self._writer.groups, self._writer.sessions)
 
     def adopt(self, configuration: Configuration) -> None:
-        """Take over what an earlier controller has left in the switch: the next write keeps, changes or removes it."""
+        """Take over the configuration that an earlier controller left; later writes keep, change or remove its parts."""
         groups = configuration.groups
         self._writer.adopt(configuration.entries, groups, {**groups, **configuration.sessions})
 
     def write(self, wanted: Configuration) -> None:
-        """Write the differences between what is installed and what is wanted."""
+        """Write the differences between the installed configuration and ``wanted``, in one batch."""
         self._writer.write(wanted.entries, wanted.groups, {**wanted.groups, **wanted.sessions})
 
     def change(
         self, put: Iterable[TableEntry], removed: Iterable[EntryKey], groups: Mapping[int, Replicas | None]
     ) -> None:
-        """Make sure that these entries and groups are there, and others (groups: None) are not; the rest stays as it is."""
+        """Write ``put`` and ``groups``, and delete ``removed`` and the groups that are None; keep everything else."""
         self._writer.change(put, removed, groups, groups)

@@ -22,7 +22,7 @@ def bucket_of(line: Line) -> int:
 
 
 def assigned(planes: Iterable[str]) -> dict[int, str]:
-    """Return the plane of each bucket, by rendezvous hashing. Raises :class:`NetworkError` if there is no plane."""
+    """Return by bucket the name of the plane that serves it (rendezvous hashing). Raise :class:`NetworkError` without planes."""
     names = sorted(set(planes))
     if not names:
         raise NetworkError("no forwarding plane is left")

@@ -20,7 +20,7 @@ class NetworkClock:
         return self._plane.now_ps / _PS_PER_S
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Call `action` after `delay_s`; return a function that cancels it."""
+        """Call ``action`` after ``delay_s`` seconds of the network's time; return a function that cancels the call."""
         waiting = [action]
 
         def call() -> None:

@@ -38,7 +38,10 @@ class SingleGateway(Controller):
         return self._user_plane
 
     def on_start(self) -> None:
-        """Take over the switch, and start the control plane."""
+        """Create the user plane on the gateway's switch, and start the control plane.
+
+        Raise :class:`NetworkError` if there is no such switch.
+        """
         client = self.clients.get(self.switch)
         if client is None:
             raise NetworkError(f"there is no switch {self.switch!r} for the gateway")
@@ -46,7 +49,7 @@ class SingleGateway(Controller):
         self._start(self._user_plane, NetworkClock(self.plane))
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Handle a packet for the control plane, or ARP and neighbour discovery from the core."""
+        """Hand a packet from the gateway's switch to the user plane: for the control plane, or ARP and neighbour discovery."""
         if switch == self.switch:
             self.user_plane.packet_in(packet, metadata)
 
@@ -83,7 +86,10 @@ class SplitGateway(Controller):
         return self._user_plane
 
     def on_start(self) -> None:
-        """Take over the switches, and start the control plane. Forwarding planes that are off come later, unless all are."""
+        """Create the user plane on the gateway's switches, and start the control plane.
+
+        Forwarding planes that are down are added when they come up, unless all are down.
+        """
         cables, clock = self._cables, NetworkClock(self.plane)
         name, trunk, port = cables.authentication
         there = [each for each in cables.planes if self._is_up(each)] or list(cables.planes)
@@ -112,15 +118,18 @@ class SplitGateway(Controller):
         return client
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Handle a packet for the control plane, or ARP and neighbour discovery from the core."""
+        """Hand a packet from one of the gateway's switches to the user plane.
+
+        It is for the control plane, or ARP or neighbour discovery from the core.
+        """
         if switch in (self._cables.balancer, self._cables.authentication[0], *self._cables.planes):
             self.user_plane.packet_in(packet, metadata)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Give up a forwarding plane when one of its two links goes down, and take it back when both are up.
+        """Remove a forwarding plane when one of its two links goes down, and add it again when both are up.
 
-        The last one keeps its lines. It gets back what it lacks when it returns, and so do the other switches: of the balancer,
-        which reports nothing while it is off, the authentication plane's port tells.
+        The last plane is not removed: it keeps its lines. A switch that comes back gets the entries that it lacks; that the
+        balancer is back, which reports nothing while it is off, is known from the authentication plane's port.
         """
         cables, user_plane = self._cables, self.user_plane
         name, trunk, authentication_port = cables.authentication

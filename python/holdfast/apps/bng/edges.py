@@ -107,7 +107,7 @@ class Edges(Parameters):
         return self
 
     def access_port(self, port: int) -> AccessPort | None:
-        """Return the access port with this number; None: there is none."""
+        """Return the access port with this number, or None if there is none."""
         return self._by_number.get(port)
 
     @cached_property
@@ -120,12 +120,15 @@ class Edges(Parameters):
         return tuple(each for port in self.core for each in port.addresses)
 
     def core_port(self, port: int) -> CorePort:
-        """Return the core port with this number, which must exist."""
+        """Return the core port with this number; one must exist."""
         return next(each for each in self.core if each.port == port)
 
 
 def control_meters(rates: ControlRates) -> tuple[tuple[int, int, int, int], dict[int, tuple[int, int, int, int]]]:
-    """Return the meter of each line, and those of all lines by cell: committed rate and burst, peak rate and burst, in packets."""
+    """Return the meter of each line, and by cell the meters of all lines together.
+
+    A meter is (committed rate, committed burst, peak rate, peak burst), in packets and packets per second.
+    """
     line = (
         rates.line_committed.per_s,
         rates.line_committed.burst,

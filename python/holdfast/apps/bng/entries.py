@@ -42,7 +42,7 @@ class Way:
 
 
 def check(session: Session) -> None:
-    """Raise :class:`NetworkError` for a session that no user plane can forward."""
+    """Raise :class:`NetworkError` for a session with a value that no user plane can forward."""
     name = f"session {session.session_id}"
     if not 1 <= session.session_id <= 65534:
         raise NetworkError(f"{name}: identifiers are 1 to 65534")
@@ -68,14 +68,14 @@ def check(session: Session) -> None:
 
 
 def largest_mss(session: Session) -> int:
-    """Return the MSS of IPv4, in bytes, that a session's segments have at most; that of IPv6 is 20 bytes smaller."""
+    """Return the largest MSS, in bytes, that IPv4 segments of a session may announce; that of IPv6 is 20 bytes smaller."""
     return max(session.peer_mru - _IPV4_HEADERS, 21) if session.mss_clamp else program.UNCLAMPED
 
 
 def session_entries(session: Session, way: Way, earlier: Usage = NO_USAGE) -> list[TableEntry]:
-    """Return the entries of a session; `earlier` is the usage that its registers do not have.
+    """Return the table entries of a session. ``earlier``: usage that the switch's registers do not contain.
 
-    Raises :class:`NetworkError` for a session that cannot be, or on a port that is no access port.
+    Raise :class:`NetworkError` for an impossible session, or one on a port that is no access port.
     """
     check(session)
     line, edges = session.line, way.edges
@@ -127,9 +127,9 @@ def session_entries(session: Session, way: Way, earlier: Usage = NO_USAGE) -> li
 
 
 def session_of(entry: TableEntry) -> tuple[Session, Usage]:
-    """Return the session of an entry of ``sessions``, and its earlier usage.
+    """Return the session that an entry of ``sessions`` stands for, and its usage before the registers began to count.
 
-    Raises :class:`NetworkError` if another program or version wrote the entry.
+    Raise :class:`NetworkError` if another program or version wrote the entry.
     """
     params = {name: int(value) for name, value in entry.params.items()}
     session_id = entry.match["session_id"]
@@ -178,9 +178,9 @@ def _high(prefix: IPv6Network | None) -> int:
 
 
 def meter_rates(bit_s: int | None) -> tuple[int, int, int, int] | None:
-    """Return the configuration of a meter of bytes for a rate in bit/s; None for no limit.
+    """Return a meter's configuration for a rate in bit/s; None for no limit.
 
-    It is committed rate and burst, peak rate and burst: a tenth of a second may come at once, and two large packets always.
+    It is (committed rate, burst, peak rate, burst) in bytes: a tenth of a second may come at once, and two large packets always.
     """
     if bit_s is None:
         return None
@@ -190,7 +190,10 @@ def meter_rates(bit_s: int | None) -> tuple[int, int, int, int] | None:
 
 
 def edge_entries(edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> list[TableEntry]:
-    """Return the entries for ports' roles and a plane's routes. Behind a balancer, the trunk is the only access port."""
+    """Return the entries for the roles of ports and for a plane's routes.
+
+    Behind a balancer, ``trunk`` is the only access port.
+    """
     entries = []
     access = [(port.port, port.mac) for port in edges.access] if trunk is None else [(trunk, edges.access[0].mac)]
     for number, mac in access:
@@ -218,7 +221,10 @@ def edge_entries(edges: Edges, trunk: int | None = None, *, forwards: bool = Tru
 
 
 def own_addresses(core: CorePort, number: int, names: tuple[str, str, str]) -> list[TableEntry]:
-    """Return the entries by which a switch answers at a port for a core port's own addresses. ``names``: two tables, an action."""
+    """Return the entries by which a switch answers at port ``number`` for the addresses of a core port.
+
+    ``names``: the tables for IPv4 and IPv6, and the action.
+    """
     v4, v6, own = names
     mac = {"mac": int.from_bytes(mac_bytes(core.mac), "big")}
     return [

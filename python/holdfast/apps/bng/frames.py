@@ -18,7 +18,7 @@ _IPV6 = 0x86DD
 
 
 def check_line(line: Line) -> None:
-    """Raise :class:`NetworkError` for a line that cannot be: VLAN numbers are 1 to 4,094, and a C-tag has an S-tag in front."""
+    """Raise :class:`NetworkError` for an impossible line: VLAN numbers are 1 to 4,094, and a C-tag needs an S-tag."""
     for name, tag in (("S", line.s_tag), ("C", line.c_tag)):
         if not 0 <= tag <= 4094:
             raise NetworkError(f"{line}: the {name}-tag is {tag}; it must be 1 to 4094, or 0 for none")
@@ -29,7 +29,10 @@ def check_line(line: Line) -> None:
 
 
 def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
-    """Return the line of a frame that came in on a port, and the frame without tags. A port tag stands for another port."""
+    """Return the line of a frame that arrived on ``port``, and the frame without tags.
+
+    A port tag, if there is one, gives the line's port instead.
+    """
     position = 12
     vids: list[int] = []
     if len(frame) >= 18 and struct.unpack_from("!H", frame, 12)[0] == ETHERTYPE_PORT_TAG:
@@ -43,9 +46,9 @@ def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
 
 
 def tagged(line: Line, frame: bytes, s_tpid: int, *, port_tag: bool) -> bytes:
-    """Return a frame with the tags of a line, and with a tag for its port if it goes through a balancer.
+    """Return ``frame`` with the VLAN tags of a line; with ``port_tag`` also with a tag for its port, for a balancer.
 
-    Raises what :func:`check_line` raises.
+    Raise :class:`NetworkError` for an impossible line (:func:`check_line`).
     """
     return frame[:12] + _tags_of(line, s_tpid, port_tag) + frame[12:]
 

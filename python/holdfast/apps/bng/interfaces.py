@@ -27,7 +27,7 @@ class Need(NamedTuple):
 
 
 def needs(configuration: LiveConfiguration) -> list[Need]:
-    """Return the MTU that each interface of switches on this machine needs, for lines without tags and with one of 0x8100.
+    """Return the MTU in bytes that each interface of switches on this machine needs, for lines with at most one tag of 0x8100.
 
     Towards lines: ``max_payload`` and PPPoE (RFC 2516, section 7; RFC 4638). Between balancer and planes: the same, with the tag of
     the access port. Towards the core: the largest of the routes' ``mtu``.
@@ -69,7 +69,7 @@ def needs(configuration: LiveConfiguration) -> list[Need]:
 
 
 def check(configuration: LiveConfiguration, mtu: Callable[[str], int | None] = mtu_of) -> None:
-    """Raise :class:`LiveError` if an interface has an MTU that is too small. One that is not there is the switch's to report."""
+    """Raise :class:`LiveError` if the MTU of an interface is too small. Missing interfaces are reported by the switches."""
     for each in needs(configuration):
         has = mtu(each.interface)
         if has is not None and has < each.mtu:

@@ -62,7 +62,7 @@ class SwitchSettings(Checked):
         return values
 
     def check_ports(self, name: str, ports: tuple[int, ...]) -> None:
-        """Raise ValueError for a port without an interface."""
+        """Raise ValueError if one of ``ports`` has no interface."""
         for port in ports:
             if port not in self.interfaces:
                 raise ValueError(f"{name}.interfaces has no interface for port {port}")
@@ -149,7 +149,7 @@ class LiveConfiguration(Checked):
 
 
 def read(path: Path) -> LiveConfiguration:
-    """Return the configuration in a file. Raises :class:`holdfast.errors.ScenarioError`, with the line, if it is wrong."""
+    """Return the configuration in file ``path``. Raise :class:`holdfast.errors.ScenarioError`, with the line, if it is wrong."""
     return yaml_model.read(path, LiveConfiguration)
 
 
@@ -166,24 +166,24 @@ class Switches:
     """The switches of a gateway, by name, and the processes of those that were started here; a context manager."""
 
     def __init__(self, say: Say, *, keep: bool) -> None:
-        """Prepare for no switches yet. ``keep``: lets switches run on in the end."""
+        """Create an object without any switches. ``keep``: do not end the switches' processes at the end."""
         self._say, self._keep = say, keep
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._clients: dict[str, GrpcClient] = {}
 
     def connect(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient:
-        """Return a client of the running switch, or of one that is started now. Raises :class:`LiveError` if it does not start."""
+        """Return a client of a switch, which is started if it is not running. Raise :class:`LiveError` if it does not start."""
         self.connect_all([(name, settings, source, defines)])
         return self._clients[name]
 
     def connect_all(self, wanted: list[_Wanted]) -> None:
-        """Connect to several switches as :meth:`connect` does; those that have to be started start at the same time."""
+        """Connect to several switches as :meth:`connect` does; those that are not running are started at the same time."""
         found = [(each[0], each[1], self._begin(*each)) for each in wanted]
         for name, settings, client in found:
             self._clients[name] = client or self._await_start(name, settings)
 
     def _begin(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient | None:
-        """Return a client of the running switch, or begin to start the switch and return None."""
+        """Return a client of the switch if it is running; else start its process and return None."""
         with suppress(HoldfastError):
             client = _connect(settings)
             self._say(f"{name} at {settings.grpc}: it is running, and keeps its sessions")
@@ -200,7 +200,10 @@ class Switches:
         return None
 
     def _await_start(self, name: str, settings: SwitchSettings) -> GrpcClient:
-        """Return a client of a switch whose start has begun, once it answers. Raises :class:`LiveError` if it does not start."""
+        """Wait until a switch whose process was started answers, and return its client.
+
+        Raise :class:`LiveError` if it does not start.
+        """
         process = self._processes[name]
         end_s = time.monotonic() + _PATIENCE_S
         while time.monotonic() < end_s and process.poll() is None:
@@ -213,20 +216,20 @@ class Switches:
         raise LiveError(f"{name}: the switch did not start (status {process.wait()}): its own message is above")
 
     def client(self, name: str) -> GrpcClient:
-        """Return the client of a switch that is connected."""
+        """Return the client of the connected switch ``name``."""
         return self._clients[name]
 
     def ended(self) -> list[str]:
-        """Return the names of switches that are lost: their streams have ended."""
+        """Return the names of the switches whose P4Runtime stream has ended."""
         return [name for name, client in list(self._clients.items()) if client.ended]
 
     def taken(self) -> str | None:
-        """Return the name of a switch that has another controller as its primary; None: there is none."""
+        """Return the name of a switch whose primary is another controller; None if there is none."""
         found = (name for name, client in list(self._clients.items()) if not client.is_primary and not client.ended)
         return next(found, None)
 
     def forget(self, name: str) -> None:
-        """Close what there is to a switch that was lost or does not start; its process is ended if it was started here."""
+        """Close the client of a switch that was lost or did not start; end its process if it was started here."""
         client = self._clients.pop(name, None)
         if client is not None:
             client.close()
@@ -259,9 +262,9 @@ class Switches:
 
 
 def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> None:
-    """Run the gateway until it is interrupted. Switches that it has started end with it, unless ``keep_switch`` is True.
+    """Run the gateway until it is interrupted; then end the switches that it has started, unless ``keep_switch`` is True.
 
-    Raises :class:`LiveError` if something that it needs is missing, or if a switch is lost that nothing can stand in for.
+    Raise :class:`LiveError` if something that it needs is missing, or if a switch is lost that no other can replace.
     """
     interfaces.check(configuration)
     _make_sockets_directory()
@@ -286,7 +289,7 @@ def _make_sockets_directory() -> None:
 
 
 def doubts(configuration: LiveConfiguration) -> list[str]:
-    """Return a sentence for each switch that other users can write to: these would need no credentials for a session."""
+    """Return a sentence for each switch to which every user of the machine can write, and so make sessions without credentials."""
     split = configuration.split
     switches = (
         [configuration.switch] if split is None else [split.balancer, split.authentication, *split.planes.values()]
@@ -313,7 +316,7 @@ def _wanted(settings: SplitSettings) -> list[_Wanted]:
 
 
 def _plane(name: str) -> str:
-    """Return the name that a forwarding plane has among the switches."""
+    """Return the name of forwarding plane ``name`` among all switches."""
     return f"plane {name}"
 
 
@@ -385,7 +388,7 @@ class _Keeper:
     def __init__(
         self, settings: SplitSettings, plane: SplitPlane, switches: Switches, say: Say, wake: Callable[[], None]
     ) -> None:
-        """Watch these switches for losses. ``wake`` schedules a call of :meth:`look` in the event loop's thread."""
+        """Begin to watch the switches for losses. ``wake`` schedules a call of :meth:`look` in the event loop's thread."""
         self._plane, self._switches, self._say, self._wake = plane, switches, say, wake
         self._wanted = {each[0]: each for each in _wanted(settings)}
         self._forwarding = {_plane(name): (name, each) for name, each in settings.planes.items()}
@@ -402,7 +405,7 @@ class _Keeper:
         self._switches.client(name).on_end = ended
 
     def look(self) -> None:
-        """Start lost switches again, and move the sessions of lost forwarding planes, unless there is no other plane."""
+        """Start lost switches again; move the sessions of lost forwarding planes, unless no other plane is left."""
         gone = [name for name in self._switches.ended() if name not in self._starting]
         there = self._plane.planes
         moved = [plane for name in gone if (plane := self._forwarding.get(name, ("",))[0]) in there]
@@ -439,7 +442,7 @@ class _Keeper:
             return
 
     def _join(self, name: str, client: GrpcClient) -> None:
-        """Take a switch that is back into the user plane: restore what it lacks, or add it as a forwarding plane."""
+        """Use a switch again that has come back: write what it lacks, or add it as a forwarding plane."""
 
         def back() -> None:
             self._say(f"{'forwarding ' * (name in self._forwarding)}{name} is back")
@@ -457,6 +460,6 @@ class _Keeper:
         back()
 
     def stop(self) -> None:
-        """Stop waiting for switches that are being started."""
+        """Cancel the tasks that wait for switches to start."""
         for each in self._starting.values():
             each.cancel()

@@ -25,7 +25,7 @@ _BYTES = (1 << 64) - 1
 
 
 def total(*parts: Usage) -> Usage:
-    """Return the sum of the packets and bytes of these usages, in each direction."""
+    """Return the sum of several usages: packets and bytes in each direction."""
     return Usage(
         sum(part.packets_up for part in parts),
         sum(part.bytes_up for part in parts),
@@ -79,7 +79,7 @@ class SessionTables:
         return len(self._sessions)
 
     def earlier(self, session_id: int) -> Usage:
-        """Return the usage of a session that the registers do not have."""
+        """Return the usage of a session before the registers of this switch began to count it."""
         return self._earlier[session_id]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
@@ -90,12 +90,15 @@ class SessionTables:
         return any((high >> (64 - length), length) in self._prefixes for length in tuple(self._lengths))
 
     def read(self) -> dict[int, Session]:
-        """Return the sessions by number, read from the switch."""
+        """Return the sessions that are in the switch, by session identifier."""
         entries = (session_of(entry) for entry in read_entries(self._client, program.SESSIONS))
         return {session.session_id: session for session, _ in entries}
 
     def install(self, sessions: Iterable[Session], earlier: Mapping[int, Usage] | None = None) -> None:
-        """Add or replace sessions in atomic batches. ``earlier``: usage on other planes; by default what it was, or none."""
+        """Add or replace sessions in atomic batches.
+
+        ``earlier``: their usage on other planes; for a session that is not in it, the value known before, or none.
+        """
         given = list({session.session_id: session for session in sessions}.values())
         known = earlier or {}
         wanted = {
@@ -142,7 +145,7 @@ class SessionTables:
         self._index([session.session_id for session in sessions])
 
     def _write_rates(self, session: Session, before: Session | None) -> None:
-        """Configure, within a batch, the meters whose rates change; those of other rates keep their buckets."""
+        """Configure the meters whose rates change, as part of an open batch; other meters keep their state."""
         pairs = (
             (program.RATE_UP, session.rates.up_bit_s, before.rates.up_bit_s if before else None),
             (program.RATE_DOWN, session.rates.down_bit_s, before.rates.down_bit_s if before else None),
@@ -163,7 +166,7 @@ class SessionTables:
                     self._prefixes[int(prefix.network_address) >> (128 - length), length] = number
 
     def _forget(self, number: int) -> None:
-        """Remove the addresses of a session from the index, unless another session has got them."""
+        """Remove the addresses of session ``number`` from the index, unless another session has them now."""
         session = self._sessions.get(number)
         if session is None:
             return
@@ -176,9 +179,9 @@ class SessionTables:
                     del self._prefixes[key]
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Remove sessions and return their last usage; those that are not installed are left out.
+        """Remove sessions and return their last usage by identifier; sessions that are not installed are left out.
 
-        If it fails, the next call does what was not done.
+        If a call fails, the next one completes the removal.
         """
         numbers = [number for number in dict.fromkeys(session_ids) if number in self._sessions]
         for first in range(0, len(numbers), CHUNK):
@@ -200,7 +203,7 @@ class SessionTables:
         return found
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of those sessions that are installed, with what they had on other planes."""
+        """Return the usage of the installed sessions among ``session_ids``; their usage on other planes is included."""
         numbers = [number for number in dict.fromkeys(session_ids) if number in self._sessions]
         up, down = (self._cells(register, numbers) for register in (program.USAGE_UP, program.USAGE_DOWN))
         return {

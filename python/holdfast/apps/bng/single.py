@@ -22,11 +22,11 @@ Handler = Callable[[Line, bytes], None]
 
 
 def refuse(line: Line, frame: bytes) -> None:
-    """Ignore a frame: the handler in place of a control plane, before there is one."""
+    """Ignore a frame. This handler is used until a control plane sets its own."""
 
 
 def configure_control(client: Client, edges: Edges) -> None:
-    """Set the switch's meters for packets to the controller."""
+    """Configure the meters of the switch that limit packets to the controller."""
     line, cells = control_meters(edges.control)
     with client.batch():
         client.configure_meter(program.LINE_RATE, None, line)
@@ -35,7 +35,7 @@ def configure_control(client: Client, edges: Edges) -> None:
 
 
 def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...] = program.REASONS) -> dict[str, int]:
-    """Return the number of packets that a switch has dropped, by reason; reasons without drops are left out."""
+    """Return how many packets a switch has dropped, by reason; reasons without drops are left out."""
     cells = client.counters(counter)
     return {reason: cells[number][0] for number, reason in enumerate(reasons) if number and cells[number][0]}
 
@@ -43,7 +43,10 @@ def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...]
 def answer_neighbour(
     client: Client, core: CorePort, port: int, frame: bytes, has: Callable[[IPv4Address | IPv6Address], bool]
 ) -> None:
-    """Answer ARP and neighbour solicitations that came in on a port, for the gateway's addresses and those of sessions."""
+    """Answer an ARP request or a neighbour solicitation for an address of the gateway or of a session.
+
+    Other frames are ignored.
+    """
     mac = mac_bytes(core.mac)
 
     def owns(address: IPv4Address | IPv6Address) -> bool:
@@ -65,11 +68,11 @@ class SinglePlane:
         self.sessions = SessionTables(client, Way(edges))
 
     def listen(self) -> None:
-        """Process the client's packet-ins from now on; the thread that receives for the client then calls the handler."""
+        """Process the client's packet-ins from now on, in the thread that receives for the client."""
         self._client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Handle a packet that the switch has sent to its controller: from a line for the control plane, else from the core."""
+        """Process a packet from the switch: give it to the control plane if a line sent it, else answer neighbour discovery."""
         port = metadata["ingress_port"]
         if self._edges.access_port(port) is not None:
             self._handler(*untagged(packet, port))
@@ -88,32 +91,32 @@ class SinglePlane:
         self.sessions.install(sessions)
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Remove sessions and return their last usage."""
+        """Remove sessions and return their last usage by identifier."""
         return self.sessions.remove(session_ids)
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of sessions since they were installed."""
+        """Return the usage of sessions since they were installed, by identifier."""
         return self.sessions.usage(session_ids)
 
     def installed(self) -> dict[int, Session]:
-        """Return the sessions by number, read from the switch."""
+        """Return the sessions that are in the switch, by session identifier."""
         return self.sessions.read()
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send a frame to a line. Raises :class:`NetworkError` for a line that is at no access port."""
+        """Send a frame to a line, with its tags. Raise :class:`NetworkError` if the line's port is no access port."""
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")
         self._client.packet_out(tagged(line, frame, port.s_tpid, port_tag=False), egress_port=line.port)
 
     def receive(self, handler: Handler) -> None:
-        """Set the handler that is called with each frame for the control plane."""
+        """Set ``handler``, which is called with the line and the frame for each frame for the control plane."""
         self._handler = handler
 
     # For operators.
 
     def drops(self) -> dict[str, int]:
-        """Return the number of dropped packets by reason."""
+        """Return how many packets the switch has dropped, by reason."""
         return drops(self._client)
 
     def echoes(self) -> int:

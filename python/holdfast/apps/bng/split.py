@@ -69,7 +69,7 @@ class _Plane:
 
 
 def destinations(session: Session, bucket: int) -> list[TableEntry]:
-    """Return the balancer's entries for a session's addresses and prefixes: they belong to the bucket."""
+    """Return the balancer's entries that assign a session's addresses and prefixes to ``bucket``."""
     entries = []
     params: dict[str, int | str] = {"bucket": bucket}
     if session.ipv4 is not None:
@@ -125,7 +125,7 @@ class SplitPlane:
     # ---- Start ----
 
     def restore_authentication(self, client: Client | None = None) -> None:
-        """Write to the authentication plane what it lacks. ``client``: a new one, if its process is another."""
+        """Write the entries that the authentication plane lacks. ``client``: a client of its new process, if it was restarted."""
         if client is not None:
             self._authentication = dataclasses.replace(self._authentication, client=client)
         configure_control(self._authentication.client, self._edges)
@@ -182,14 +182,14 @@ class SplitPlane:
         return found
 
     def _write_balancer(self) -> None:
-        """Write to the balancer what it lacks, and remove what it should not have."""
+        """Write the entries that the balancer lacks, and delete those that it should not have."""
         wanted = {entry.key: entry for entry in (*self._static(), *self._buckets(range(program.BUCKETS)))}
         for session in self._sessions():
             wanted |= {entry.key: entry for entry in destinations(session, bucket_of(session.line))}
         self._change(wanted.values(), [entry.key for entry in self._table.installed if entry.key not in wanted])
 
     def restore_balancer(self, client: Client | None = None) -> None:
-        """Write to the balancer what it lacks: it has come back. ``client``: a new one, if its process is another."""
+        """Write the entries that the balancer lacks after it came back. ``client``: of its new process, if it was restarted."""
         if client is not None:
             self._balancer = dataclasses.replace(self._balancer, client=client)
             self._table = TableWriter(client)
@@ -197,9 +197,9 @@ class SplitPlane:
         self._write_balancer()
 
     def restore(self, name: str, cables: ForwardingPlane | None = None) -> None:
-        """Write what it lacks to a plane that kept its lines and has come back, with the usage that was asked for last.
+        """Write what a forwarding plane lacks that came back and kept its lines.
 
-        ``cables``: new ones, if its process is another.
+        Sessions get the usage that was read last. ``cables``: those of its new process, if it was restarted.
         """
         self._check(name)
         old = self._planes[name]
@@ -235,7 +235,7 @@ class SplitPlane:
         return entries
 
     def _buckets(self, numbers: Iterable[int]) -> list[TableEntry]:
-        """Return the balancer's entries that have these buckets served from their planes."""
+        """Return the balancer's entries that assign buckets to the planes that serve them."""
         entries = []
         for number in numbers:
             cables = self._planes[self._serving[number]].cables
@@ -244,7 +244,7 @@ class SplitPlane:
         return entries
 
     def _change(self, put: Iterable[TableEntry], removed: Iterable[EntryKey]) -> None:
-        """Write and delete entries of the balancer in atomic batches of bounded size; deletions come first."""
+        """Delete and then write entries of the balancer, in atomic batches of bounded size."""
         gone, new = list(removed), list(put)
         for first in range(0, len(gone), 4 * CHUNK):
             self._table.change([], gone[first : first + 4 * CHUNK])
@@ -257,7 +257,10 @@ class SplitPlane:
         return [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
 
     def _takers(self, without: Iterable[str] = ()) -> list[str]:
-        """Return the planes that lines can be served from: those that are not drained, if there are any, else all."""
+        """Return the planes that may serve lines: all that are not drained, or all if there are no others.
+
+        Planes in ``without`` are left out.
+        """
         there = [name for name in self._planes if name not in set(without)]
         return [name for name in there if name not in self._drained] or there
 
@@ -265,7 +268,7 @@ class SplitPlane:
         return self._planes[self._serving[bucket_of(line)]]
 
     def _holders(self, session_id: int) -> list[_Plane]:
-        """Return the planes with a session: during a handover, the old one too."""
+        """Return the planes that have the session; during a handover there are two."""
         return [plane for plane in self._planes.values() if session_id in plane.sessions]
 
     @property
@@ -288,7 +291,7 @@ class SplitPlane:
         return any(plane.sessions.owns(address) for plane in list(self._planes.values()))
 
     def drops(self) -> dict[str, dict[str, int]]:
-        """Return the number of dropped packets by switch and reason."""
+        """Return how many packets were dropped, by switch and reason."""
         found = {name: drops(plane.cables.client) for name, plane in self._planes.items()}
         found["authentication"] = drops(self._authentication.client)
         found["balancer"] = drops(self._balancer.client, program.BALANCER_DROPS, program.BALANCER_REASONS)
@@ -302,9 +305,9 @@ class SplitPlane:
     # ---- UserPlane ----
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Add or replace sessions on their planes, in atomic batches for each plane, and then in the balancer.
+        """Add or replace sessions on their planes, and then in the balancer, in atomic batches.
 
-        If it fails, each session is as it was, or wholly as it is to be; one that was nowhere may be on its plane without a packet.
+        If a call fails, each session is as it was or fully replaced; a new one may be on its plane, but gets no packets.
         """
         given = list({session.session_id: session for session in sessions}.values())
         self._destinations(given)
@@ -348,9 +351,9 @@ class SplitPlane:
         return found
 
     def _destinations(self, sessions: Iterable[Session]) -> dict[EntryKey, tuple[TableEntry, int]]:
-        """Return the balancer's entries of sessions to be installed, by key, with the session's number.
+        """Return by key the balancer's entries of sessions to be installed, each with its session's number.
 
-        Raises :class:`NetworkError` if another session has one of them.
+        Raise :class:`NetworkError` if another session already has one of these addresses or prefixes.
         """
         found: dict[EntryKey, tuple[TableEntry, int]] = {}
         given = list(sessions)
@@ -368,7 +371,7 @@ class SplitPlane:
         return found
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Remove sessions from all planes and from the balancer, and return their last usage."""
+        """Remove sessions from all planes and from the balancer, and return their last usage by identifier."""
         numbers = list(dict.fromkeys(session_ids))
         known = [number for number in numbers if self._holders(number)]
         keys = [key for number in known for key in self._keys.get(number, ())]
@@ -386,7 +389,7 @@ class SplitPlane:
         return {number: self._left.pop(number) for number in numbers if number in self._left}
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of sessions on all planes that have had them."""
+        """Return by identifier the usage of sessions, summed over all planes that have had them."""
         numbers = list(dict.fromkeys(session_ids))
         parts = [plane.sessions.usage(numbers) for plane in self._planes.values()]
         found = {
@@ -398,7 +401,7 @@ class SplitPlane:
         return found
 
     def installed(self) -> dict[int, Session]:
-        """Return the sessions by number, read from the planes that serve them."""
+        """Return by identifier the sessions that are in the planes that serve them."""
         found: dict[int, Session] = {}
         for plane in self._planes.values():
             for number, session in plane.sessions.read().items():
@@ -407,7 +410,10 @@ class SplitPlane:
         return found
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send a frame to a line through the authentication plane."""
+        """Send a frame to a line through the authentication plane.
+
+        Raise :class:`NetworkError` if the line's port is no access port.
+        """
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")
@@ -415,11 +421,11 @@ class SplitPlane:
         plane.client.packet_out(tagged(line, frame, port.s_tpid, port_tag=True), egress_port=plane.trunk)
 
     def receive(self, handler: Handler) -> None:
-        """Set the handler that is called with each frame for the control plane."""
+        """Set ``handler``, which is called with the line and the frame for each frame for the control plane."""
         self._handler = handler
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Handle a packet that a switch has sent to its controller: with a port tag it is from a line, else from the core."""
+        """Process a packet from a switch: give it to the control plane if it has a port tag, else answer neighbour discovery."""
         port = metadata["ingress_port"]
         if packet[12:14] == program.ETHERTYPE_PORT_TAG.to_bytes(2, "big"):
             self._handler(*untagged(packet, port))
@@ -427,7 +433,7 @@ class SplitPlane:
             answer_neighbour(self._balancer.client, self._edges.core[0], port, packet, self.owns)
 
     def listen(self) -> None:
-        """Process all clients' packet-ins from now on; the threads that receive for the clients then call the handler."""
+        """Process the packet-ins of all clients from now on, in the threads that receive for the clients."""
         clients = [self._balancer.client, self._authentication.client]
         for client in clients + [plane.cables.client for plane in self._planes.values()]:
             client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
@@ -435,9 +441,9 @@ class SplitPlane:
     # ---- Handover ----
 
     def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Hand all sessions of a plane over to the others, make before break; it serves no line until :meth:`undrain`.
+        """Move all sessions of a plane to the others, make before break; it serves no line until :meth:`undrain`.
 
-        ``done`` is called when none is left there. Raises :class:`NetworkError` if no other plane is left.
+        ``done`` is called when no session is left on it. Raise :class:`NetworkError` if no other plane is left.
         """
         self._check(name)
         if not self._planes.keys() - self._drained - {name}:
@@ -453,14 +459,17 @@ class SplitPlane:
             raise
 
     def undrain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Give a drained plane its share of lines again, make before break; ``done`` is called when it alone has them."""
+        """Give a drained plane its share of the lines again, make before break.
+
+        ``done`` is called when the lines' sessions are on this plane only.
+        """
         self._check(name)
         self._drained.discard(name)
         self._table.change(self._static())
         self._rebalance(done)
 
     def _rebalance(self, done: Callable[[], None] | None = None) -> None:
-        """Hand over what has to move for the planes to serve their shares of lines, make before break."""
+        """Move sessions, make before break, so that each plane serves its share of the buckets."""
         wanted = assigned(self._takers())
         moving = [bucket for bucket, name in wanted.items() if self._serving[bucket] != name]
         leaving: dict[str, list[int]] = {}
@@ -495,7 +504,7 @@ class SplitPlane:
         self._clock.call_later(self._drain_s, finish)
 
     def _retire(self, plane: _Plane, numbers: list[int]) -> None:
-        """Remove sessions from a plane, and add their usage there to that of the same sessions on the other planes."""
+        """Remove sessions from ``plane``, and add their usage there to their usage on the planes that have them now."""
         last = plane.sessions.remove(numbers)
         for other in self._planes.values():
             known = other.sessions.installed
@@ -504,9 +513,10 @@ class SplitPlane:
             other.sessions.install([known[number] for number in there], earlier)
 
     def lost(self, *names: str) -> None:
-        """Remove planes that have failed, and install their sessions on the other planes, with the last usage that was read.
+        """Remove failed planes, and install their sessions on the other planes with the usage that was read last.
 
-        Raises :class:`NetworkError` if no other is left, and what a plane raises that has failed, too: then all is as before.
+        Raise :class:`NetworkError` if no plane is left, and the error of a plane that fails during the call; then nothing has
+        changed.
         """
         for name in names:
             self._check(name)
@@ -524,9 +534,9 @@ class SplitPlane:
         self._change(self._buckets(moving), [])
 
     def _recover(self, sessions: Iterable[Session]) -> None:
-        """Make sessions where their lines are served, with the usage that was asked for last.
+        """Install sessions on the planes that serve their lines, with the usage that was read last.
 
-        One that was being handed over is there already, but without the usage that the old plane had.
+        A session that was being handed over is there already, but without its usage on the old plane.
         """
         arriving: dict[str, list[Session]] = {}
         for session in sessions:
@@ -538,9 +548,10 @@ class SplitPlane:
             self._planes[name].sessions.install(those, earlier)
 
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
-        """Add a plane, or one that was lost and returns: it gets its share of lines, unless it is drained.
+        """Add a forwarding plane, which gets its share of the lines unless it is drained.
 
-        Its former sessions are forgotten. Raises :class:`NetworkError` if there is a plane of this name.
+        A plane that was lost is added again so; its former sessions are removed. Raise :class:`NetworkError` if there is a plane
+        with this name.
         """
         if name in self._planes:
             raise NetworkError(f"there is a forwarding plane {name!r} already")

@@ -45,7 +45,7 @@ class Finding:
     because: tuple[int, ...]
 
     def sentence(self, rules: RuleSet) -> str:
-        """Return the finding as a sentence with the names of rules."""
+        """Return the finding as a sentence that names the rules."""
         name, others = rules.rules[self.rule].name, ", ".join(repr(rules.rules[index].name) for index in self.because)
         if self.kind == "shadowed":
             return f"rule {name!r} is shadowed: it never decides, because of {others}"
@@ -76,14 +76,14 @@ class _Dimensions:
         self._high = [np.ascontiguousarray(bounds_of_boxes[:, axis, 1]) for axis in range(8)]
 
     def meeting(self, box: Box, among: Numbers) -> Numbers:
-        """Return the numbers of those of these boxes that have a packet in common with a box."""
+        """Return those of the box numbers ``among`` whose boxes have a packet in common with ``box``."""
         for axis in MOST_TELLING:
             low, high = box[axis]
             among = among[(self._low[axis][among] < high) & (self._high[axis][among] > low)]
         return among
 
     def covers(self, box: Box, among: Numbers) -> Numbers:
-        """Return the numbers of those of these boxes that a box is within."""
+        """Return those of the box numbers ``among`` whose boxes contain all of ``box``."""
         for axis in MOST_TELLING:
             low, high = box[axis]
             among = among[(self._low[axis][among] <= low) & (self._high[axis][among] >= high)]
@@ -91,7 +91,7 @@ class _Dimensions:
 
 
 def _boxes(match: Match, zones: Mapping[str, int]) -> Iterator[Box]:
-    """Yield one box for each version of IP that the match has, so that all addresses of IPv4 are all addresses of IPv4."""
+    """Yield a box for each IP version that ``match`` allows, so that "all addresses" means all addresses of that version."""
     for version in (4, 6):
         if match.version in (None, version):
             yield (
@@ -146,7 +146,7 @@ class _Search:
         self._steps = 0
 
     def finds(self, box: Box, others: Numbers) -> bool:
-        """Return True if a packet of a box is in none of the others."""
+        """Return True if some packet of ``box`` is in none of the boxes ``others``."""
 
         def cut(part: Box, near: Numbers) -> tuple[int, Numbers]:
             around = self._space.covers(part, near)
@@ -157,7 +157,10 @@ class _Search:
         return self._any(box, others, cut)
 
     def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
-        """Return True if a box has a packet that no earlier one has, and about which later ones do not decide as the rule does."""
+        """Return True if some packet of ``box`` is in no ``earlier`` box, and would be decided otherwise without ``rule``.
+
+        That is, the first ``later`` box with the packet belongs to a rule that decides otherwise, or there is none.
+        """
         before = int(later[0]) if len(later) else len(self._space.boxes)
 
         def cut(part: Box, near: Numbers) -> tuple[int, Numbers] | None:
@@ -172,9 +175,9 @@ class _Search:
         return self._any(box, np.concatenate((earlier, later)), cut)
 
     def _any(self, box: Box, others: Numbers, cut: Callable[[Box, Numbers], tuple[int, Numbers] | None]) -> bool:
-        """Return True if a part of a box is left when the others are cut out of it.
+        """Return True if a part of ``box`` is left when the boxes ``others`` are cut out of it.
 
-        ``cut``: returns what to cut out of a part, and what to look at after it; None: the part stays.
+        ``cut``: returns the box to cut out of a part, and the boxes to look at afterwards; None if the part stays.
         """
         waiting = [(box, others)]
         while waiting:
@@ -197,9 +200,9 @@ class _Search:
 
 
 def analyse(rules: RuleSet) -> list[Finding]:
-    """Return the findings about the rules, in the order of the file.
+    """Return what is wrong with the rules: shadowed, redundant and contradicting ones, in the order of the file.
 
-    Raises :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
+    Raise :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
     """
     space = _Dimensions(rules)
     numbers: dict[int, list[int]] = {}
@@ -226,7 +229,7 @@ def _of_rule(rules: RuleSet, space: _Dimensions, index: int, own: list[int]) -> 
 
 
 def _contradicting(rules: RuleSet, space: _Dimensions, rule: Rule, own: list[int], earlier: Numbers) -> tuple[int, ...]:
-    """Return the earlier rules of the same given priority that decide otherwise about a packet that comes to both."""
+    """Return the indices of earlier rules with the same given priority that decide otherwise about a packet of both."""
     if rule.priority is None:
         return ()
     priorities = [rules.rules[space.owner[number]].priority for number in earlier]

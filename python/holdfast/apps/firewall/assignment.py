@@ -61,18 +61,21 @@ class Assignments:
         """The ports of MAC addresses that are bound anyway."""
 
     def expire(self, now_ps: int) -> bool:
-        """Forget learnt bindings whose time is over; return True if there was one."""
+        """Remove learnt bindings whose time is over at ``now_ps``; return True if there was one."""
         over = [address for address, learnt in self.learnt.items() if learnt.until_ps <= now_ps]
         for address in over:
             del self.learnt[address]
         return bool(over)
 
     def next_expiry_ps(self) -> int | None:
-        """Return when the next learnt binding expires, in picoseconds; None: there is none."""
+        """Return when the next learnt binding expires, in picoseconds; None if no binding is learnt."""
         return min((learnt.until_ps for learnt in self.learnt.values()), default=None)
 
     def hear(self, frame: bytes, port: int, now_ps: int) -> Onward | Refusal:
-        """Judge a packet for the controller: DHCP, DHCPv6, or a claim of an address. Its grants are in :attr:`learnt` then."""
+        """Judge a packet of DHCP, DHCPv6 or duplicate address detection: return where to send it, or why it is refused.
+
+        Addresses that it grants are in :attr:`learnt` then.
+        """
         self.expire(now_ps)
         try:
             return self._hear(frame, port, now_ps)
@@ -208,7 +211,7 @@ def _dhcp_options(data: bytes) -> dict[int, bytes]:
 
 
 def _dhcpv6_addresses(data: bytes) -> list[tuple[ipaddress.IPv6Address, int]]:
-    """Return addresses with their valid lifetimes in seconds, of the associations for addresses (options 3 and 4)."""
+    """Return (address, valid lifetime in seconds) for the addresses in identity associations (options 3 and 4)."""
     found = []
     for code, value in _dhcpv6_options(data):
         if code in (3, 4):

@@ -83,7 +83,7 @@ class FirewallController(Controller):
         self._routing: Routing | None = None
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare a writer and learnt bindings for each switch, and routes if the program is a router."""
+        """Create a writer and an object for learnt bindings for each switch, and the routing if the program is a router."""
         super().attach(plane)
         self._links.attach(plane, self._route, self.reaction_delay_ps)
         secret = plane.secret()
@@ -99,7 +99,10 @@ class FirewallController(Controller):
         return self._links.topology
 
     def on_start(self) -> None:
-        """Install the rule set and the routes. Raises :class:`NetworkError` if a zone names hosts that are not there."""
+        """Take over what the switches hold, and install the rule set and the routes.
+
+        Raise :class:`NetworkError` if a zone names hosts that do not exist.
+        """
         self._check_hosts(self.rules)
         for switch in self._switches.values():
             switch.writer.adopt()
@@ -117,9 +120,10 @@ class FirewallController(Controller):
                     raise NetworkError(f"zone {name!r} names host {host!r}, which is not there")
 
     def replace(self, rules: RuleSet) -> None:
-        """Replace the rule set of every switch, each at one moment: no packet is judged by a mixture.
+        """Replace the rule set in every switch; each switch changes at one moment, so no packet is judged by a mixture.
 
-        Flows that were allowed before are judged by the new rules with their next packet, unless it says ``established: keep``.
+        Flows that were allowed before are judged by the new rules with their next packet, unless the rule set says ``established:
+        keep``.
         """
         self._check_hosts(rules)
         self.rules = rules
@@ -135,7 +139,7 @@ class FirewallController(Controller):
         switch.assignments.static_macs = {each.mac: each.port for each in switch.fixed}
 
     def _write_sources(self) -> None:
-        """Write to each switch which ports may send from which addresses: its own ports, and links to other switches."""
+        """Write to each switch which of its ports may send from which addresses; links lead to the addresses of other switches."""
         stations = {name: switch.stations() for name, switch in self._switches.items()}
         for name, switch in self._switches.items():
             elsewhere = [station for other in stations if other != name for station in stations[other]]
@@ -144,7 +148,7 @@ class FirewallController(Controller):
             switch.writer.sources.write(holders(stations[name], switch.ports, elsewhere, far, links))
 
     def _ports(self, switch: str) -> Iterator[Port]:
-        """Yield a switch's declared ports, and those of the topology that zones name."""
+        """Yield the ports that the rule set declares for ``switch``, then those of hosts and links that zones name."""
         declared = list(self.rules.ports_of(switch))
         yield from declared
         taken = {port.port for port in declared}
@@ -185,7 +189,7 @@ class FirewallController(Controller):
     # ---- Notifications of switches ----
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Log dropped packets."""
+        """Add the dropped packets that a digest reports to the log, and acknowledge the digest."""
         for value in digest.values:
             if isinstance(value, Mapping):
                 numbers = {name: int(str(number)) for name, number in value.items()}
@@ -194,7 +198,7 @@ class FirewallController(Controller):
         self.clients[switch].acknowledge(digest)
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process discovery frames, and at bridges packets of address assignment."""
+        """Process discovery frames, and packets that assign or claim addresses at a bridge."""
         port = metadata["ingress_port"]
         if packet[12:14] == b"\x88\xcc":
             if self._links.is_discovered:
@@ -233,19 +237,19 @@ class FirewallController(Controller):
     # ---- Requests of operators ----
 
     def learnt(self, switch: str) -> list[Station]:
-        """Return the bindings that a switch has learnt. Raises :class:`NetworkError` if there is no such switch."""
+        """Return the bindings that a switch has learnt. Raise :class:`NetworkError` if there is no such switch."""
         return [Station(each.port, each.mac, (each.address,)) for each in self._at(switch).assignments.learnt.values()]
 
     def refused(self, switch: str) -> dict[str, int]:
-        """Return the number of a switch's packets of address assignment that were not passed on, by reason."""
+        """Return, by reason, how many packets that assign or claim addresses were not passed on at ``switch``."""
         return dict(self._at(switch).refused)
 
     def drops(self, switch: str) -> dict[str, tuple[int, int]]:
-        """Return the packets and bytes that a switch has dropped, by reason."""
+        """Return (packets, bytes) that a switch has dropped, by reason."""
         return self._at(switch).writer.drops()
 
     def hits(self, switch: str) -> dict[str, int]:
-        """Return the packets that rules of the active set have decided about, by rule."""
+        """Return how many packets each rule of the active rule set has decided about in ``switch``, by rule name."""
         return self._at(switch).writer.hits()
 
     def _at(self, switch: str) -> _Switch:

@@ -25,9 +25,9 @@ class Numbering:
     limits: dict[str, int] = field(default_factory=dict)
 
     def follow(self, rules: RuleSet) -> None:
-        """Give numbers to the names of zones and limits in a rule set.
+        """Assign numbers to the zones and limits of a rule set.
 
-        Names that the previous rule set had keep their numbers. Freed numbers are taken last, because flows may still have them.
+        Names that the previous rule set had keep their numbers. Freed numbers are used last, because flows may still have them.
         """
         self.zones = _numbered(self.zones, rules.zones, 255)
         self.limits = _numbered(self.limits, rules.limits, program.LIMITS - 1)
@@ -55,12 +55,12 @@ class Station:
 
 
 def number_of(address: Address) -> int:
-    """Return an address as tables have it: 128 bits, IPv4 mapped into IPv6."""
+    """Return an address as the number that tables use: 128 bits, with IPv4 mapped into IPv6."""
     return int(address) + (program.MAPPED if address.version == 4 else 0)
 
 
 def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> list[TableEntry]:
-    """Return the entries for the roles of ports. An entry's metadata is the name of its zone."""
+    """Return the table entries for the roles of ``ports``. An entry's metadata is the name of the port's zone."""
     return [
         TableEntry(
             program.PORTS,
@@ -86,9 +86,9 @@ def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> l
 def station_entries(
     stations: Iterable[Station], ports: Iterable[Port], numbers: Numbering, *, bridged: bool
 ) -> list[TableEntry]:
-    """Return the bindings of stations in both directions: those that may send from a port, and those that receive from it.
+    """Return the entries of bindings, for packets from and to each station.
 
-    Raises :class:`NetworkError` for a station at a port that has no role.
+    Raise :class:`NetworkError` for a station at a port that has no role.
     """
     roles = {port.port: port for port in ports}
     entries: dict[EntryKey, TableEntry] = {}
@@ -113,7 +113,7 @@ def station_entries(
 
 
 def rule_entries(rules: RuleSet, numbers: Numbering, generation: int) -> list[TableEntry]:
-    """Return the rules' entries in a generation of the table. An entry's metadata is the name of its rule."""
+    """Return the entries of all rules in one generation of the rule table. An entry's metadata is the name of its rule."""
     order = rules.ordered()
     found = []
     for position, index in enumerate(order):
@@ -156,7 +156,7 @@ def _masked(prefix: Prefix) -> tuple[int, int]:
 
 
 def timeouts_us(rules: RuleSet) -> dict[int, int]:
-    """Return the timeouts of flows in microseconds, by the number of their state."""
+    """Return the timeouts of flows in microseconds, by the number of the flow's state."""
     return {number: round(getattr(rules.timeouts_s, name) * _US_PER_S) for name, number in program.STATES.items()}
 
 
@@ -164,7 +164,10 @@ Rates = tuple[int, int, int, int]
 
 
 def meter_rates(limit: Limit) -> tuple[Rates | None, Rates | None]:
-    """Return the rates of a limit's meters of packets and of bytes; None for one that limits nothing."""
+    """Return the configurations of a limit's two meters, of packets and of bytes; None for what the limit leaves free.
+
+    A configuration is (rate per second, burst, rate per second, burst).
+    """
     packets = bytes_ = None
     if limit.packets_per_s is not None:
         packets = (limit.packets_per_s, limit.burst_packets, limit.packets_per_s, limit.burst_packets)

@@ -23,7 +23,10 @@ class Counts:
 
 
 def findings(rules: Located[RuleSet]) -> list[dict[str, Any]]:
-    """Return the findings about a rule file as dictionaries, in the file's order, with the lines."""
+    """Return what is wrong with a rule file as dictionaries: the rule, its line, the kind, the cause, and a sentence.
+
+    They are in the order of the file.
+    """
     names = [rule.name for rule in rules.value.rules]
     return [
         {
@@ -38,7 +41,7 @@ def findings(rules: Located[RuleSet]) -> list[dict[str, Any]]:
 
 
 def sentences(rules: Located[RuleSet], found: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the findings as lines, or a line that says that there are none."""
+    """Yield a line for each of the findings ``found``, or one line that says that there are none."""
     for finding in found:
         yield f"{rules.path}:{finding['line']}: {finding['sentence']}"
     if not found:
@@ -47,7 +50,10 @@ def sentences(rules: Located[RuleSet], found: list[dict[str, Any]]) -> Iterator[
 
 
 def counts(address: str, device_id: int) -> Counts:
-    """Read a running switch, without taking it from its controller. Raises :class:`holdfast.errors.ControlError` if that fails."""
+    """Read the counters of a running switch without becoming its primary controller.
+
+    Raise :class:`holdfast.errors.ControlError` if that fails.
+    """
     from holdfast.apps.firewall.writer import drops, hits
     from holdfast.p4runtime.client import GrpcClient
 
@@ -56,7 +62,7 @@ def counts(address: str, device_id: int) -> Counts:
 
 
 def rules_table(rules: RuleSet, counted: Counts | None) -> Table:
-    """Return a table of the rules in the order in which they are asked, with the packets of each if they are counted."""
+    """Return a table of the rules in the order in which they are tried, with the packets of each if ``counted`` is given."""
     table = Table(title="rules, first the one that is asked first", title_justify="left")
     columns = ["rule", "action", "from", "to", "protocol", "source", "destination", "limit"]
     for column in [*columns, "packets"] if counted else columns:

@@ -249,7 +249,7 @@ class RuleSet(Checked):
     @field_validator("zones", mode="before")
     @classmethod
     def _empty_zones(cls, value: object) -> object:
-        """Read ``inside:`` alone as a zone with all defaults."""
+        """Replace a zone that has a name only, as in ``inside:``, by a zone with all defaults."""
         return (
             {name: {} if zone is None else zone for name, zone in value.items()} if isinstance(value, dict) else value
         )
@@ -323,7 +323,7 @@ class RuleSet(Checked):
         return sorted(range(len(self.rules)), key=lambda index: (-(self.rules[index].priority or 0), index))
 
     def matches(self, rule: Rule) -> list[Match]:
-        """Return the combinations of a rule's lists, without those of two versions of IP."""
+        """Return a match for each combination of a rule's lists, except combinations of both IP versions."""
         found = []
         for from_zone, to_zone, source, destination, source_ports, destination_ports in itertools.product(
             _or_any(rule.from_zones),
@@ -350,11 +350,11 @@ class RuleSet(Checked):
         return [prefix for word in words for prefix in self._prefixes("", word)]
 
     def ports_of(self, switch: str) -> Iterator[Port]:
-        """Return the ports of a switch, with those that are given for every switch."""
+        """Return the ports declared for ``switch``, including those declared for every switch."""
         return (port for port in self.ports if port.switch in (None, switch))
 
     def bindings_of(self, switch: str) -> Iterator[Binding]:
-        """Return the bindings at a switch, with those that are given for every switch."""
+        """Return the bindings declared for ``switch``, including those declared for every switch."""
         return (binding for binding in self.bindings if binding.switch in (None, switch))
 
 
@@ -367,7 +367,7 @@ def _wrong(place: str, sentence: str) -> ParameterError:
 
 
 def read(path: Path) -> yaml_model.Located[RuleSet]:
-    """Return the rule set in a file. Raises :class:`holdfast.errors.ScenarioError` with the line of what is wrong."""
+    """Return the rule set in the file ``path``. Raise :class:`holdfast.errors.ScenarioError`, with the line, if it is wrong."""
     return yaml_model.read_located(path, RuleSet)
 
 

@@ -35,7 +35,11 @@ def holders(
     far: Iterable[Port],
     links: Iterable[int],
 ) -> Holders:
-    """Return the holders of all addresses: of this switch's stations and ports, and of the other switches' behind its links."""
+    """Return by prefix the ports of one switch that may send from its addresses.
+
+    ``here`` and ``ports``: its own stations and ports. ``elsewhere`` and ``far``: those of other switches, whose packets come in by
+    ``links``.
+    """
     found: dict[tuple[int, int], set[int]] = {}
     towards_switches = set(links)
     for stations, is_here in ((here, True), (elsewhere, False)):
@@ -66,7 +70,7 @@ class SourceWriter:
         self._sets: dict[frozenset[int], int] = {}
 
     def adopt(self) -> None:
-        """Read the entries of an earlier controller from the switch, so that :meth:`write` changes only what differs."""
+        """Read the entries that an earlier controller has left, so that :meth:`write` changes only what differs."""
         sources = read_entries(self._client, program.SOURCES)
         sets = read_entries(self._client, program.PORT_SETS)
         self._writer.adopt([*sources, *sets])
@@ -84,7 +88,10 @@ class SourceWriter:
                     self._written[first, length] = frozenset(ports)
 
     def write(self, wanted: Mapping[tuple[int, int], frozenset[int]]) -> None:
-        """Write which ports may send from which addresses, and delete other entries, in batches between which packets pass."""
+        """Write which ports may send from which prefixes, and delete other entries.
+
+        The writes are in batches between which packets pass.
+        """
         if not self._is_there:
             return
         new = {key: ports for key, ports in wanted.items() if self._written.get(key) != ports}

@@ -41,7 +41,7 @@ class FirewallWriter:
         self._flood: tuple[int, ...] | None = None
 
     def adopt(self) -> None:
-        """Take over what an earlier controller has left in the switch, with its hash keys, so that flows survive."""
+        """Take over the entries and hash keys that an earlier controller has left in the switch, so that flows survive."""
         tables = [program.PORTS, program.MAC_BINDINGS, program.ADDRESS_BINDINGS, program.STATIONS, program.RECEIVERS]
         tables.append(program.MAC_OWNERS)
         self._configuration.adopt(entry for table in tables for entry in read_entries(self._client, table))
@@ -59,7 +59,7 @@ class FirewallWriter:
             self._keys = {f"k{i}": params[f"k{i}"] for i in range(program.HASH_KEYS)}
 
     def prepare(self, rules: RuleSet) -> None:
-        """Set the rates and digests that no rule set changes while packets pass."""
+        """Configure the digests and the rates of logs and of packets to the controller, which are set before any rules."""
         self._client.ensure_digest(
             program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000
         )
@@ -70,7 +70,7 @@ class FirewallWriter:
         self._client.configure_meter(meter, None, (rate.per_s, rate.burst, rate.per_s, rate.burst))
 
     def write_stations(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
-        """Write the entries of these ports and bindings, and delete those of others."""
+        """Write the entries of ``ports`` and of the bindings ``stations``, and delete those of others."""
         self._configuration.write(self._wanted(rules, list(ports), stations))
 
     def _wanted(self, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> list[TableEntry]:
@@ -78,7 +78,7 @@ class FirewallWriter:
         return entries.port_entries(rules, ports, self.numbers) + bindings
 
     def replace(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
-        """Write a rule set with its ports and bindings, and make it the active one with a single write."""
+        """Write a rule set with its ports and bindings, and make it the active rule set with a single write."""
         ports, client = list(ports), self._client
         self.numbers.follow(rules)
         generation = 1 - self._epoch % 2
@@ -104,7 +104,7 @@ class FirewallWriter:
             self._write_rules(1 - generation, [])
 
     def _write_configuration(self, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> None:
-        """Write the differences of ports and bindings within an open batch, as :class:`TableWriter` writes them."""
+        """Write the differences of ports and bindings as part of an open batch."""
         before = {entry.key: entry for entry in self._configuration.installed}
         wanted = {entry.key: entry for entry in self._wanted(rules, ports, stations)}
         for key in sorted(before.keys() - wanted.keys()):
@@ -133,7 +133,7 @@ class FirewallWriter:
                 self._timeouts[state] = timeout
 
     def _write_rules(self, generation: int, wanted: list[TableEntry]) -> None:
-        """Write the differences of a generation that is not active, in batches between which packets pass."""
+        """Write the differences of rules in the generation that is not active, in batches between which packets pass."""
         installed, entries_by_key = self._rules[generation], {entry.key: entry for entry in wanted}
         gone = [entry for key, entry in installed.items() if entries_by_key.get(key) != entry]
         new = [entry for key, entry in entries_by_key.items() if installed.get(key) != entry]
@@ -147,24 +147,24 @@ class FirewallWriter:
     # ---- Reading ----
 
     def drops(self) -> dict[str, tuple[int, int]]:
-        """Return the packets and bytes that the switch has dropped, by reason."""
+        """Return (packets, bytes) that the switch has dropped, by reason."""
         return drops(self._client)
 
     def hits(self) -> dict[str, int]:
-        """Return the packets that rules of the active set have decided about, by rule."""
+        """Return how many packets each rule of the active rule set has decided about, by rule name."""
         return hits(self._client)
 
 
 def drops(client: Client) -> dict[str, tuple[int, int]]:
-    """Return the packets and bytes that a switch has dropped, by reason; reasons without drops are left out."""
+    """Return (packets, bytes) that a switch has dropped, by reason; reasons without drops are left out."""
     cells = client.counters(program.DROPS)
     return {reason: cells[number] for number, reason in enumerate(program.REASONS) if number and cells[number][0]}
 
 
 def hits(client: Client) -> dict[str, int]:
-    """Return how many packets active rules have decided about in a switch, by rule.
+    """Return how many packets each active rule in a switch has decided about, by rule name.
 
-    A rule decides about the first packet of each flow, and about the next one after a replacement.
+    A rule decides about the first packet of each flow, and about the next packet after rules are replaced.
     """
     active = client.read_default(program.RULE_SET)
     generation = int(active.params["epoch"]) % 2 if active.action == program.ACTIVATE else 0

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 
 
 def compile_ipmc(defines: dict[str, str] | None = None) -> Program:
-    """Compile ``ipmc.p4``."""
+    """Compile ``ipmc.p4`` with the preprocessor's ``defines``."""
     return Program.compile(str(HERE / "ipmc.p4"), defines=defines or {})
 
 
@@ -52,7 +52,10 @@ class IpmcController(Controller):
         self._roots = {ip_address(group): switch for group, switch in (roots or {}).items()}
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes, and check who has joined. Raises :class:`NetworkError` for a host or a switch that is not there."""
+        """Create the routing, and check the members and roots.
+
+        Raise :class:`NetworkError` for a host or a switch that does not exist.
+        """
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
@@ -68,30 +71,33 @@ class IpmcController(Controller):
             self._root(channel)
 
     def on_start(self) -> None:
-        """Install routes, and the trees of those who have joined."""
+        """Install the routes, and the trees of all channels that have members."""
         self._interfaces = interfaces(self.topology)
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Plan again without the links whose ports are down at either end."""
+        """Plan routes and trees again without the links of which a port is down, if ``reroute`` is set."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
     def members(self, channel: Channel) -> list[str]:
-        """Return the hosts that have joined a channel, in the order in which they did."""
+        """Return the hosts that have joined ``channel``, in the order in which they joined."""
         return self._static.members(channel)
 
     def join(self, channel: Channel, host: str) -> None:
-        """Add a member. Raises :class:`NetworkError` if there is no such host, no such source, or no root of (*,G)."""
+        """Add ``host`` to the members of ``channel``.
+
+        Raise :class:`NetworkError` if there is no such host, no such source, or no root for (*,G).
+        """
         self._root(channel)
         self.members_changed(self._static.join(channel, host))
 
     def leave(self, channel: Channel, host: str) -> None:
-        """Take a member out. Raises :class:`NetworkError` if it is none."""
+        """Remove ``host`` from the members of ``channel``. Raise :class:`NetworkError` if it is not a member."""
         self.members_changed(self._static.leave(channel, host))
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
-        """Plan the trees of channels that changed, and write what differs: one batch for each switch."""
+        """Plan the trees of the changed channels again, and write what differs: one batch for each switch."""
         put: dict[str, list[TableEntry]] = {}
         removed: dict[str, list[EntryKey]] = {}
         groups: dict[str, dict[int, Replicas | None]] = {}

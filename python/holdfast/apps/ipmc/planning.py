@@ -51,7 +51,7 @@ def plan(
     root_of: Callable[[Channel], Root],
     numbers: Mapping[Channel, int],
 ) -> dict[str, Forwarding]:
-    """Return the entries and groups of every switch, by name. ``numbers``: of the channels' multicast groups."""
+    """Return the entries and multicast groups of every switch, by name. ``numbers``: the channels' multicast groups."""
     found = {name: Forwarding() for name in topology.switches}
     for channel, members in channels.items():
         number = numbers[channel]
@@ -69,9 +69,9 @@ def tree(
     members: Mapping[str, frozenset[int]],
     number: int,
 ) -> dict[str, tuple[TableEntry, Replicas]]:
-    """Return the entry and the copies of each switch on a channel's tree. ``members``: by switch, the ports that want it.
+    """Return by switch its entry and copies for one channel's tree. ``members``: by switch, the ports with receivers.
 
-    The tree has the routers' path from its root to each member; a member that no path leads to has to wait.
+    The tree has the routers' path from its root to each member; a member to which no path leads is left out.
     """
     source, group = channel
     header = f"hdr.ipv{group.version}"
@@ -91,7 +91,7 @@ def tree(
 
 
 def interfaces(topology: Topology) -> dict[str, list[TableEntry]]:
-    """Return by switch the entries for the source addresses with which copies leave, one for every port."""
+    """Return by switch an entry for each port, with the source MAC address of the copies that leave by it."""
     found: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
 
     def add(switch: str, port: int, src_mac: int) -> None:

@@ -59,7 +59,7 @@ class MplsController(Controller):
         self._routes: set[tuple[str, str]] = set()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the planner on the network's map, and the ports that lead to the domain."""
+        """Create the planner of paths on the network's map, and the writer of the ports that lead to other routers."""
         super().attach(plane)
         self._planner = PathPlanner(self.topology, self._explicit_null)
         links = LinkState()
@@ -67,7 +67,10 @@ class MplsController(Controller):
         self._domain = DomainPorts(plane.clients, links)
 
     def on_start(self) -> None:
-        """Write the domain's ports, each router's own entries and the routes to its hosts; then set up the connections."""
+        """Write the domain's ports, each router's own entries and the routes to its hosts; then set up the connections.
+
+        Raise :class:`NetworkError` if a link uses the port of the switches' agents.
+        """
         for link in self.topology.links:
             if EVENT_PORT in (link.a_port, link.b_port):
                 raise NetworkError(f"link {link.name}: port {EVENT_PORT} belongs to the switches' agents")
@@ -88,7 +91,7 @@ class MplsController(Controller):
     # ---- Setting up ----
 
     def connect(self, connection: Connection) -> tuple[Lsp, Lsp]:
-        """Set up a pair of LSPs along the same nodes, one in each direction, for the packets between two sets of hosts.
+        """Set up two LSPs along the same nodes, one in each direction, for packets between two sets of hosts; return both.
 
         Where the path does not reach a host's switch, the switches in between route plain IPv4.
         """
@@ -118,7 +121,7 @@ class MplsController(Controller):
         return forth, back
 
     def _attach(self, lsp: Lsp, sources: Sequence[str], destinations: Sequence[str]) -> None:
-        """Send what goes to these destinations into an LSP, and route it to the ingress and from the egress."""
+        """Send packets to ``destinations`` into an LSP, and route them from ``sources`` to the ingress and from the egress."""
         for name in destinations:
             place = self.topology.attachment(name)
             prefix = str(place.host.address.network)
@@ -128,7 +131,7 @@ class MplsController(Controller):
                 self._route(prefix, self._planner.shortest_path(self.topology.attachment(source).switch, lsp.ingress))
 
     def _route(self, prefix: str, path: Sequence[str]) -> None:
-        """Route a prefix along a path, except at switches where that is done already."""
+        """Route ``prefix`` along the nodes of ``path``, except at switches that have this route already."""
         for node, following in pairwise(path):
             if (node, prefix) not in self._routes:
                 self._routes.add((node, prefix))
@@ -145,10 +148,11 @@ class MplsController(Controller):
         last_hop: LastHop = LastHop.PHP,
         tunnels: Mapping[tuple[str, str], Lsp] | None = None,
     ) -> Lsp:
-        """Set an LSP up along the nodes of ``path``, which are neighbours, or the ends of LSPs in ``tunnels``.
+        """Set up an LSP along the nodes of ``path``, which are neighbours or the ends of LSPs in ``tunnels``; return it.
 
-        ``backup`` is the whole other path, by default the cheapest disjoint one; ``detours`` of *local* are given by link, by
-        default the shortest ways around. Nothing enters an LSP before it has a class of packets (:meth:`add_fec`).
+        ``backup``: the whole other path, by default the cheapest disjoint one. ``detours``: by link, for mechanism *local*, by
+        default the shortest ways around. No packet enters an LSP before it has a class of packets (:meth:`add_fec`). Raise
+        :class:`NetworkError` if all LSPs are in use.
         """
         number = next((n for n in range(1, LSPS) if n not in self.lsps), None)
         if number is None:
@@ -171,20 +175,26 @@ class MplsController(Controller):
             raise NetworkError(f"LSP {lsp.number} from {lsp.ingress} to {lsp.egress} is not set up")
 
     def add_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Send a class of packets, which ``fec`` describes, into an LSP."""
+        """Send the packets that ``fec`` describes into an LSP."""
         self._check_set_up(lsp)
         self.lsrs[lsp.ingress].add_fec(fec, self._bindings[lsp.number])
         lsp.fecs.append(fec)
 
     def remove_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Remove a class of packets from an LSP; the packets are then looked up among the other classes."""
+        """Remove a class of packets from an LSP; its packets are then matched with the other classes.
+
+        Raise :class:`NetworkError` if the LSP does not have it.
+        """
         if fec not in lsp.fecs:
             raise NetworkError(f"LSP {lsp.number} has no {fec}")
         self.lsrs[lsp.ingress].remove_fec(fec)
         lsp.fecs.remove(fec)
 
     def remove_lsp(self, lsp: Lsp) -> None:
-        """Take an LSP down, its classes first, so that no packet enters what is going away."""
+        """Remove an LSP, its classes of packets first, so that no packet enters it meanwhile.
+
+        Raise :class:`NetworkError` if another LSP uses it as a tunnel.
+        """
         self._check_set_up(lsp)
         users = [other.number for other in self.lsps.values() if lsp in other.tunnels.values()]
         if users:
@@ -197,9 +207,9 @@ class MplsController(Controller):
         del self.lsps[lsp.number]
 
     def resynchronise(self) -> None:
-        """Tell the ingresses of LSPs which links are down, as the nodes beside these know it.
+        """Write to the ingress of each LSP which of its links are down, as known at the nodes next to them.
 
-        A notice of a repair is lost if another link between was down. Then the LSP stays on its backup until it is told again.
+        A notice of a repair is lost if another link on its way was down. Then the LSP stays on its backup until this call.
         """
         for lsp in self.lsps.values():
             if lsp.recovery.mechanism.notifies:
@@ -210,7 +220,7 @@ class MplsController(Controller):
     # ---- Reading ----
 
     def statistics(self, lsp: Lsp) -> LspStatistics:
-        """Return an LSP's counters, from when it was set up."""
+        """Return the counters of an LSP, from the time when it was set up."""
 
         def by_node(counter: str) -> dict[str, int]:
             counts = {name: lsr.packets(counter, lsp.number) for name, lsr in self.lsrs.items()}
@@ -231,5 +241,5 @@ class MplsController(Controller):
         )
 
     def on_backup(self, lsp: Lsp) -> list[str]:
-        """Return the nodes that have switched an LSP to its backup (as of the last packet that each of them saw)."""
+        """Return the nodes that have switched an LSP to its backup, each as of the last packet that it forwarded."""
         return [name for name in self.lsrs if self.clients[name].register(ON_BACKUP, lsp.number)]

@@ -21,7 +21,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def one_of(kind: type[E], parameter: str, value: str) -> E:
-    """Return the member of an enumeration that has this value. Raises :class:`NetworkError` if there is none."""
+    """Return the member of the enumeration ``kind`` with this value. Raise :class:`NetworkError` if there is none."""
     try:
         return kind(value)
     except ValueError:
@@ -118,7 +118,7 @@ class Fec:
         return self.destination is not None and all(other is None for other in others)
 
     def match(self) -> dict[str, tuple[int, int]]:
-        """Return value and mask by key field. Raises :class:`NetworkError` for an address that is not IPv4."""
+        """Return (value, mask) of each key field. Raise :class:`NetworkError` for an address that is not IPv4."""
         for prefix in (self.source, self.destination):
             if prefix is not None and prefix_of(prefix).version != 4:
                 raise NetworkError(f"{prefix} is not of IPv4, which is what these label edges read")

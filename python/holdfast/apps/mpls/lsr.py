@@ -82,7 +82,7 @@ class Hop:
     tunnel: tuple[tuple[int, int], ...] = ()
 
     def params(self) -> dict[str, Value]:
-        """Return the parameters that every action has that sends to this hop."""
+        """Return the parameters that are common to all actions that send a packet to this hop: port and MAC addresses."""
         return {"port": self.port, "src_mac": self.src_mac, "dst_mac": self.dst_mac}
 
 
@@ -109,7 +109,7 @@ class Lsr:
         """By port that may change: by instance, the port that its copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
-        """Write the entries that every router has: reserved labels, and notices to neighbours about their signal."""
+        """Write the entries that every router needs: reserved labels, and notices to neighbours that their port has a signal."""
         with self.client.batch():
             self.client.insert(
                 ILM, {"label": EXPLICIT_NULL}, "MplsIngress.pop", {"lsp": 0, "uniform": int(explicit_null_uniform)}
@@ -124,15 +124,16 @@ class Lsr:
     # ---- Labels and entries ----
 
     def allocate_label(self, lsp: int) -> int:
-        """Allocate the lowest free label of this node's space for an LSP, and return it."""
+        """Allocate and return the lowest free label of this node for an LSP."""
         return self._labels.allocate(lsp)
 
     def add_nhlfe(
         self, lsp: int, hop: Hop, label: int | None, *, labelled: bool, uniform: bool, push_ttl: int
     ) -> Nhlfe:
-        """Add an entry that sends to the hop with this label (None: without, as its end asks for).
+        """Add and return an NHLFE that sends packets to ``hop`` with ``label`` (None: without, as the hop's node wants).
 
-        ``labelled``: for packets whose top label gives way to it; else it is pushed, with ``push_ttl``.
+        ``labelled``: for packets whose top label is replaced by it; else it is pushed, with ``push_ttl``. Raise
+        :class:`NetworkError` for more labels than an entry has room for.
         """
         params: dict[str, Value] = hop.params()
         if hop.tunnel:
@@ -160,7 +161,7 @@ class Lsr:
         return Nhlfe(number, hop.port)
 
     def add_ilm(self, lsp: int, label: int, action: str, params: Mapping[str, Value]) -> None:
-        """Add the action for packets that arrive with a label."""
+        """Add an ILM entry: the action for packets of an LSP that arrive with ``label``."""
         self._install(lsp, TableEntry(ILM, {"label": label}, f"MplsIngress.{action}", params))
 
     def _install(self, lsp: int, entry: TableEntry) -> None:
@@ -168,21 +169,24 @@ class Lsr:
         self._entries[lsp].append(entry)
 
     def add_fec(self, fec: Fec, params: Mapping[str, Value]) -> None:
-        """Bind a class of packets to an LSP."""
+        """Add the entry that sends a class of packets into an LSP; ``params`` identify the LSP."""
         _fec_entry(fec, params).insert(self.client)
 
     def remove_fec(self, fec: Fec) -> None:
-        """Remove the binding of a class of packets to an LSP."""
+        """Delete the entry that sends a class of packets into an LSP."""
         _fec_entry(fec, {}).delete(self.client)
 
     def add_route(self, prefix: str, hop: Hop) -> None:
-        """Add a plain IPv4 route."""
+        """Add the route of plain IPv4 packets to ``prefix`` over ``hop``."""
         _ftn_lpm(prefix_of(prefix), "forward", hop.params()).insert(self.client)
 
     # ---- Notices ----
 
     def add_notice(self, lsp: int, changed_port: int, hop: Hop, label: int, number: int) -> None:
-        """Make the switch send a notice along a label when ``changed_port`` changes state, about hop ``number`` of the LSP."""
+        """Make the switch send a notice about hop ``number`` of the LSP when ``changed_port`` goes up or down.
+
+        The notice is sent to ``hop`` with ``label``.
+        """
         instance = self._add_replica(lsp, changed_port, hop.port)
         self.client.insert(
             NOTICES,
@@ -200,7 +204,11 @@ class Lsr:
         return instance
 
     def _write_replicas(self, changed_port: int, verb: Literal["insert", "modify"]) -> None:
-        """Write where events are copied by multicast, and packets that make a notice by a clone session: to the same places."""
+        """Write the ports to which notices about ``changed_port`` are copied.
+
+        The multicast group is for events of the port, the clone session for packets from which a notice is made; both have the same
+        copies.
+        """
         replicas = [(port, instance) for instance, port in self._replicas[changed_port].items()]
         with self.client.batch():
             self.client.multicast_group(changed_port + 1, replicas, verb=verb)
@@ -209,7 +217,7 @@ class Lsr:
     # ---- State ----
 
     def reset(self, lsp: int, wait_to_restore_us: int) -> None:
-        """Reset an LSP's registers to what they are before anything has happened."""
+        """Reset the registers of an LSP to their initial values, and set its time to wait before it reverts."""
         with self.client.batch():
             for register in (ON_BACKUP, REPAIRED_AT, FAILED_HOPS, BACKUP_SELECTED):
                 self.client.write_register(register, lsp, 0)
@@ -222,15 +230,15 @@ class Lsr:
                 self.client.write_counter(counter, lsp)
 
     def port_is_up(self, port: int) -> bool:
-        """Return True if the program's state of a port is up."""
+        """Return True if ``port`` is up, as the switch's program has recorded."""
         return self.client.register(PORT_UP, port) == 1
 
     def packets(self, counter: str, lsp: int) -> int:
-        """Return the packets in an LSP's cell of a counter."""
+        """Return the number of packets that ``counter`` has counted for an LSP."""
         return self.client.counter(counter, lsp)[0]
 
     def remove(self, lsp: int) -> None:
-        """Remove what is installed for an LSP, its classes apart: labels first, so that nothing leads to what is missing."""
+        """Delete all entries of an LSP except its classes of packets; labels go first, so that none leads to a missing entry."""
         with self.client.batch():
             for entry in sorted(self._entries.pop(lsp, []), key=lambda entry: entry.table != ILM):
                 entry.delete(self.client)
@@ -242,12 +250,12 @@ class Lsr:
             numbers.release(lsp)
 
     def labels_in_use(self) -> int:
-        """Return the number of allocated labels."""
+        """Return the number of labels that are allocated at this node."""
         return len(self._labels)
 
 
 def _fec_entry(fec: Fec, params: Mapping[str, Value]) -> TableEntry:
-    """Return the entry that binds a class of packets to an LSP."""
+    """Return the entry that sends a class of packets into an LSP."""
     match = fec.match()
     if fec.is_prefix and fec.destination is not None:
         return _ftn_lpm(prefix_of(fec.destination), "bind", params)

@@ -20,7 +20,7 @@ class OwnedNumbers:
         return len(self._used)
 
     def allocate(self, owner: int) -> int:
-        """Allocate the lowest free number for an owner, and return it. Raises :class:`NetworkError` if there is none."""
+        """Allocate and return the lowest free number for ``owner``. Raise :class:`NetworkError` if there is none."""
         number = self._first
         while number in self._used:
             number += 1
@@ -31,7 +31,7 @@ class OwnedNumbers:
         return number
 
     def release(self, owner: int) -> list[int]:
-        """Free all numbers of an owner, and return them in the order in which they were given out."""
+        """Free all numbers of ``owner``, and return them in the order of their allocation."""
         numbers = self._owned.pop(owner, [])
         self._used.difference_update(numbers)
         return numbers

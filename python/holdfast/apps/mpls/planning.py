@@ -25,9 +25,9 @@ class PathPlanner:
         backup: Sequence[str] | None,
         detours: Mapping[tuple[str, str], Sequence[str]] | None,
     ) -> None:
-        """Set the backup or detours that an LSP's mechanism needs, by default the cheapest.
+        """Set the backup or detours that the mechanism of ``lsp`` needs: the given ones, or the cheapest.
 
-        Raises :class:`NetworkError` if there are none, or those given are of no use.
+        Raise :class:`NetworkError` if there are none, or if the mechanism has no use for the given ones.
         """
         self._check(lsp)
         mechanism = lsp.recovery.mechanism
@@ -42,9 +42,9 @@ class PathPlanner:
             self._check_backup(lsp, lsp.backup, (lsp.ingress, lsp.egress))
 
     def shortest_path(self, ingress: str, egress: str, without: Sequence[tuple[str, str]] = ()) -> list[str]:
-        """Return the path of the least cost that avoids these links; of equal ones always the same.
+        """Return the cheapest path from ``ingress`` to ``egress`` without the links ``without``; of equal ones always the same.
 
-        Raises :class:`NetworkError` if there is none.
+        Raise :class:`NetworkError` if there is none.
         """
         path = cheapest_path(self._topology, ingress, egress, without_links=without)
         if path is None:
@@ -52,9 +52,9 @@ class PathPlanner:
         return path
 
     def disjoint_path(self, path: Sequence[str]) -> list[str]:
-        """Return the cheapest path between the same ends without the nodes of this one, or else without its links.
+        """Return the cheapest path between the ends of ``path`` without its other nodes, or else without its links.
 
-        Raises :class:`NetworkError` if there is none.
+        Raise :class:`NetworkError` if there is none.
         """
         other = disjoint_path(self._topology, path)
         if other is None:

@@ -25,9 +25,9 @@ def compile_mpls(defines: dict[str, str] | None = None) -> Program:
 
 
 def add_port_events(topology: Topology) -> None:
-    """Make every switch of the topology generate a packet when a port goes down, and when one comes up.
+    """Make every switch generate a packet when one of its ports goes down or comes up.
 
-    Without these packets nobody further away than the neighbours of a failure learns of it: *path* and *loopbackvar* need them.
+    Without these packets only the neighbours of a failure learn of it: mechanisms *path* and *loopbackvar* need them.
     """
     for switch in topology.switches:
         topology.add_packet_generator(switch, EVENT_PORT, _EVENT, on_port_down=True, port_offset=_PORT_OFFSET)

@@ -20,7 +20,7 @@ _PRIMARY, _BACKUP = 1, 2
 
 
 def hop_towards(topology: Topology, node: str, following: str, tunnels: Mapping[tuple[str, str], Lsp]) -> Hop:
-    """Return the way from a node to the next one of a path: a link, or one of these LSPs with its labels."""
+    """Return the hop from ``node`` to ``following``: over their link, or through an LSP of ``tunnels`` with its labels."""
     tunnel = tunnels.get((node, following))
     if tunnel is None:
         link = to_neighbour(topology, node, following)
@@ -33,9 +33,9 @@ def hop_towards(topology: Topology, node: str, following: str, tunnels: Mapping[
 
 
 def failed_hops(topology: Topology, lsrs: Mapping[str, Lsr], lsp: Lsp) -> int:
-    """Return the ingress' register of links that are down, as the nodes beside these know it.
+    """Return the value of the ingress' register of failed hops, as known at the nodes next to each link.
 
-    It has a bit for each hop but the first.
+    It has a bit for each hop except the first.
     """
     failed = 0
     for i, (node, following) in enumerate(pairwise(lsp.path)):
@@ -59,7 +59,7 @@ class Setup:
         self.backups: dict[int, Nhlfe] = {}
 
     def run(self) -> dict[str, Value]:
-        """Install the LSP, and return the parameters that bind a class of packets to it."""
+        """Install the LSP at all its nodes; return the parameters that an entry for a class of packets needs."""
         lsp, recovery = self.lsp, self.lsp.recovery
         self._egress_label()
         for i in range(1, self.last):
@@ -87,7 +87,7 @@ class Setup:
         return self._switch_params(0)
 
     def lsr(self, i: int) -> Lsr:
-        """Return the router at a position of the path."""
+        """Return the router at position ``i`` of the path."""
         return self.lsrs[self.lsp.path[i]]
 
     def _nhlfe(self, i: int, following: str, label: int | None, *, labelled: bool) -> Nhlfe:
@@ -108,7 +108,7 @@ class Setup:
             lsp.labels[lsp.egress] = EXPLICIT_NULL
 
     def _pop(self, label: int, side: int) -> None:
-        """Add the label's entry at the end of the LSP, for packets by the primary or another way."""
+        """Add the entry for ``label`` at the end of the LSP; ``side``: whether packets come by the primary or another path."""
         params: dict[str, Value] = {"lsp": self.number, "uniform": int(self.uniform)}
         action = "pop"
         if self._single_input(self.last):
@@ -117,7 +117,7 @@ class Setup:
         self.lsr(self.last).add_ilm(self.number, label, action, params)
 
     def _single_input(self, i: int) -> bool:
-        """Return True if a node of the path is a merge point that takes one input at a time."""
+        """Return True if node ``i`` of the path is a merge point that accepts packets from one input at a time."""
         lsp = self.lsp
         merges = (i - 1 in lsp.detours) if lsp.backup is None else i == self.last
         return merges and not lsp.recovery.merge_capable
@@ -137,7 +137,7 @@ class Setup:
         }
 
     def _transit(self, i: int, label: int | None = None) -> None:
-        """Add the label's entry of a node on the way; ``label``: one with which packets come back from a detour."""
+        """Add the label entry of node ``i``, which is not an end of the path. ``label``: that of packets back from a detour."""
         params = self._switch_params(i)
         action = "label_switch"
         if self._single_input(i):
@@ -147,7 +147,7 @@ class Setup:
         self.lsr(i).add_ilm(self.number, self.lsp.labels[self.lsp.path[i]] if label is None else label, action, params)
 
     def _way(self, way: Sequence[str]) -> int | None:
-        """Set another way up to where it meets the path again, and return its first label."""
+        """Set up the other path ``way`` to the node where it meets the primary path; return its first label, None without one."""
         meets = self.lsp.path.index(way[-1])
         if meets < self.last:
             label: int | None = self.lsr(meets).allocate_label(self.number)
@@ -167,7 +167,7 @@ class Setup:
         return label
 
     def _reverse(self, backup: Sequence[str], first: int | None) -> dict[int, int]:
-        """Set up the LSP back to the ingress, which notices and looped packets take, and return its labels by position."""
+        """Set up the LSP back to the ingress for notices and looped packets; return its labels by position on the path."""
         mechanism = self.lsp.recovery.mechanism
         labels: dict[int, int] = {}
         if self.last < 2:
@@ -195,13 +195,13 @@ class Setup:
         return labels
 
     def _notices(self, reverse: Mapping[int, int]) -> None:
-        """Make each node between ingress and egress notify the ingress when the node's next link changes state."""
+        """Make each node between ingress and egress notify the ingress when the node's next link goes up or down."""
         for i in range(1, self.last):
             hop = hop_towards(self.topology, self.lsp.path[i], self.lsp.path[i - 1], {})
             self.lsr(i).add_notice(self.number, self.primaries[i].port, hop, reverse[i - 1], i)
 
     def _notices_downstream(self) -> None:
-        """Make the node behind a failure notify a merge point further downstream that no more packets will come."""
+        """Make the node behind a failure notify the merge point further downstream that no more packets will come."""
         for i in range(1, self.last):
             following = self.lsp.path[i + 1]
             hop = hop_towards(self.topology, self.lsp.path[i], following, {})

@@ -66,7 +66,7 @@ def _discovery(arguments: argparse.Namespace) -> LinkDiscovery | None:
 
 
 def main() -> int:
-    """Run the controller until it is told to stop; print a line when everything is set up."""
+    """Run the controller until it is told to stop; print a line when everything is set up. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect", description=__doc__)
     parser.add_argument("topology", help="a YAML or GraphML file, or a generator's name")
     parser.add_argument("address", help="of the switches' P4Runtime server, as in 127.0.0.1:9559")

@@ -46,7 +46,7 @@ class Acceptance:
             raise NetworkError(f"reset_ms is {self.reset_ms}; 0 for never, or 0.001 to {_LONGEST_RESET_MS:.0f}")
 
     def action(self, index: int) -> tuple[str, dict[str, int]]:
-        """Return the action of ``egress_connections`` and its parameters, for the connection whose registers have this index."""
+        """Return the name and the parameters of the action in ``egress_connections``. ``index``: of the connection's registers."""
         reset = {"reset_timeout_us": round(self.reset_ms * 1000)}
         if self.algorithm == "vector":
             return "select_vector", {"index": index, "history_length": self.history} | reset
@@ -58,9 +58,9 @@ class Acceptance:
 
     @staticmethod
     def of(action: str, params: Mapping[str, int | str]) -> Acceptance:
-        """Return the acceptance that an entry with this action was written for.
+        """Return the acceptance that an entry with this action stands for.
 
-        Raises :class:`NetworkError` or KeyError if it is none.
+        Raise :class:`NetworkError` or KeyError if the action is none of acceptance.
         """
         name = action.rsplit(".", 1)[-1]
         if name == "select_connection":

@@ -49,31 +49,31 @@ class Changes:
         self._afterwards: list[Callable[[], None]] = []
 
     def add(self, phase: Phase, switch: str, write: Write, undo: Write | None = None) -> None:
-        """Add a write to a switch, and ``undo``, which takes it back."""
+        """Add a write to ``switch`` in ``phase``; ``undo`` is the write that reverses it, None if there is none."""
         self._writes.setdefault((phase, switch), []).append((write, undo))
 
     def insert(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Add an entry, and remove it if the changes are taken back."""
+        """Add the insertion of an entry, which is deleted if the changes are undone."""
         self.add(phase, switch, entry.insert, entry.delete)
 
     def modify(self, phase: Phase, switch: str, entry: TableEntry, before: TableEntry) -> None:
-        """Change an entry, and give it back what it was if the changes are taken back."""
+        """Add the modification of an entry, which becomes ``before`` again if the changes are undone."""
         self.add(phase, switch, entry.modify, before.modify)
 
     def delete(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Add the removal of an entry. It is not taken back: entries removed last are not needed any more."""
+        """Add the deletion of an entry. It is not undone: entries that are deleted last are not needed any more."""
         self.add(phase, switch, entry.delete)
 
     def otherwise(self, call: Callable[[], None]) -> None:
-        """Add a function to be called if the writes are not made; the function added last is called first."""
+        """Add a function that is called if the writes are not made; the one added last is called first."""
         self._otherwise.append(call)
 
     def afterwards(self, call: Callable[[], None]) -> None:
-        """Add a function to be called when the writes are made."""
+        """Add a function that is called when all writes are made."""
         self._afterwards.append(call)
 
     def abandon(self) -> None:
-        """Make none of the writes, and call the functions added with :meth:`otherwise`."""
+        """Drop all writes, and call the functions added with :meth:`otherwise`."""
         for call in reversed(self._otherwise):
             call()
 
@@ -81,10 +81,10 @@ class Changes:
         return sum(map(len, self._writes.values()))
 
     def apply(self, clients: Mapping[str, Client], *, lenient: bool = False) -> None:
-        """Write everything, in order. If a switch refuses a batch, take back what was written before, and raise the error.
+        """Make all writes in the order of phases. If a switch refuses a batch, undo the earlier ones and raise its error.
 
-        ``lenient`` is for removing: a switch that refuses, or is out of reach, keeps what it has, for a take-over to find, and the
-        others go on.
+        ``lenient`` is for deletions: a switch that refuses or does not answer keeps its entries, which a later take-over finds, and
+        the writes to other switches are made.
         """
         done: list[tuple[str, list[tuple[Write, Write | None]]]] = []
         order = {name: i for i, name in enumerate(clients)}
@@ -116,7 +116,7 @@ class Transactions:
 
     @contextmanager
     def changes(self) -> Iterator[Changes]:
-        """Yield changes that are written at the end of the outermost block, or not at all if a switch refuses."""
+        """Yield changes that are written at the end of the outermost block; none is made if a switch refuses."""
         if self._open is not None:
             yield self._open
             return
@@ -131,7 +131,7 @@ class Transactions:
         changes.apply(self._plane.clients)
 
     def when_drained(self, remove: Callable[[Changes], None]) -> None:
-        """Call ``remove`` and make its writes, after the time in which packets under way on what is removed have arrived."""
+        """Call ``remove`` and make its writes, once packets on the way have had time to arrive."""
 
         def run() -> None:
             changes = Changes()

@@ -12,7 +12,7 @@ from holdfast.paths import Disjoint, Path
 
 
 def checked_mtu(mtu: int) -> int:
-    """Return the bytes that a tunnel's links carry. Raises :class:`NetworkError` if no tunnel can have so many, or so few."""
+    """Return ``mtu``, the bytes that a tunnel's links carry. Raise :class:`NetworkError` if it is too small or too large."""
     if not OVERHEAD_BYTES + 20 <= mtu <= 65535:
         raise NetworkError(f"mtu is {mtu} bytes; a tunnel needs {OVERHEAD_BYTES + 20} to 65535")
     return mtu
@@ -41,7 +41,7 @@ class Flow:
         return versions.pop() if versions else 4
 
     def match(self) -> dict[str, tuple[int, int]]:
-        """Return value and mask by key field."""
+        """Return (value, mask) of each key field."""
         header, protocol = ("hdr.ipv4", "protocol") if self.version == 4 else ("hdr.ipv6", "next_header")
         return ternary_key(
             {f"{header}.src_addr": self.source, f"{header}.dst_addr": self.destination},

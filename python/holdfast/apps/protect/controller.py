@@ -118,7 +118,7 @@ class ProtectController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the parts of the controller that need to know the network.
 
-        Raises :class:`NetworkError` for a host in a network that belongs to the tunnels.
+        Raise :class:`NetworkError` for a host in a network that belongs to the tunnels.
         """
         super().attach(plane)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
@@ -149,9 +149,9 @@ class ProtectController(Controller):
     # ---- Events ----
 
     def on_start(self) -> None:
-        """Take over what the switches hold already; then set up routes, and connections for the host pairs to protect.
+        """Take over what the switches hold; then install routes, and connections for the pairs of hosts to protect.
 
-        A controller that starts beside switches that have just been loaded finds nothing there, and begins anew.
+        Switches that have just been loaded hold nothing, so the controller installs everything.
         """
         self._domain.start()
         self.taken_over = take_over(
@@ -181,7 +181,7 @@ class ProtectController(Controller):
             self._links.hear(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Note the change, and let routes follow if ``reroute`` is set, and copies if ``repair`` is."""
+        """Record a port's state; then let routes follow if ``reroute`` is set, and copies if ``repair`` is set."""
         changed = self._links.port_changed(switch, port, up)
         self._note_down()
         if changed and self.reroute:
@@ -189,7 +189,7 @@ class ProtectController(Controller):
         self._repair_soon()
 
     def on_links_changed(self) -> None:
-        """Adapt routes and copies to links discovered or gone, and try again to protect the connections that wait."""
+        """Adapt routes and copies to links that were discovered or lost, and retry pairs of hosts without a connection."""
         self._domain.install()
         self._note_down()
         if not self._keeps_routes:
@@ -242,10 +242,10 @@ class ProtectController(Controller):
         return dict(self._waiting)
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
-        """Protect everything from one host to another, over a connection between their switches: IPv4, and IPv6 if both have it.
+        """Protect all packets from host ``source`` to ``destination``; return the connection between their switches.
 
-        The connection is shared with other hosts, unless packets are put in order behind the egress: then each destination
-        there has its own, as numbers that went elsewhere would be waited for.
+        IPv6 is protected too if both hosts have it. Other hosts may share the connection, unless packets are put in order behind
+        the egress: then each destination there has its own, as the ordering would wait for numbers that went elsewhere.
         """
         ends = self.topology.attachment(source), self.topology.attachment(destination)
         connection = self._find_for(destination, ends[0].switch, ends[1].switch) or self.add_connection(
@@ -277,9 +277,9 @@ class ProtectController(Controller):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Collect the writes made inside, and make them at the end: one batch per switch and phase, none if a switch refuses.
+        """Collect the writes inside the context and make them at its end: one batch per switch and phase, none if a switch refuses.
 
-        Steps that would write over an earlier one's entries do not belong together.
+        Steps of which one overwrites another one's entries do not belong together.
         """
         with self._transactions.changes():
             yield
@@ -290,7 +290,7 @@ class ProtectController(Controller):
         return list(self.registry)
 
     def find_connection(self, ingress: str, egress: str) -> Connection | None:
-        """Return the first connection between two switches; None: there is none."""
+        """Return the first connection from ``ingress`` to ``egress``, or None if there is none."""
         return next(iter(self.registry.between(ingress, egress)), None)
 
     def add_connection(
@@ -305,10 +305,10 @@ class ProtectController(Controller):
         cid: int | None = None,
         acceptance: Acceptance | None = None,
     ) -> Connection:
-        """Set a connection up, and return it. Nothing enters it before it has a flow.
+        """Set up a connection from ``ingress`` to ``egress`` and return it. No packet enters it before it has a flow.
 
-        ``paths``: the nodes of each path; without them the cheapest ``count`` disjoint ones. ``cid``: the identifier in its
-        packets, which no other connection to this PTE has; without it a free one.
+        ``paths``: the nodes of each path; by default the cheapest ``count`` disjoint paths. ``cid``: the identifier in its packets,
+        which no other connection to this PTE has; by default a free one.
         """
         acceptance = self._fitting(egress, acceptance or self.acceptance)
         chosen = self._planner.choose(ingress, egress, paths, count, disjoint)
@@ -341,8 +341,9 @@ class ProtectController(Controller):
     ) -> None:
         """Change a connection that carries traffic, without losing a packet.
 
-        Values that are None stay. New paths are there before the first packet takes them, and the old ones until the last one has
-        left them. Sequence numbers go on; another acceptance algorithm takes everything before the last number for seen.
+        Values that are None stay as they are. New paths are ready before the first packet takes them, and old ones stay until the
+        last one has left them. Sequence numbers continue; with another acceptance algorithm, everything before the last number
+        counts as seen.
         """
         self.registry.check(connection)
         before = replace(connection)
@@ -378,9 +379,9 @@ class ProtectController(Controller):
                 )
 
     def _fitting(self, egress: str, acceptance: Acceptance) -> Acceptance:
-        """Return the acceptance. Raises :class:`NetworkError` if its history is longer than the egress's program can have.
+        """Return ``acceptance``. Raise :class:`NetworkError` if its history is longer than the program of the egress supports.
 
-        The program would cut such a history, and discard what the caller expects to pass.
+        The program would cut such a history, and discard packets that the caller expects to pass.
         """
         if acceptance.algorithm == "vector" and acceptance.history > (bits := _history_bits(self.clients[egress])):
             raise NetworkError(
@@ -389,7 +390,7 @@ class ProtectController(Controller):
         return acceptance
 
     def remove_connection(self, connection: Connection) -> None:
-        """Remove a connection: its flows at once, and the rest when the packets under way have arrived."""
+        """Remove a connection: its flows at once, the rest when the packets on the way have arrived."""
         self.registry.check(connection)
         with self._transactions.changes() as changes:
             for flow, _ in list(connection.flows):
@@ -409,7 +410,10 @@ class ProtectController(Controller):
     # ---- Flows ----
 
     def add_flow(self, connection: Connection, flow: Flow, priority: int = 1000) -> None:
-        """Protect the packets that the flow describes. Of overlapping flows the one with the highest priority counts."""
+        """Protect the packets that ``flow`` describes; of overlapping flows the one with the highest priority counts.
+
+        Raise :class:`NetworkError` if a connection protects it already.
+        """
         self.registry.check(connection)
         owner = self.registry.owner(connection.ingress, flow)
         if owner is not None:
@@ -421,7 +425,10 @@ class ProtectController(Controller):
             changes.otherwise(lambda: self.registry.forget_flow(connection, flow, priority))
 
     def remove_flow(self, connection: Connection, flow: Flow) -> None:
-        """End the protection of a flow; its packets are routed from then on."""
+        """End the protection of a flow; its packets are routed from then on.
+
+        Raise :class:`NetworkError` if the connection does not have it.
+        """
         priority = next((priority for known, priority in connection.flows if known == flow), None)
         if priority is None:
             raise NetworkError(f"connection {connection} has no {flow}")
@@ -432,10 +439,10 @@ class ProtectController(Controller):
             changes.otherwise(lambda: self.registry.adopt_flow(connection, flow, priority))
 
     def nest(self, inner: Connection, outer: Connection, priority: int = 1000) -> list[Flow]:
-        """Protect a connection's copies again, on the way from one node to another that they cross.
+        """Protect the copies of connection ``inner`` again by connection ``outer``, between two nodes that they cross.
 
-        The flows, which it returns, describe the inner tunnels, and so everything that goes through them. When the inner connection
-        has moved to other paths, remove them and nest it again.
+        The returned flows describe the inner tunnels, and so everything in them. When the inner connection has moved to other
+        paths, remove these flows and nest it again. Raise :class:`NetworkError` if its packets are too large.
         """
         self.registry.check(inner)
         if inner.mtu + program.OVERHEAD_BYTES > outer.mtu:
@@ -464,7 +471,7 @@ class ProtectController(Controller):
         return read_statistics(self.clients, connection)
 
     def statistics_table(self) -> pl.DataFrame:
-        """Return one row per connection, with the columns of :class:`ConnectionStatistics` (but for its paths)."""
+        """Return a row per connection, with the columns of :class:`ConnectionStatistics` except its paths."""
         return connections_table([read_statistics(self.clients, connection) for connection in self.registry])
 
     def paths_table(self) -> pl.DataFrame:
@@ -482,14 +489,17 @@ class ProtectController(Controller):
         return [] if self._watch is None else self._watch.alarms
 
     def alarms_table(self) -> pl.DataFrame:
-        """Return one row per alarm, raised or cleared, with the columns of :class:`Alarm`."""
+        """Return a row for each alarm that was raised or cleared, with the columns of :class:`Alarm`."""
         rows = [{**asdict(alarm), "nodes": "-".join(alarm.nodes)} for alarm in self.alarms]
         types = {"connection": pl.String, "nodes": pl.String, "raised": pl.Boolean}
         return pl.DataFrame(rows, schema={f.name: types.get(f.name, pl.Int64) for f in fields(Alarm)})
 
 
 def _forwarding_action(topology: Topology, route: Route) -> str:
-    """Return the action of a route. It keeps packets' numbers as far as an ordering function in front of the host's link."""
+    """Return the action of a route.
+
+    If packets are put in order before a host's link, the action keeps their sequence numbers as far as there.
+    """
     in_order = route.hop is None and topology.puts_in_order(route.destination.host.name)
     return program.FORWARD_IN_ORDER if in_order else program.FORWARD
 
@@ -499,6 +509,9 @@ def _history_bits(client: Client) -> int:
 
 
 def _take_for_seen(connection: Connection, client: Client) -> None:
-    """Fill the egress's history, so that second copies under way do not pass as first ones; do nothing if no packet came yet."""
+    """Mark all recent numbers as seen at the egress, so that second copies on the way do not pass as first copies.
+
+    Do nothing if no packet has come yet.
+    """
     if client.register(program.LAST_ACCEPTED, connection.egress_index):
         client.write_register(program.HISTORY, connection.egress_index, (1 << _history_bits(client)) - 1)

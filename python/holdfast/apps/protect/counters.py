@@ -21,7 +21,7 @@ _WHOLE_FROM = 10_000
 
 
 def read_statistics(clients: Mapping[str, Client], connection: Connection) -> ConnectionStatistics:
-    """Return all counts of one connection, read from its ingress and its egress."""
+    """Read all counters of one connection from its ingress and its egress, and return them."""
     ingress, egress = clients[connection.ingress], clients[connection.egress]
     protected = ingress.counter(program.PROTECTED, connection.index)
     paths = tuple(_path_statistics(connection, egress))
@@ -64,14 +64,14 @@ def _path_statistics(connection: Connection, egress: Client) -> Iterable[PathSta
 
 
 def connections_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
-    """Return one row per connection, without its paths."""
+    """Return a row per connection with its counts, without its paths."""
     names = [f.name for f in fields(ConnectionStatistics) if f.name != "paths"]
     schema = {name: pl.String if name == "connection" else pl.Int64 for name in names}
     return pl.DataFrame([{name: getattr(row, name) for name in names} for row in rows], schema=schema)
 
 
 def paths_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
-    """Return one row per connection and path."""
+    """Return a row per connection and path with the path's counts."""
     schema = {f.name: pl.String if f.name in ("connection", "nodes") else pl.Int64 for f in fields(PathStatistics)}
     return pl.DataFrame([asdict(path) for row in rows for path in row.paths], schema=schema)
 
@@ -79,7 +79,7 @@ def paths_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
 def brought_by_path(
     clients: Mapping[str, Client], connections: Sequence[Connection]
 ) -> dict[Connection, tuple[list[int], list[int]]]:
-    """Return the packets passed and discarded by each path of many connections.
+    """Return by connection two lists with a number per path: packets passed on, and copies discarded.
 
     Connections whose egress does not answer are left out.
     """

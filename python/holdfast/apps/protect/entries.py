@@ -31,20 +31,20 @@ def address_number(address: str) -> int:
 
 
 def endpoint_entry(tunnel: Tunnel) -> TableEntry:
-    """Return the entry of a tunnel's address at its PTE."""
+    """Return the entry by which the PTE recognises the address at which a tunnel ends."""
     match = {"hdr.tunnel.dst_addr": address_number(tunnel.address)}
     return TableEntry(program.ENDPOINT_TABLE, match, program.END_PATH, {"number": tunnel.number - 1})
 
 
 def tunnel_route(topology: Topology, tunnel: Tunnel, node: str) -> TableEntry:
-    """Return the host route of a tunnel at a node on its way."""
+    """Return the entry for the route to a tunnel's address at ``node``, which is on the tunnel's path."""
     link = tunnel.path.links[tunnel.path.nodes.index(node)]
     prefix = ipaddress.IPv4Network(tunnel.address)
     return program.ROUTES.entry(prefix, program.FORWARD_TUNNEL, over_link(topology, node, link).params())
 
 
 def copy_entry(topology: Topology, path_set: PathSet, copy: Copy) -> TableEntry:
-    """Return the entry of a replica of a path set's group."""
+    """Return the entry at the PTI that addresses one copy of the path set's multicast group to its tunnel."""
     path = copy.tunnel.path
     hop = over_link(topology, path_set.ingress, path.links[0])
     return TableEntry(
@@ -68,7 +68,7 @@ def _link_names(topology: Topology, path: Path) -> list[str]:
 
 
 def replicas(topology: Topology, path_set: PathSet) -> list[tuple[int, int]]:
-    """Return (port, instance) of each copy of a path set's group."""
+    """Return (port, instance) of each copy of the path set's multicast group."""
     return [
         (over_link(topology, path_set.ingress, copy.tunnel.path.links[0]).port, copy.instance)
         for copy in path_set.copies
@@ -79,7 +79,7 @@ def replicas(topology: Topology, path_set: PathSet) -> list[tuple[int, int]]:
 
 
 def flow_entry(topology: Topology, connection: Connection, flow: Flow, priority: int) -> TableEntry:
-    """Return a flow's entry at the PTI."""
+    """Return the entry at the PTI that protects a flow over ``connection``."""
     return TableEntry(
         program.FLOW_TABLES[flow.version],
         flow.match(),
@@ -98,7 +98,7 @@ def flow_entry(topology: Topology, connection: Connection, flow: Flow, priority:
 
 
 def connection_entry(connection: Connection) -> TableEntry:
-    """Return a connection's entry at the PTE."""
+    """Return the entry at the PTE that accepts packets of ``connection``."""
     action, parameters = connection.acceptance.action(connection.egress_index)
     noted = {
         "ingress": connection.ingress,

@@ -103,11 +103,11 @@ class HealthMonitor:
         return self.detection.period_ms / READINGS_PER_PERIOD
 
     def active(self) -> list[tuple[str, int]]:
-        """Return the connections and the numbers of their paths that are in alarm."""
+        """Return (name of the connection, number of the path) of every path that is in alarm."""
         return [(name, number) for name, watched in self._watched.items() for number in sorted(watched.in_alarm)]
 
     def keep(self, connections: Mapping[str, object]) -> None:
-        """Forget the readings of all connections but these."""
+        """Remove the readings of all connections that are not in ``connections``."""
         self._watched = {name: watched for name, watched in self._watched.items() if name in connections}
 
     def read(
@@ -119,9 +119,9 @@ class HealthMonitor:
         discarded: Sequence[int],
         known_down: Sequence[bool],
     ) -> None:
-        """Take a reading of a connection's counters by path, and raise and clear alarms.
+        """Take a reading of a connection's counters, a number per path, and raise or clear alarms.
 
-        Paths that are known to be down are not latent errors.
+        Paths in ``known_down`` have no latent errors.
         """
         watched = self._watched.get(connection)
         brought = tuple(p + d for p, d in zip(passed, discarded, strict=True))
@@ -155,9 +155,9 @@ class HealthMonitor:
             self._tell(Alarm(now_ps, connection, number, watched.nodes[i], expected, seen, raised=True))
 
     def _is_short(self, watched: Watched, i: int) -> bool:
-        """Return True if too much is missing on a path, and was an interval ago.
+        """Return True if path ``i`` has brought too few packets, now and at the previous reading.
 
-        No burst that is under way on a slower path is that long.
+        The tolerance covers packets that are under way on a slower path.
         """
         if len(watched.readings) < 2:
             return False
@@ -168,10 +168,10 @@ class HealthMonitor:
         return all(r.expected - r.brought[i] - watched.base[i] > tolerated for r in (before, last))
 
     def _is_silent(self, readings: deque[_Reading], i: int) -> bool:
-        """Return True if a path brought nothing in the last two intervals, though the others brought enough in the first of them.
+        """Return True if path ``i`` brought nothing in the last two intervals, though others brought enough in the first one.
 
-        Packets that they brought in the second may still be under way on a slower path. One that was down in the first could not
-        bring any.
+        Packets that the others brought in the second interval may still be under way on a slower path. A path that was down in the
+        first interval is not silent, as it could not bring any.
         """
         if len(readings) < 3:
             return False
@@ -189,5 +189,5 @@ class HealthMonitor:
 
 
 def _ran_backwards(readings: deque[_Reading], reading: _Reading) -> bool:
-    """Return True if a counter is less than before: somebody has cleared the counters."""
+    """Return True if a counter is lower than at the previous reading, because it was cleared."""
     return bool(readings) and any(now < then for now, then in zip(reading.brought, readings[-1].brought, strict=True))

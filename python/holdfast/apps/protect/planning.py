@@ -22,7 +22,10 @@ class PathPlanner:
         self._planned: dict[tuple[object, ...], list[Path]] = {}
 
     def disjoint_paths(self, ingress: str, egress: str, count: int, disjoint: Disjoint) -> list[Path]:
-        """Return the cheapest set of disjoint paths without links that are down (:func:`holdfast.paths.disjoint_paths`)."""
+        """Return the cheapest ``count`` disjoint paths over links that are up (:func:`holdfast.paths.disjoint_paths`).
+
+        Raise NoDisjointPathsError if there are none.
+        """
         topology, down = self._links.topology, self._links.down
         key = (ingress, egress, count, disjoint, down, len(topology.links))
         if key not in self._planned:
@@ -47,7 +50,10 @@ class PathPlanner:
         count: int | None,
         disjoint: Disjoint | None,
     ) -> list[Path]:
-        """Return the paths through these nodes, or without any the cheapest ``count`` disjoint ones."""
+        """Return the paths along the nodes in ``paths``; if it is None, the cheapest ``count`` disjoint paths.
+
+        Raise :class:`NetworkError` for paths that cannot be used.
+        """
         kind = disjoint or self.disjoint
         if paths is None:
             return self.disjoint_paths(ingress, egress, checked_count(count or self.count), kind)

@@ -31,44 +31,47 @@ class Registry:
         return len(self._connections)
 
     def between(self, ingress: str, egress: str) -> list[Connection]:
-        """Return the connections from one switch to another, the first one first."""
+        """Return the connections from ``ingress`` to ``egress``, in the order in which they were added."""
         return self._by_ends.get((ingress, egress), [])
 
     def check(self, connection: Connection) -> None:
-        """Raise :class:`NetworkError` if the connection was removed."""
+        """Raise :class:`NetworkError` if ``connection`` has been removed."""
         if self._connections.get((connection.egress, connection.cid)) is not connection:
             raise NetworkError(f"connection {connection} is not there any more")
 
     def adopt(self, connection: Connection) -> None:
-        """Add a connection whose numbers are taken already."""
+        """Add a connection whose index, egress index and identifier are marked as used already."""
         self._connections[connection.egress, connection.cid] = connection
         self._by_ends.setdefault((connection.ingress, connection.egress), []).append(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Remove a connection; its numbers stay taken."""
+        """Remove a connection; its numbers stay marked as used until :meth:`give_back`."""
         del self._connections[connection.egress, connection.cid]
         self._by_ends[connection.ingress, connection.egress].remove(connection)
 
     # ---- Flows ----
 
     def owner(self, ingress: str, flow: Flow) -> Connection | None:
-        """Return the connection of a PTI that protects a flow; None: there is none."""
+        """Return the connection that protects ``flow`` at the PTI ``ingress``; None if there is none."""
         return self._owner.get((ingress, flow))
 
     def adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
-        """Add a flow to its connection."""
+        """Add a flow, with its priority, to the connection that protects it."""
         connection.flows.append((flow, priority))
         self._owner[connection.ingress, flow] = connection
 
     def forget_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
-        """Remove a flow from its connection."""
+        """Remove a flow from the connection that protects it."""
         connection.flows.remove((flow, priority))
         del self._owner[connection.ingress, flow]
 
     # ---- Numbers ----
 
     def take(self, changes: Changes, ingress: str, egress: str, cid: int | None) -> tuple[int, int, int]:
-        """Take free indices at PTI and PTE and a free identifier for a connection; they are freed if ``changes`` are not made."""
+        """Take a free index at the PTI, a free index at the PTE, and the identifier ``cid`` or a free one; return the three.
+
+        They are freed again if ``changes`` are not made.
+        """
         return (
             _take(changes, self.indices[ingress]),
             _take(changes, self.egress_indices[egress]),
@@ -76,7 +79,7 @@ class Registry:
         )
 
     def claim(self, connection: Connection) -> bool:
-        """Mark a found connection's numbers as used. If one is not free, mark none and return False."""
+        """Mark the numbers of a connection found in the switches as used; if one is not free, mark none and return False."""
         taken: list[tuple[Numbers, int]] = []
         for numbers, number in self._numbers(connection):
             if not isinstance(number, int) or not numbers.claim(number):
@@ -87,12 +90,12 @@ class Registry:
         return True
 
     def give_back(self, connection: Connection) -> None:
-        """Free the numbers of a connection."""
+        """Free the numbers of a connection, so that others may use them."""
         for numbers, number in self._numbers(connection):
             numbers.give_back(number)
 
     def reserve_egress(self, egress: str, cid: int, egress_index: int, reserve: Callable[[Numbers, int], None]) -> None:
-        """Reserve the numbers that a leftover entry has at a PTE: the connection identifier and the index."""
+        """Reserve the numbers in a leftover entry at a PTE, the connection identifier and the index, by calling ``reserve``."""
         reserve(self.cids[egress], cid)
         reserve(self.egress_indices[egress], egress_index)
 

@@ -64,19 +64,19 @@ class Repairer:
         self.repairs: list[Repair] = []
 
     def suspect(self, path_set: PathSet, path: Path) -> None:
-        """Mark a path of a path set as unusable, though no link of it is known to be down: the next run replaces it."""
+        """Mark a path of a path set as unusable though none of its links is known to be down; the next run replaces it."""
         suspects = self._suspects.setdefault(path_set, [])
         if path not in suspects:
             suspects.append(path)
 
     def run_soon(self) -> None:
-        """Schedule one run for all changes of this instant: when a node fails, each of its neighbours reports it."""
+        """Schedule one run for all changes of this moment: when a node fails, each of its neighbours reports it."""
         if not self._is_due:
             self._is_due = True
             self._plane.call_later(0, self._run)
 
     def _run(self) -> None:
-        """Repair each path set with a path that is down, and consider the return of the others to their preferred paths."""
+        """Give each path set with a failed path other paths, and plan the return of the others to their preferred paths."""
         self._is_due = False
         down = self._links.down
         path_sets = list(self._tunnels.path_sets.values())
@@ -108,7 +108,7 @@ class Repairer:
         self._move(path_set, paths, "failed")
 
     def _replacements(self, path_set: PathSet, down: frozenset[int]) -> list[Path]:
-        """Return paths for what is lost beside what is not; only where there are none, other paths for all."""
+        """Return other paths in place of the failed ones, disjoint from the rest; if there are none, other paths for all."""
         topology, kind = self._links.topology, path_set.disjoint
         whole = {i: path for i, path in enumerate(path_set.paths) if down.isdisjoint(path.links)}
         lost = len(path_set.paths) - len(whole)
@@ -144,7 +144,7 @@ class Repairer:
             self._plane.call_later(self._wait_to_restore_ms, partial(self._return, path_set, self._waits))
 
     def _return(self, path_set: PathSet, wait: int) -> None:
-        """Move a path set back to its preferred paths, unless something failed while it waited."""
+        """Move a path set back to its preferred paths, unless something has failed since the wait ``wait`` began."""
         if self._waiting.get(path_set) != wait:
             return
         del self._waiting[path_set]

@@ -75,7 +75,7 @@ class State:
 
 
 def take_over(state: State) -> TakeOver | None:
-    """Adopt the entries that an earlier controller has left in the switches; return None if there are none."""
+    """Take over the connections that an earlier controller has left in the switches; return None if it has left nothing."""
     topology = state.links.topology
     found = {name: _read(topology, client) for name, client in state.clients.items()}
     return _Takeover(state, found).run() if any(f.is_filled for f in found.values()) else None
@@ -93,7 +93,10 @@ def _read(topology: Topology, client: Client) -> _Found:
 
 
 def _routes(topology: Topology, client: Client) -> Iterator[tuple[Prefix, TableEntry]]:
-    """Yield the routes of a switch that may be this controller's; of IPv6 only those to hosts' networks."""
+    """Yield (prefix, entry) of the routes in a switch that this controller may have written.
+
+    Routes of IPv6 are only those to networks of hosts.
+    """
     for entry in read_entries(client, ROUTES.ipv4):
         yield ipaddress.IPv4Network(_prefix(entry)), entry
     subnets = {host.ipv6.network for host in topology.hosts.values() if host.ipv6 is not None}
@@ -115,7 +118,7 @@ def _number(entry: TableEntry, field: str) -> int:
 
 
 def _metadata(entry: TableEntry) -> dict[str, Any] | None:
-    """Return the metadata that the entry's controller left in it; None if it is not this application's."""
+    """Return the metadata of an entry, decoded; None if this application did not write it."""
     try:
         value = json.loads(entry.metadata)
     except ValueError:
@@ -140,7 +143,7 @@ class _Takeover:
         self.reserved: list[Callable[[], None]] = []
 
     def run(self) -> TakeOver:
-        """Adopt what the switches hold, write what is missing, and remove what is too much."""
+        """Adopt the connections in the switches, write missing entries, and remove leftover ones; return what was done."""
         for name, found in self.found.items():
             self._adopt_path_sets(name, found)
         for name, found in self.found.items():
@@ -165,12 +168,12 @@ class _Takeover:
         self.changes.add(phase, switch, write)
 
     def _remove_later(self, phase: Phase, switch: str, write: Write) -> None:
-        """Schedule the removal of an entry that packets may still be under way on."""
+        """Schedule the removal of an entry that packets on the way may still need."""
         self.removed += 1
         self.leftovers.append((phase, switch, write))
 
     def _reserve(self, numbers: Numbers, number: int) -> None:
-        """Reserve a number until the leftovers that use it are removed, so that no new connection gets it before."""
+        """Reserve a number until the leftover entries that use it are removed, so that no new connection gets it."""
         if numbers.claim(number):
             self.reserved.append(partial(numbers.give_back, number))
 
@@ -187,7 +190,7 @@ class _Takeover:
     # ---- Path sets ----
 
     def _adopt_path_sets(self, name: str, found: _Found) -> None:
-        """Adopt the groups whose copies are all there and understood, and remove the other groups and copies."""
+        """Adopt the multicast groups of ``name`` whose copies are complete and understood; remove other groups and copies."""
         for group, present in sorted(found.groups.items()):
             path_set = self._path_set(name, group, present, found)
             if path_set is None or not self.tunnels.groups[name].claim(group):
@@ -226,15 +229,15 @@ class _Takeover:
         return path_set
 
     def _path(self, ingress: str, links: list[str], *, in_use: bool) -> Path:
-        """Return the path of a copy, or the intended one, over these links.
+        """Return the path from ``ingress`` over the named links. ``in_use``: it is that of a copy, not only the intended one.
 
-        Raises an exception where there is no such link, or where no discovery could find it.
+        Raise an exception if a link does not exist, or if discovery cannot find it.
         """
         found = [self.state.links.find(*ends_of(name), in_use=in_use) for name in links]
         return path_over(self.topology, ingress, found)
 
     def _adopt_tunnel(self, path: Path, number: int, address: int) -> Tunnel:
-        """Adopt a tunnel. Raises :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
+        """Adopt a tunnel and return it. Raise :class:`NetworkError` if its address and another tunnel's contradict each other."""
         known = self.tunnels.find(path, number)
         text = str(ipaddress.IPv4Address(address))
         if known is not None:
@@ -246,7 +249,10 @@ class _Takeover:
         return self.tunnels.adopt_tunnel(path, number, text)
 
     def _remove_path_set(self, path_set: PathSet) -> None:
-        """Remove a path set that no connection uses: its controller was killed before a connection did, or after the last one."""
+        """Remove a path set that no connection uses.
+
+        The earlier controller was killed before a connection used it, or after the last one did.
+        """
         self._remove(Phase.UNCOPY, path_set.ingress, partial(_delete_group, path_set.group))
         for copy in path_set.copies:
             copy.tunnel.users -= 1
@@ -300,7 +306,7 @@ class _Takeover:
     # ---- Tunnels and routes ----
 
     def _compare_tunnels(self) -> None:
-        """Make host routes and addresses exactly those of the tunnels that are in use."""
+        """Write and remove routes and addresses until they are exactly those of the tunnels in use."""
         endpoints: dict[str, set[str]] = {name: set() for name in self.found}
         routes: dict[str, set[Prefix]] = {name: set() for name in self.found}
         for tunnel in list(self.tunnels.tunnels.values()):
@@ -330,7 +336,7 @@ class _Takeover:
         return isinstance(prefix, ipaddress.IPv4Network) and prefix.subnet_of(self.tunnels.addresses)
 
     def _adopt_routes(self) -> None:
-        """Adopt the hosts' routes, of which the routing then writes what differs."""
+        """Adopt the routes to hosts; the routing later writes what differs."""
         for name, found in self.found.items():
             kept = [entry for prefix, entry in found.routes.items() if not self._is_tunnel(prefix)]
             self.state.routing.writers[name].adopt(kept)

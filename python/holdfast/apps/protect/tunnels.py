@@ -41,7 +41,7 @@ class Tunnels:
     # ---- Path sets ----
 
     def acquire(self, changes: Changes, paths: Sequence[Path], disjoint: Disjoint) -> PathSet:
-        """Return the path set over these paths, with one more user; set it up first if no connection uses it yet."""
+        """Return the path set over ``paths``, with one more user; set it up first if no connection uses it yet."""
         ingress, egress = paths[0].nodes[0], paths[0].nodes[-1]
         path_set = self._shared.get((ingress, disjoint, tuple(paths)))
         if path_set is None:
@@ -69,19 +69,19 @@ class Tunnels:
         )
 
     def adopt(self, path_set: PathSet) -> None:
-        """Add a path set that is in the switches already."""
+        """Add a path set that is already in the switches."""
         self.path_sets[path_set.ingress, path_set.group] = path_set
         self._shared.setdefault((path_set.ingress, path_set.disjoint, path_set.preferred), path_set)
 
     def forget(self, path_set: PathSet) -> None:
-        """Remove a path set from those that are known."""
+        """Remove a path set from this object, without writing to a switch."""
         del self.path_sets[path_set.ingress, path_set.group]
         key = (path_set.ingress, path_set.disjoint, path_set.preferred)
         if self._shared.get(key) is path_set:
             del self._shared[key]
 
     def release(self, changes: Changes, path_set: PathSet) -> None:
-        """Count one user less; take the path set down if none is left."""
+        """Count one user of a path set less, and remove the path set from the switches if no user is left."""
         path_set.users -= 1
         if path_set.users:
             return
@@ -92,10 +92,10 @@ class Tunnels:
         changes.afterwards(lambda: self.groups[path_set.ingress].give_back(path_set.group))
 
     def move(self, changes: Changes, path_set: PathSet, paths: Sequence[Path]) -> list[Copy]:
-        """Move a path set's copies to these paths, by number, from one packet to the next; return the copies left behind.
+        """Move the copies of a path set to ``paths``, from one packet to the next; return the copies that are replaced.
 
-        The new tunnels are there before the group changes. The copies left behind are for :meth:`drop_copy`, when nothing is under
-        way on them any more.
+        The new tunnels are set up before the group changes. Pass the returned copies to :meth:`drop_copy` when no packet is on
+        their way any more.
         """
         before, copies = list(path_set.copies), []
         used = {copy.instance for copy in before + path_set.leaving}
@@ -136,7 +136,7 @@ class Tunnels:
         return copy
 
     def drop_copy(self, changes: Changes, path_set: PathSet, copy: Copy) -> None:
-        """Remove a copy that its group does not make any more, and its tunnel if it was the last user."""
+        """Remove a copy that the group does not make any more, and its tunnel if no other copy uses it."""
         changes.delete(Phase.UNCOPY, path_set.ingress, copy_entry(self._topology, path_set, copy))
         if copy in path_set.leaving:
             path_set.leaving.remove(copy)
@@ -164,16 +164,16 @@ class Tunnels:
         return tunnel
 
     def find(self, path: Path, number: int) -> Tunnel | None:
-        """Return the tunnel of this number over a path; None: there is none."""
+        """Return the tunnel with this number over ``path``, or None if there is none."""
         return self.tunnels.get(_key(path, number))
 
     def adopt_tunnel(self, path: Path, number: int, address: str) -> Tunnel:
-        """Add a tunnel whose address is taken already, and return it."""
+        """Add a tunnel whose address is marked as used already, and return it."""
         tunnel = self.tunnels[_key(path, number)] = Tunnel(path, number, address)
         return tunnel
 
     def forget_tunnel(self, tunnel: Tunnel) -> None:
-        """Remove a tunnel from those that are known, and free its address."""
+        """Remove a tunnel from this object, without writing to a switch, and free its address."""
         del self.tunnels[_key(tunnel.path, tunnel.number)]
         self.numbers.give_back(self.number_of(tunnel.address))
 
@@ -191,7 +191,7 @@ class Tunnels:
             changes.insert(Phase.ROUTE, node, tunnel_route(self._topology, tunnel, node))
 
     def number_of(self, address: str) -> int:
-        """Return an address' place among the tunnels' addresses."""
+        """Return the position of ``address`` in the network of the tunnels' addresses."""
         return address_number(address) - int(self.addresses.network_address)
 
 

@@ -38,11 +38,11 @@ class LatentErrorWatch:
         return self._health.alarms
 
     def note_down(self) -> None:
-        """Note the links that are down now: missing packets of paths over them are no latent errors."""
+        """Record the links that are down now: packets missing on paths over them are not latent errors."""
         self._lately_down |= self._links.down
 
     def run(self) -> None:
-        """Read the counters, and call this again after the interval."""
+        """Read the counters of all connections, and schedule the next reading."""
         now_ps, down = self._plane.now_ps, self._links.down | self._lately_down
         self._lately_down = frozenset()
         connections = list(self._registry)

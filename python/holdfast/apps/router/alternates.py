@@ -99,20 +99,20 @@ class Alternates:
             self._choose(s)
 
     def primary(self, switch: str, destination: str) -> Hop | None:
-        """Return the next hop before anything fails; None at the destination itself and where it cannot be reached."""
+        """Return the next hop before a failure; None at the destination itself, and where no path leads."""
         return self._primary.get((self.paths.number[switch], self.paths.number[destination]))
 
     def alternate(self, switch: str, destination: str) -> Alternate | None:
-        """Return a switch's alternate for a destination; None where there is none."""
+        """Return the alternate of ``switch`` for ``destination``, or None if it has none."""
         return self._chosen.get((self.paths.number[switch], self.paths.number[destination]))
 
     def tunnels(self) -> set[tuple[int, int]]:
-        """Return of all alternates' tunnels the first switch that the tunnel comes to, and the PQ node where it ends."""
+        """Return (first switch behind the repairing one, PQ node at the end) of all tunnels that alternates use, as numbers."""
         chosen = self._chosen.values()
         return {(one.hop.neighbour, one.pq_node) for one in chosen if one.pq_node is not None}
 
     def _choose(self, s: int) -> None:
-        """Choose all alternates of a switch: neighbours first, then PQ nodes for what is left of each link."""
+        """Choose the alternates of switch ``s`` for all destinations: neighbours first, then PQ nodes for the rest."""
         left: dict[Hop, list[int]] = {}
         for d in self._destinations:
             primary = self.paths.next_hop(s, d)
@@ -154,19 +154,22 @@ class Alternates:
     # ---- RFC 7490 ----
 
     def p_space(self, node: int, s: int, protected: Hop) -> set[int]:
-        """Return the nodes that ``node`` reaches such that no shortest path crosses the link from ``s``, in either direction."""
+        """Return the nodes that ``node`` reaches by shortest paths of which none crosses the protected link of ``s``.
+
+        Neither direction of the link may be crossed.
+        """
         return {p for p in range(len(self.paths.nodes)) if self._avoids_link(node, p, s, protected)}
 
     def extended_p_space(self, s: int, protected: Hop) -> set[int]:
-        """Return the union of the P-spaces of those neighbours of ``s`` that are behind other links than the protected one."""
+        """Return the union of the P-spaces of the neighbours of ``s``, except the one behind the protected link."""
         return {p for p, hops in self._first_hops(s, protected).items() if hops}
 
     def q_space(self, s: int, protected: Hop) -> set[int]:
-        """Return the nodes from which the link's other end is reached such that no shortest path crosses the link."""
+        """Return the nodes from which no shortest path to the far end of the protected link crosses that link."""
         return {q for q in range(len(self.paths.nodes)) if self._avoids_link(q, protected.neighbour, s, protected)}
 
     def pq_nodes(self, s: int, protected: Hop) -> set[int]:
-        """Return the nodes where a tunnel from ``s`` around the link may end."""
+        """Return the nodes where a tunnel from ``s`` around the protected link may end."""
         return self.extended_p_space(s, protected) & self.q_space(s, protected) - {s}
 
     def _avoids_link(self, node: int, target: int, s: int, protected: Hop) -> bool:
@@ -182,7 +185,7 @@ class Alternates:
         return whole < from_node[s] + cost + from_target[e] and whole < from_node[e] + cost + from_target[s]
 
     def _first_hops(self, s: int, protected: Hop) -> dict[int, list[Hop]]:
-        """Return by node the hops from ``s`` whose neighbours have it in their P-spaces."""
+        """Return, by node, the hops from ``s`` to neighbours whose P-space contains the node."""
         others = [hop for hop in self.paths.hops[s] if hop.link != protected.link]
         return {
             p: [hop for hop in others if self._avoids_link(hop.neighbour, p, s, protected)]
@@ -190,7 +193,7 @@ class Alternates:
         }
 
     def _ways(self, s: int, protected: Hop) -> list[tuple[int, Hop, int]]:
-        """Return the PQ nodes, with the cheapest hop towards each and the cost of getting there."""
+        """Return (PQ node, cheapest hop towards it, cost of the way there) for each PQ node."""
         q_space = self.q_space(s, protected)
         ways = []
         for p, hops in self._first_hops(s, protected).items():
@@ -201,10 +204,10 @@ class Alternates:
         return ways
 
     def _best_way(self, s: int, primary: Hop, d: int, ways: list[tuple[int, Hop, int]]) -> Alternate | None:
-        """Return the best remote alternate for a destination without an LFA; None: there is none.
+        """Return the best remote alternate for destination ``d``, which has no LFA; None if there is none.
 
-        As there is no LFA, nothing needs to be asked about E and the way to P. If the neighbour's way to P had E in it, but not the
-        link S-E, then the neighbour would be in the Q-space, and an LFA.
+        As there is no LFA, E and the way to P need no check. If the neighbour's way to P crossed E but not the link S-E, the
+        neighbour would be in the Q-space, and an LFA.
         """
         to_d, from_e = self._distance[d], self._distance[primary.neighbour]
         e_to_d = to_d[primary.neighbour]
@@ -222,7 +225,7 @@ class Alternates:
     # ---- Coverage ----
 
     def coverage(self) -> list[Protection]:
-        """Return a row per switch and destination that it forwards to another switch."""
+        """Return a row per switch and destination behind another switch: its alternate, and what the alternate protects."""
         names, rows = self.paths.nodes, []
         for (s, d), primary in sorted(self._primary.items(), key=lambda item: item[0]):
             chosen = self._chosen.get((s, d))
@@ -246,7 +249,7 @@ class Alternates:
 
 
 def link_coverage(rows: Collection[Protection]) -> list[LinkCoverage]:
-    """Return the rows of a coverage, counted by link and direction, in the order of the links."""
+    """Return the rows of a coverage counted by link and direction, in the order of the links."""
     counts: dict[tuple[int, str, str], dict[str, int]] = {}
     for row in rows:
         count = counts.setdefault((row.link, row.switch, row.primary), {})

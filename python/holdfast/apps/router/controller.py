@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 def compile_router(defines: dict[str, str] | None = None) -> Program:
-    """Compile ``router.p4``."""
+    """Compile ``router.p4`` with the preprocessor's ``defines``."""
     return Program.compile(str(HERE / "router.p4"), defines=defines or {})
 
 
@@ -37,7 +37,7 @@ class RouterController(Controller):
         self._links = LinkState(discovery)
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the discovery, if there is one."""
+        """Create the routing, and the discovery of links if it is wanted."""
         super().attach(plane)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
@@ -53,14 +53,14 @@ class RouterController(Controller):
         return self._links.discovery
 
     def on_start(self) -> None:
-        """Install all routes, or begin to discover links."""
+        """Install all routes, or start to discover links."""
         if self._links.is_discovered:
             self._links.discovery.start()
         else:
             self._install()
 
     def on_links_changed(self) -> None:
-        """Install the routes of the map that has changed: a link was discovered, or is gone."""
+        """Install the routes of the new map, after a link was discovered or lost."""
         self._install()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:

@@ -39,7 +39,7 @@ def compile_ipfrr(defines: dict[str, str] | None = None) -> Program:
 
 
 def loopback(topology: Topology, switch: str) -> ipaddress.IPv4Address:
-    """Return the switch's own address."""
+    """Return the address of the switch itself."""
     return LOOPBACKS[topology.switches[switch].index]
 
 
@@ -59,7 +59,7 @@ class FastRerouteEntries:
         self.alternates = Alternates(self._paths, attached, remote_lfa=remote_lfa)
 
     def routes(self) -> dict[str, list[TableEntry]]:
-        """Return the routes to hosts with their alternates, by switch."""
+        """Return the entries of the routes to hosts, with their alternates, by switch."""
         entries: dict[str, list[TableEntry]] = {name: [] for name in self._topology.switches}
         for host in self._topology.hosts:
             place = self._topology.attachment(host)
@@ -69,7 +69,10 @@ class FastRerouteEntries:
         return entries
 
     def _encode(self, route: Route) -> tuple[str, Mapping[str, int | str]]:
-        """Return a route's action and parameters; routes with the same hops share the parameters, which must not be changed."""
+        """Return a route's action and parameters.
+
+        Routes with the same hops share the parameters, which callers must not change.
+        """
         alternate = None if route.hop is None else self.alternates.alternate(route.switch, route.destination.switch)
         if alternate is None:
             return FORWARD, self._params.of(route)
@@ -94,7 +97,7 @@ class FastRerouteEntries:
         return "IpfrrIngress.forward_or_remote_lfa", params
 
     def _tunnel_mtu(self, first: Hop, pq_node: int) -> int:
-        """Return the smallest MTU, in bytes, of the link to the neighbour and of those from there to the PQ node."""
+        """Return the smallest MTU in bytes on a tunnel's way: the link to the neighbour, and those from there to the PQ node."""
         mtu, hop = 65535, first
         while True:
             mtu = min(mtu, self._topology.links[hop.link].mtu_bytes or self._mtu)
@@ -104,7 +107,10 @@ class FastRerouteEntries:
             hop = following
 
     def tunnel_routes(self, passed: Mapping[int, Collection[int]]) -> dict[int, dict[int, TableEntry]]:
-        """Return by PQ node the routes to its loopback address, by node from those in ``passed`` on; without alternates."""
+        """Return, by PQ node and by node on the way, the route to the PQ node's loopback address.
+
+        The ways begin at the nodes in ``passed``. These routes have no alternates.
+        """
         routes: dict[int, dict[int, TableEntry]] = {}
         for pq_node, starts in sorted(passed.items()):
             prefix = ipaddress.IPv4Network(loopback(self._topology, self._paths.nodes[pq_node]))
@@ -144,14 +150,17 @@ class IpFrrController(Controller):
         """By PQ node, the nodes that its tunnels have ever passed: packets may still be on their way in them."""
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare a writer for every switch."""
+        """Create the writers of routes for all switches."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Write the ports that lead to routers, and loopback addresses; then routes and alternates."""
+        """Write the ports that lead to routers and the loopback addresses; then routes and alternates.
+
+        Raise :class:`NetworkError` if a host's network overlaps the loopback addresses.
+        """
         for host in self.topology.hosts.values():
             if host.address.network.overlaps(LOOPBACKS):
                 raise NetworkError(f"host {host.name!r}: {host.address} is in {LOOPBACKS}, which is the switches'")
@@ -161,7 +170,7 @@ class IpFrrController(Controller):
         self._install()
 
     def loopback(self, switch: str) -> str:
-        """Return the switch's own address."""
+        """Return the address of the switch itself, as text."""
         return str(loopback(self.topology, switch))
 
     @property
@@ -172,11 +181,11 @@ class IpFrrController(Controller):
         return self._alternates
 
     def coverage(self) -> list[Protection]:
-        """Return the protection of every route between two switches now; destinations are the switches with hosts."""
+        """Return a row per switch and destination switch with hosts: how the present route is protected."""
         return self.alternates.coverage()
 
     def link_coverage(self) -> list[LinkCoverage]:
-        """Return the protection now, counted by link and direction; links that no route uses are not in it."""
+        """Return how present routes are protected, counted by link and direction; links without routes are left out."""
         return link_coverage(self.coverage())
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
@@ -185,7 +194,10 @@ class IpFrrController(Controller):
             self._install()
 
     def _plan(self, unusable: frozenset[int]) -> FastRerouteEntries:
-        """Return the plan of entries without these links. The plan without a failure is kept, as repairs lead back to it."""
+        """Return the entries for the network without ``unusable`` links.
+
+        The plan of the whole network is kept, as repairs lead back to it.
+        """
         if unusable:
             return FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
         if self._whole is None:
@@ -193,7 +205,7 @@ class IpFrrController(Controller):
         return self._whole
 
     def _install(self) -> None:
-        """Install all routes, those of tunnels first on all switches: there is never an alternate whose tunnel leads nowhere."""
+        """Install all routes. Those of tunnels are written first on all switches, so that no alternate's tunnel leads nowhere."""
         unusable = self._links.down if self.reroute else frozenset()
         plan = self._plan(frozenset(unusable))
         self._alternates = plan.alternates

@@ -36,7 +36,7 @@ class Flow:
 
     @classmethod
     def of(cls, version: int, fields: Mapping[str, object]) -> Flow:
-        """Return the flow of a digest, or of a table entry's key or parameters. Raises :class:`KeyError` if a field is missing."""
+        """Return the flow in the fields of a digest or of a table entry. Raise :class:`KeyError` if a field is missing."""
         values = [fields[name] for name in FIELDS[version]]
         return cls(version, tuple(value for value in values if isinstance(value, int)))
 
@@ -68,11 +68,11 @@ class Context:
         return 253 if self.flow.version == 4 else 254
 
     def flow_entry(self) -> TableEntry:
-        """Return the entry of the sender, which shortens."""
+        """Return the entry by which the sender shortens the flow's packets."""
         return flow_entry(self.flow, self.number)
 
     def context_entry(self) -> TableEntry:
-        """Return the entry of the receiver, which restores."""
+        """Return the entry by which the receiver restores the flow's packets."""
         key = {"station": self.station, "context": self.number, "profile": self.flow.profile}
         params = dict(zip(FIELDS[self.flow.version], self.flow.values, strict=True))
         version = self.flow.version
@@ -83,17 +83,17 @@ SHORTEN, RESTORE = "ShorternetIngress.shorten", "ShorternetIngress.restore"
 
 
 def flow_table(version: int) -> str:
-    """Return the name of the table of the flows that are shortened."""
+    """Return the name of the table of flows that are shortened, for IP ``version`` 4 or 6."""
     return f"{SHORTEN}.ipv{version}_flows"
 
 
 def context_table(version: int) -> str:
-    """Return the name of the table of the contexts that are restored."""
+    """Return the name of the table of contexts by which packets are restored, for IP ``version`` 4 or 6."""
     return f"{RESTORE}.ipv{version}_contexts"
 
 
 def flow_entry(flow: Flow, number: int) -> TableEntry:
-    """Return the entry by which a sender shortens a flow with this number."""
+    """Return the entry by which a sender shortens ``flow`` to the context ``number``."""
     key = dict(zip(FIELDS[flow.version], flow.values, strict=True))
     return TableEntry(flow_table(flow.version), key, f"{SHORTEN}.shorten", {"context": number})
 
@@ -118,15 +118,21 @@ class Contexts:
         return iter(self._by_flow.values())
 
     def of(self, sender: str, flow: Flow) -> Context | None:
-        """Return the context of a flow at its edge; None: there is none."""
+        """Return the context of ``flow`` at the edge ``sender``, or None if it has none."""
         return self._by_flow.get((sender, flow))
 
     def numbered(self, station: int, protocol: int, number: int) -> Context | None:
-        """Return the context that a number stands for, also while it is on its way out; None: there is none."""
+        """Return the context that a number stands for, or None.
+
+        A context that is being removed is returned as well.
+        """
         return self._by_number.get((station, 4 if protocol == 253 else 6, number))
 
     def allot(self, flow: Flow, sender: str, receiver: str, station: int) -> Context | None:
-        """Return a new context with the number that has been free for longest; None if one of the edges has no room."""
+        """Return a new context for ``flow``, with the number that has been free for longest.
+
+        None if one of both edges has no room.
+        """
         version = flow.version
         if not self._has_room(sender, receiver, version):
             return None
@@ -138,23 +144,23 @@ class Contexts:
         return context
 
     def adopt(self, context: Context) -> None:
-        """Add a context that both switches have already."""
+        """Add a context that is already in both switches."""
         self._by_flow[context.sender, context.flow] = context
         self.reserve(context)
 
     def reserve(self, context: Context) -> None:
-        """Add a context that only the receiver has: its number stays taken until :meth:`free`."""
+        """Add a context that only the receiver has; its number stays in use until :meth:`free`."""
         version = context.flow.version
         self._by_number[context.station, version, context.number] = context
         self._next[context.station, version] = (context.number + 1) % NUMBERS
         self._count(context, 1)
 
     def retire(self, context: Context) -> None:
-        """Note that the sender has lost a context. Its number stays taken until :meth:`free`."""
+        """Record that the sender does not have a context any more; its number stays in use until :meth:`free`."""
         del self._by_flow[context.sender, context.flow]
 
     def free(self, context: Context) -> None:
-        """Note that the receiver has lost a context too, and free its number."""
+        """Record that the receiver does not have a context any more either, and free its number."""
         del self._by_number[context.station, context.flow.version, context.number]
         self._count(context, -1)
 

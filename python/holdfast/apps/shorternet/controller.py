@@ -61,7 +61,10 @@ _ACK_TIMEOUT_NS = 1_000_000_000
 
 
 def compile_shorternet(*, contexts: int = CONTEXTS) -> Program:
-    """Compile ``shorternet.p4``. ``contexts``: room for flows and for contexts in each switch, per version of IP."""
+    """Compile ``shorternet.p4``. ``contexts``: room for flows and for contexts in each switch, per version of IP.
+
+    Raise :class:`NetworkError` if it is not from 1 to 65536.
+    """
     if not 1 <= contexts <= 1 << 16:
         raise NetworkError(f"contexts is {contexts}; it must be from 1 to 65536")
     return Program.compile(str(HERE / "shorternet.p4"), defines={"CONTEXTS": str(contexts)})
@@ -104,13 +107,13 @@ class ShorternetController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the writers of all switches."""
+        """Create the writers of all switches."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Install the ways, adopt what an earlier controller has left, and begin to hear of flows."""
+        """Install the routes between stations, take over an earlier controller's contexts, and ask for reports of flows."""
         self._links.ask_ports()
         self._stations = stations(self.topology, self._host_stations)
         self._names = {number: name for name, number in self._stations.items()}
@@ -132,7 +135,7 @@ class ShorternetController(Controller):
             self._install()
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Install contexts for new flows, and install again those contexts that a frame did not find at its receiver."""
+        """Install contexts for new flows, and repair contexts that frames did not find at their receiver."""
         for value in digest.values:
             assert isinstance(value, dict)
             if digest.digest == "lost_context_t":
@@ -153,7 +156,7 @@ class ShorternetController(Controller):
                     self._retire(context)
 
     def counter(self, switch: str, name: str) -> int:
-        """Return the packets that one of :data:`COUNTERS` has counted."""
+        """Return the number of packets counted by the counter ``name`` of :data:`COUNTERS`."""
         return self.clients[switch].counter(COUNTERS[name], 0)[0]
 
     # ---- Ways ----
@@ -187,7 +190,7 @@ class ShorternetController(Controller):
         )
 
     def _edge_of(self, flow: Flow) -> str | None:
-        """Return the switch of the host with the flow's destination address; None: there is none."""
+        """Return the switch whose host has the flow's destination in its network, or None if there is none."""
         address = IPv4Address(flow.destination) if flow.version == 4 else IPv6Address(flow.destination)
         for name in self.topology.hosts:
             place = self.topology.attachment(name)
@@ -206,7 +209,7 @@ class ShorternetController(Controller):
         self.contexts.free(context)
 
     def _mend(self, switch: str, value: Mapping[str, object]) -> None:
-        """Mend the context of a frame that was not restored at this switch, or remove the flows that use its number."""
+        """Repair the context of a frame that could not be restored, or remove the flows that use its number wrongly."""
         station, protocol, number = value["station"], value["protocol"], value["id"]
         assert isinstance(station, int) and isinstance(protocol, int) and isinstance(number, int)
         context = self.contexts.numbered(station, protocol, number)
@@ -217,7 +220,7 @@ class ShorternetController(Controller):
             self._remove_flows(sender, 4 if protocol == 253 else 6, number)
 
     def _check(self, context: Context) -> None:
-        """Write a context's entries where they are missing or wrong, the receiver's first."""
+        """Write the entries of a context where they are missing or wrong, the receiver's first."""
         wanted = context.context_entry()
         if _put(self.clients[context.receiver], wanted):
             self.counts["repaired"] += 1
@@ -233,14 +236,14 @@ class ShorternetController(Controller):
             self.counts["repaired"] += 1
 
     def _remove_flows(self, sender: str, version: int, number: int) -> None:
-        """Remove the entries of a sender's flows that use ``number``, which belongs to no context."""
+        """Remove the entries of flows that ``sender`` shortens to ``number``, which belongs to no context."""
         for entry in read_entries(self.clients[sender], flow_table(version)):
             if entry.params["context"] == number:
                 entry.delete(self.clients[sender])
                 self.counts["repaired"] += 1
 
     def _adopt(self) -> None:
-        """Take over the contexts that both edges agree on, and take out the rest: the numbers first."""
+        """Take over the contexts on which both edges agree, and remove the others, at senders first."""
         restored: dict[tuple[int, int, int], tuple[str, TableEntry]] = {}
         for name, client in self.clients.items():
             for version in (4, 6):
@@ -270,7 +273,7 @@ class ShorternetController(Controller):
 
 
 def _put(client: Client, wanted: TableEntry) -> bool:
-    """Make an entry what it should be; return True if it was not."""
+    """Insert or modify an entry so that it equals ``wanted``; return True if the switch was changed."""
     there = [TableEntry.of(entry) for entry in client.read_table(wanted.table, wanted.match)]
     if there == [wanted]:
         return False

@@ -16,9 +16,9 @@ HIGHEST_STATION = 255
 
 
 def stations(topology: Topology, hosts: Mapping[str, int]) -> dict[str, int]:
-    """Return the station of each switch, its index in the map, and those that hosts have.
+    """Return the station number of each switch, which is its index in the map, and of the given hosts.
 
-    Raises :class:`NetworkError` for a number that does not fit into eight bits or is taken, or a host that is not there.
+    Raise :class:`NetworkError` for a number that does not fit into eight bits or is used twice, or a host that does not exist.
     """
     found = {name: switch.index for name, switch in topology.switches.items()}
     for name, station in hosts.items():
@@ -36,7 +36,7 @@ def stations(topology: Topology, hosts: Mapping[str, int]) -> dict[str, int]:
 
 
 def short_ports(topology: Topology, hosts: Mapping[str, int]) -> dict[str, list[int]]:
-    """Return the ports of each switch with Shorternet links: to switches, and to hosts that are stations."""
+    """Return the ports of each switch whose links carry Shorternet: to switches, and to hosts that are stations."""
     ports: dict[str, list[int]] = {name: [] for name in topology.switches}
     for link in topology.links:
         for name, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
@@ -46,7 +46,7 @@ def short_ports(topology: Topology, hosts: Mapping[str, int]) -> dict[str, list[
 
 
 def plan(topology: Topology, paths: ShortestPaths, hosts: Mapping[str, int]) -> dict[str, list[TableEntry]]:
-    """Return the wanted entries of each switch, except those of flows' contexts (:mod:`holdfast.apps.shorternet.contexts`).
+    """Return all entries of each switch except those of flows' contexts (:mod:`holdfast.apps.shorternet.contexts`).
 
     ``hosts``: the station numbers of the hosts that speak Shorternet, which get no entries for their IP addresses.
     """

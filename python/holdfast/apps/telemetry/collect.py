@@ -42,9 +42,9 @@ class Receiver:
     """A UDP socket whose packets go to a collector."""
 
     def __init__(self, collector: Collector, host: str, port: int, rows: RowWriter | None = None) -> None:
-        """Listen for a collector's reports. ``port`` 0 takes a free one. Raises :class:`LiveError` if it cannot listen there.
+        """Open a socket for reports to ``collector``. ``port`` 0 takes a free one. ``rows`` writes the collector's rows.
 
-        ``rows`` writes the collector's rows.
+        Raise :class:`LiveError` if it cannot listen there.
         """
         self._collector, self._rows = collector, rows
         self._ended, self._failure = threading.Event(), ""
@@ -63,17 +63,20 @@ class Receiver:
         return self._socket.port
 
     def receive(self, timeout_s: float, for_s: float = 0.0) -> int:
-        """Take packets; wait for the first. Return how many there were. Other threads run meanwhile."""
+        """Wait at most ``timeout_s`` for a packet, take it and those that wait, and return how many there were.
+
+        Other threads run meanwhile.
+        """
         return self._collector.core.receive(self._socket, timeout_s, for_s)
 
     def count_drops(self) -> None:
-        """Set the collector's count of packets that the kernel has dropped."""
+        """Read how many packets the kernel has dropped, into the collector's ``receive_drops``."""
         self._collector.receive_drops = self._socket.drops()
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:
-        """Receive until a time on the monotonic clock (None: for ever), and call ``refresh`` once a second and at the end.
+        """Receive until ``until_s`` on the monotonic clock (None: for ever); call ``refresh`` every second and at the end.
 
-        Whatever ends it, packets that have arrived by then are taken, for ``DRAIN_S`` at most, or counted as left. Raises
+        At the end, however it comes, packets that have arrived are still taken, for ``DRAIN_S`` at most, or counted as left. Raise
         :class:`LiveError` if the socket fails.
         """
         thread = threading.Thread(target=self._take, name="reports")
@@ -100,7 +103,7 @@ class Receiver:
             raise LiveError(self._failure)
 
     def _take(self) -> None:
-        """Receive packets until the end is requested, then those that wait in the kernel, for ``DRAIN_S`` at most."""
+        """Receive packets until the end is requested, then those still in the kernel, for ``DRAIN_S`` seconds at most."""
         try:
             while not self._ended.is_set():
                 self.receive(TURN_S, TURN_S)
@@ -117,10 +120,10 @@ class Receiver:
 
 
 def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | None = None) -> int:
-    """Give a collector the UDP packets of a capture that go to a port. Return how many there were.
+    """Give ``collector`` the packets of a capture file that go to UDP port ``port``, and return how many there were.
 
-    ``rows`` writes the collector's. Raises OSError, :class:`LiveError` if the file is no capture. Fragments are passed
-    over: nodes do not fragment reports.
+    ``rows`` writes the collector's rows. Fragments are ignored: nodes do not fragment reports. Raise OSError, or :class:`LiveError`
+    if the file is no capture.
     """
     try:
         frames = _core.read_pcap(path)
@@ -138,7 +141,7 @@ def read_capture(collector: Collector, path: Path, port: int, rows: RowWriter | 
 
 
 def udp_payload(frame: bytes, port: int) -> bytes | None:
-    """Return the payload that an Ethernet frame carries to a UDP port, over IPv4 or IPv6; None if it carries something else."""
+    """Return the payload of an Ethernet frame with UDP to ``port``, over IPv4 or IPv6; None for any other frame."""
     at = 14
     if frame[12:14] == b"\x08\x00" and len(frame) >= 34:
         header = (frame[14] & 0xF) * 4
@@ -174,9 +177,9 @@ class Settings:
 
 
 def run(settings: Settings, console: Console) -> None:
-    """Collect until the time is over, the capture ends, or somebody interrupts; then show what there is.
+    """Collect reports until the time is over, the capture ends, or the user interrupts; then show the results.
 
-    Raises :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
+    Raise :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
     """
     host, port = _endpoint("--listen", settings.listen)
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):

@@ -112,10 +112,10 @@ class Collector:
         with_rows: bool = False,
         most_rows: int | None = None,
     ) -> None:
-        """Create a collector without reports. ``dscp``, ``udp_port``: the domain's indicators.
+        """Create a collector without reports. ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators of INT.
 
-        ``with_rows``: keep the hops of all reports for :mod:`.rows` to take. Beyond ``most_rows`` that nobody has taken yet, hops
-        are counted and not kept as rows.
+        ``with_rows``: keep a row per hop of all reports for :mod:`.rows`. Beyond ``most_rows`` rows that nobody has taken, hops are
+        counted but get no row.
         """
         it = limits or Limits()
         self.core = _core.ReportCollector(
@@ -136,30 +136,30 @@ class Collector:
         """Rows that could not be written."""
 
     def take(self, now_ns: int, payload: bytes) -> None:
-        """Take a UDP packet's payload, with the time of its arrival in nanoseconds."""
+        """Process a UDP payload that arrived at ``now_ns`` nanoseconds."""
         self.core.take(now_ns, payload)
 
     def counts(self) -> Counts:
-        """Return all counts of reports and of what became of them."""
+        """Return all counts of packets and reports: received, lost, refused and others."""
         return Counts(**self.core.counts())
 
     def malformed(self) -> dict[str, int]:
-        """Return the number of UDP packets by the rule that they break; rules that none breaks are left out."""
+        """Return how many UDP packets broke each rule of the specification; rules that none broke are left out."""
         return {rule: count for rule, count in self.core.malformed().items() if count}
 
     def flows(self, busiest: int | None = None) -> dict[FlowKey, FlowState]:
-        """Return all flows, the one that was reported last at the end; or the ``busiest`` ones, those with most reports."""
+        """Return all flows, the one reported last at the end; with ``busiest``, only that many, those with most reports."""
         return {FlowKey._make(key): FlowState._make(state) for key, state in self.core.flows(busiest)}
 
     def hops(self, *, first: int | None = None, slowest: int | None = None) -> dict[HopKey, HopState]:
-        """Return hops by node and port: all of them, or the ``first`` ones that were reported, or the ``slowest`` ones."""
+        """Return hops by node and port: all, or only the ``first`` ones reported, or the ``slowest`` ones."""
         hops = self.core.hops(first=first, slowest=slowest)
         return {HopKey._make(key): HopState._make(state) for key, state in hops}
 
     def drops(self, *, first: int | None = None) -> dict[tuple[int, int], int]:
-        """Return reported drops by node and reason: all of them, or the ``first`` pairs that were reported."""
+        """Return the number of reported drops by (node, reason): of all, or only of the ``first`` pairs reported."""
         return self.core.drops(first=first)
 
     def reporters(self) -> dict[tuple[int, int], ReporterState]:
-        """Return the reporters by node and hardware subsystem."""
+        """Return the reporters by (node, hardware subsystem)."""
         return {key: ReporterState._make(state) for key, state in self.core.reporters().items()}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def _indicator_port(client: Client) -> int | None:
-    """Return the UDP port that indicates INT in a switch's program, from its P4Info; None where the DSCP does."""
+    """Return the UDP port that indicates INT to a switch's program, as its P4Info says; None if the DSCP does."""
     nodes = [table.preamble for table in client.p4info.message.tables if table.preamble.name == program.NODE]
     annotations = [annotation for node in nodes for annotation in node.annotations]
     found = re.search(r"@int_udp_port\((\w+)\)", " ".join(annotations))
@@ -97,9 +97,9 @@ class TelemetryController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes and a configuration writer for each switch.
+        """Create the routing and a configuration writer for each switch.
 
-        Raises :class:`NetworkError` if a host is at a switch whose program is for transit alone, or if a program recognizes INT by
+        Raise :class:`NetworkError` if a host is at a switch whose program is for transit only, or if a program recognizes INT by
         another indicator (DSCP or UDP port) than this controller's.
         """
         super().attach(plane)
@@ -118,11 +118,11 @@ class TelemetryController(Controller):
         self._load = {name: has_register(client, program.SENT_BYTES) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Configure all switches."""
+        """Write routes and telemetry configuration to all switches."""
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Plan again without the links whose ports are down at either end."""
+        """Plan routes and the ways of reports again without links of which a port is down, if ``reroute`` is set."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
@@ -132,12 +132,15 @@ class TelemetryController(Controller):
         return self._watchlist
 
     def watch(self, watchlist: Sequence[Watch]) -> None:
-        """Replace the watchlist, in each switch at once. Raises :class:`NetworkError` for an entry that the domain cannot have."""
+        """Replace the watchlist in all switches; each changes at one moment.
+
+        Raise :class:`NetworkError` for an entry that the domain cannot have.
+        """
         self._watchlist = self._checked(watchlist)
         self._install()
 
     def counters(self, switch: str) -> dict[str, int]:
-        """Return the packets that the program of a switch has counted, by short name."""
+        """Return the packets that each counter of a switch's program has counted, by its short name."""
         client = self.clients[switch]
         known = {counter.preamble.name for counter in client.p4info.message.counters}
         return {name: client.counter(full, 0)[0] for name, full in program.COUNTERS.items() if full in known}

@@ -81,7 +81,7 @@ class Configuration:
 def switch_configuration(
     node_id: int, ports: Mapping[int, PortRole], watches: Sequence[TableEntry], reporter: Reporter | None
 ) -> Configuration:
-    """Return the configuration of a switch with these ports, watchlist entries and reporter (None: it does not report)."""
+    """Return the telemetry configuration of one switch. ``reporter``: None if the switch sends no reports."""
     entries = [entry for number, port in sorted(ports.items()) for entry in _port_entries(number, port)]
     defaults = {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}
     if reporter is not None:
@@ -145,10 +145,10 @@ def unwatched(collector: IPv4Address, port: int, watchlist: Sequence[Watch]) -> 
 
 
 def watch_entries(watchlist: Sequence[Watch], *, domain_id: int, by_port: bool) -> list[TableEntry]:
-    """Return the entries of a watchlist; ``by_port``: the domain's indicator is the UDP port.
+    """Return the table entries of a watchlist. ``by_port``: INT is indicated by a UDP port, else by the DSCP.
 
-    Modes that embed something are for packets on their way into the domain. INT is behind TCP and UDP alone if the DSCP
-    indicates it; then an entry for all protocols becomes one for each of the two.
+    Modes that embed something are for packets on their way into the domain. If the DSCP indicates INT, it is inserted only behind
+    TCP and UDP; then an entry for all protocols becomes one for each of the two.
     """
     found = []
     for number, watch in enumerate(watchlist):

@@ -39,5 +39,5 @@ _DOUBLE = Instructions.INGRESS_TIME | Instructions.EGRESS_TIME | Instructions.IN
 
 
 def words(instructions: int) -> int:
-    """Return how many 4-byte words a bitmap asks each node for; reserved bits ask for one."""
+    """Return how many 4-byte words each node adds for an instruction bitmap; a reserved bit counts as one word."""
     return instructions.bit_count() + (instructions & _DOUBLE).bit_count()

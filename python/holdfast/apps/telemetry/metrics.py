@@ -140,7 +140,10 @@ class MetricsServer:
     """
 
     def __init__(self, host: str, port: int, write: Callable[[], str]) -> None:
-        """Listen for HTTP requests. ``port`` 0 takes a free one. Raises :class:`LiveError` if it cannot listen there."""
+        """Listen for HTTP requests; ``write`` returns the metrics. ``port`` 0 takes a free one.
+
+        Raise :class:`LiveError` if it cannot listen there.
+        """
         self._write, self._page, self._made_s = write, b"", -FRESH_S
         self._writing = threading.Lock()
         outer = self
@@ -160,7 +163,7 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Log nothing: requests are no news."""
+                """Ignore the message: requests are not logged."""
 
         try:
             self._server = _BoundedServer((host, port), Handler)
@@ -223,7 +226,7 @@ class _BoundedServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore an error of a client's connection: clients that go are no news."""
+        """Ignore an error of a connection: clients may close connections at any time."""
 
 
 def _cut(connection: socket.socket) -> None:

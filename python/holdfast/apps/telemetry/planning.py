@@ -35,9 +35,10 @@ def node_ids(topology: Topology) -> dict[str, int]:
 def port_roles(
     topology: Topology, *, mtu: int, queue_threshold: int, queue_quota: int, hosts_in_domain: bool = False
 ) -> dict[str, dict[int, PortRole]]:
-    """Return the roles of ports, by switch and port. ``mtu``: of links that do not say theirs, in bytes.
+    """Return the role of each port in the telemetry domain, by switch and port.
 
-    A port to a host is at the edge, unless hosts are in the domain.
+    ``mtu``: of links that do not state theirs, in bytes. A port to a host is at the domain's edge, unless ``hosts_in_domain`` is
+    set.
     """
     roles: dict[str, dict[int, PortRole]] = {name: {} for name in topology.switches}
     for link in topology.links:
@@ -56,9 +57,9 @@ def port_roles(
 
 
 def reporters(topology: Topology, paths: ShortestPaths, plan: ReportPlan) -> Mapping[str, Reporter | None]:
-    """Return the reporter of each switch; None where no path leads to the collector.
+    """Return by switch how it sends reports; None for a switch from which no path leads to the collector.
 
-    Raises :class:`NetworkError` if the collector is no host of the topology.
+    Raise :class:`NetworkError` if the collector is no host of the topology.
     """
     if plan.collector not in topology.hosts:
         raise NetworkError(f"there is no host {plan.collector!r} to collect reports")

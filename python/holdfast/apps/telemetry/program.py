@@ -73,9 +73,9 @@ COUNTERS = {
 
 
 def rate_code(rate_bps: int | None) -> int:
-    """Return the code of a link's rate in the load of its port (None: not limited, 0).
+    """Return the code by which the load instruction gives a port's rate; 0 if ``rate_bps`` is None, that is unlimited.
 
-    Raises :class:`NetworkError` if it has none.
+    Raise :class:`NetworkError` for a rate that has no code.
     """
     if rate_bps is None:
         return 0

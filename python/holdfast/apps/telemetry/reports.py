@@ -107,11 +107,9 @@ class Report:
 
 
 def decode(data: bytes, *, dscp: int = INT_DSCP, dscp_mask: int = 0x3F, udp_port: int = INT_UDP_PORT) -> list[Report]:
-    """Return the individual reports of a UDP payload.
+    """Return the individual reports in a UDP payload. ``dscp`` (by its mask) and ``udp_port`` indicate INT in the domain.
 
-    ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators. Reports of other types than INT (IOAM) are passed over.
-
-    Raises :class:`MalformedReport` for a payload that breaks the specification.
+    Reports of other types than INT (IOAM) are ignored. Raise :class:`MalformedReport` for a payload that breaks the specification.
     """
     try:
         found = _core.decode_reports(data, dscp, dscp_mask, udp_port)

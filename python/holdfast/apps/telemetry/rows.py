@@ -66,7 +66,7 @@ NOT_KNOWN = (1 << 64) - 1
 
 
 def take(collector: Collector) -> pl.DataFrame:
-    """Take a collector's rows since the last time, and return them as a table; see ``SCHEMA``."""
+    """Return the rows that the collector has gathered since the last call, as a table with the columns of ``SCHEMA``."""
     columns, flows = collector.core.take_rows()
     numbers = pl.DataFrame({name: np.frombuffer(data, "<u8") for name, data in columns})
     known = [
@@ -81,7 +81,10 @@ class RowWriter:
     """Writes ``reports-00000.parquet`` and so on into a directory. Close it at the end: rows not written yet are in memory."""
 
     def __init__(self, directory: Path, collector: Collector, rows_per_file: int = ROWS) -> None:
-        """Make the directory. Raises :class:`LiveError` if it cannot, or if there are such files already."""
+        """Create the directory for files of rows.
+
+        Raise :class:`LiveError` if it cannot be created, or if it has such files already.
+        """
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -94,7 +97,7 @@ class RowWriter:
         """The last failure to write a file; None if there was none."""
 
     def write_full(self) -> None:
-        """Write a file, if there are as many rows as it holds."""
+        """Write a file if the collector has enough rows to fill one."""
         if self._collector.core.rows >= self._rows_per_file:
             self._write()
 

@@ -18,7 +18,7 @@ def _number(value: float | None) -> str:
 
 
 def flow_table(collector: Collector) -> Table:
-    """Return a table of the flows with most reports."""
+    """Return a table of the flows with most reports: path, changes of path, latency in microseconds, and drops."""
     table = Table(title=f"flows ({collector.counts().flows:,})", title_justify="left")
     for name in ("flow", "reports", "path", "changes", "latency (us)", "max", "drops"):
         table.add_column(name, justify="left" if name in ("flow", "path") else "right")
@@ -36,7 +36,7 @@ def flow_table(collector: Collector) -> Table:
 
 
 def hop_table(collector: Collector) -> Table:
-    """Return a table of the hops with the highest latency."""
+    """Return a table of the hops with the highest latency, in microseconds, and their queues."""
     table = Table(title=f"hops ({collector.counts().hops:,})", title_justify="left")
     for name in ("node", "port", "packets", "latency (us)", "mean", "max", "queue", "max", "congested"):
         table.add_column(name, justify="right")
@@ -58,7 +58,7 @@ def hop_table(collector: Collector) -> Table:
 
 
 def summary(collector: Collector) -> str:
-    """Return the counts in a line. Losses that are rare are named if there are any."""
+    """Return the collector's counts as one line; rare kinds of losses are included only if there are any."""
     counts, malformed = collector.counts(), sum(collector.malformed().values())
     rare = (
         (collector.left, "not taken at the end"),

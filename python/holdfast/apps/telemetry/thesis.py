@@ -34,9 +34,9 @@ class ThesisHop(NamedTuple):
 
 
 def decode_thesis_report(payload: bytes) -> tuple[int, tuple[ThesisHop, ...]]:
-    """Return the original UDP port, and the switches of the way, the first one first.
+    """Return (original UDP port, hops) of a report; the hops are the switches of the packet's path, first one first.
 
-    Raises :class:`MalformedReport` for a payload that is no report.
+    Raise :class:`MalformedReport` for a payload that is no report.
     """
     try:
         port, hops = _core.decode_thesis_report(payload)
@@ -65,14 +65,17 @@ class ThesisController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Prepare the routes."""
+        """Create the routing, and the writer of the ports that lead to other switches."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
 
     def on_start(self) -> None:
-        """Configure all switches. Raises :class:`NetworkError` if there are more than switch ids and ports can tell."""
+        """Configure all switches.
+
+        Raise :class:`NetworkError` for a switch or port whose number does not fit into the 8 bits of the thesis's format.
+        """
         self._domain.start()
         self._settings: dict[str, list[TableEntry]] = {}
         roles = port_roles(self.topology, mtu=self._mtu, queue_threshold=0, queue_quota=0)

@@ -18,7 +18,7 @@ class ConfigurationWriter:
         self._written = Configuration((), {}, (), None)
 
     def write(self, wanted: Configuration, routes: list[TableEntry] | None = None) -> None:
-        """Write the differences from the last configuration, in one batch; ``routes`` are entries like the others."""
+        """Write the differences from the last configuration in one batch; ``routes`` are further entries."""
         client, before = self._client, self._written
         entries = {entry.key: entry for entry in (*wanted.entries, *(routes or ()))}
         with client.batch():
