@@ -4,7 +4,7 @@ use crate::info::{Array, Field, Info, Table};
 use crate::values::Type;
 use ir::{MatchKind, Program};
 
-/// Returns the first thing in the P4Info that is not true of the program, as a sentence; `None` if everything is.
+/// Returns a sentence about the first statement in the P4Info that is not true of the program; `None` if all are true.
 pub(crate) fn contradiction(program: &Program, info: &Info) -> Option<String> {
     tables(program, info)
         .or_else(|| arrays(program, info))
@@ -115,8 +115,8 @@ fn arrays(program: &Program, info: &Info) -> Option<String> {
     registers.or(counters).or(meters)
 }
 
-/// Compares a counter or meter that P4Info claims with the name and size that the program declares; returns what differs, as a
-/// sentence.
+/// Compares a counter or meter in the P4Info with the name and size that the program declares. Returns a sentence
+/// about the difference, `None` if there is none.
 fn array(kind: &str, declared: Option<(&str, Option<u64>)>, claimed: &Array) -> Option<String> {
     match declared {
         None => Some(format!("the program has no {kind} with id {}", claimed.id)),
@@ -163,7 +163,7 @@ fn others(program: &Program, info: &Info) -> Option<String> {
     value_sets.or(digests).or(profiles)
 }
 
-/// Returns the word that P4Info has for a match kind, in lower case.
+/// Returns the name of a match kind in P4Info, in lower case.
 pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     match kind {
         MatchKind::Exact => "exact",
@@ -175,7 +175,8 @@ pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     }
 }
 
-/// Returns how two widths in bits differ, for a sentence; `None` if they are the same, or the claimed one is not told.
+/// Returns a phrase about two different widths in bits; `None` if they are the same, or if the P4Info gives no width
+/// (`claimed` is 0).
 fn different(own: u32, claimed: u32) -> Option<String> {
     let same = claimed == 0 || own == claimed;
     (!same).then(|| format!("{own} bits, in the P4Info {claimed}"))

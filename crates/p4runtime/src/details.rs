@@ -42,8 +42,8 @@ pub struct Details {
     pub with_messages: bool,
 }
 
-/// Returns the details of `count` elements of which some failed, in at most `most_bytes` bytes. Messages go first, then elements at the
-/// end. It does no more work than what fits needs.
+/// Returns the error details for `count` elements, some of which failed, in at most `most_bytes` bytes. If they do not
+/// fit, messages are omitted first, then the last elements. Does no more work than the part that fits requires.
 pub fn error_details(failures: &[FailedElement], count: usize, most_bytes: usize) -> Details {
     [true, false]
         .into_iter()
@@ -86,7 +86,7 @@ fn details(
     }
 }
 
-/// Appends a field 3 that is an `Any` with a `p4.v1.Error`.
+/// Appends field number 3, an `Any` that contains a `p4.v1.Error`, to `out`.
 fn put_any(error: &[u8], out: &mut Vec<u8>) {
     let field = |contents: usize| 1 + encoded_len_varint(contents as u64) + contents;
     let value = if error.is_empty() {
@@ -102,7 +102,7 @@ fn put_any(error: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a field with a string or bytes.
+/// Appends a field with the number `tag` that contains a string or bytes to `out`.
 fn put_bytes(tag: u8, contents: &[u8], out: &mut Vec<u8>) {
     out.push(tag << 3 | 2);
     encode_varint(contents.len() as u64, out);

@@ -14,7 +14,7 @@ use prost::Message;
 use prost::encoding::{WireType, bool, bytes, encode_key, encode_varint, int32, int64, message};
 use prost::encoding::{uint32, uint64};
 
-/// Appends a message that `fill` writes.
+/// Appends a nested message as field number `tag`; `fill` appends the message's contents.
 #[inline(always)]
 pub(crate) fn nested(out: &mut Vec<u8>, tag: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     put_key(out, tag, WireType::LengthDelimited);
@@ -62,7 +62,7 @@ fn put_value(out: &mut Vec<u8>, tag: u32, field: Option<&Field>, value: &Bits) {
     }
 }
 
-/// Appends a `FieldMatch` to a message; nothing for a don't-care.
+/// Appends a `FieldMatch` as field number `tag`, or nothing if the match accepts any value.
 pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &KeyMatch) {
     let dont_care = match key_match {
         KeyMatch::Exact(_) | KeyMatch::Optional(Some(_)) => false,
@@ -114,7 +114,7 @@ pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &
 }
 
 impl Pipeline {
-    /// Appends the contents of an `Action` to a message.
+    /// Appends the contents of an `Action` message for an action call.
     fn put_call(&self, out: &mut Vec<u8>, call: &ActionCall) {
         let declared = &self.program.actions[call.action.index()];
         let action = self.info.actions.get(declared.id);
@@ -134,7 +134,8 @@ impl Pipeline {
         m::Action::decode(&out[..]).unwrap_or_default()
     }
 
-    /// Appends the contents of a `TableEntry` to a message, with those of its resources that are set in `asked`.
+    /// Appends the contents of a `TableEntry` message for an entry, with those of its resources that are set in
+    /// `asked`.
     pub(crate) fn put_entry(
         &self,
         out: &mut Vec<u8>,
@@ -194,7 +195,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns the `TableEntry` of an entry, without its resources.
+    /// Returns an entry as a `TableEntry` message, without its resources.
     pub(crate) fn entry_message(&self, table: &Table, read: &InstalledEntry) -> m::TableEntry {
         let mut out = Vec::new();
         self.put_entry(&mut out, table, read, &m::TableEntry::default());

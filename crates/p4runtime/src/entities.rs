@@ -23,18 +23,19 @@ use engine::control::{ControlError, Operation};
 
 /// A kind of entity as the control plane serves it; the message says which of them.
 pub(crate) trait Served {
-    /// Returns the P4Info id of what the entity belongs to; 0 where there is none.
+    /// Returns the P4Info id of the object to which the entity belongs; 0 if there is none.
     fn object_id(&self) -> u32 {
         0
     }
 
-    /// Returns the plan of an update, or the reason to refuse it.
+    /// Returns the plan for an update of the entity, or the reason to refuse the update.
     fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;
 
-    /// Returns the entities that a read selects, of those that the role may have.
+    /// Returns the entities that a read selects, restricted to those that the reader's role may access.
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
 
-    /// Returns the ids that the answer to a read depends on if it is made at once; `None` if it is made in slices.
+    /// Returns the ids that determine the answer to a read, if it is answered at once; `None` if it is answered in
+    /// slices.
     fn at_once(&self) -> Option<(u32, u32)> {
         None
     }

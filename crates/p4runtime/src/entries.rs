@@ -23,7 +23,8 @@ impl Table {
         TableId(self.number as u32)
     }
 
-    /// Returns the matches of an entry, one per key of the program. INVALID_ARGUMENT if a field is unknown, given twice or wrong.
+    /// Returns the matches of an entry, one per key field of the program. Fails with INVALID_ARGUMENT if a given field
+    /// is unknown, repeated or wrong.
     pub fn matches(&self, given: &[m::FieldMatch]) -> Result<Vec<KeyMatch>, ControlError> {
         let mut used = 0;
         let mut matches = Vec::with_capacity(self.keys.len());
@@ -41,7 +42,8 @@ impl Table {
         Ok(matches)
     }
 
-    /// Returns the identity of an entry: table, matches and priority. INVALID_ARGUMENT as the specification says.
+    /// Returns the identity of an entry: table, matches and priority. Fails with INVALID_ARGUMENT in the cases that
+    /// the specification lists.
     pub fn key(&self, message: &m::TableEntry) -> Result<Key, ControlError> {
         let matches = self.matches(&message.matches)?;
         let label = &self.label;
@@ -56,7 +58,7 @@ impl Table {
         Ok((self.table_id(), matches, message.priority))
     }
 
-    /// Refuses resources that the table does not have.
+    /// Checks that a message uses only resources that the table has.
     pub fn check_resources(
         &self,
         message: &m::TableEntry,
@@ -92,8 +94,8 @@ impl Table {
     }
 }
 
-/// Checks that all match fields that are given were used, as many as `used`; else the error names one that is unknown or given
-/// twice.
+/// Checks that `used`, the number of match fields that were used, is the number that were given. If not, returns an
+/// error that names an unknown or repeated field.
 pub(crate) fn check_given(
     label: &str,
     fields: &Names<Field>,
@@ -115,7 +117,7 @@ pub(crate) fn check_given(
     Ok(())
 }
 
-/// Converts the match of one field; a don't-care is not given.
+/// Converts the match of one field; if `given` is `None`, the match accepts any value.
 pub(crate) fn field_match(
     label: &str,
     field: &Field,
@@ -219,7 +221,8 @@ pub(crate) fn field_match(
     }
 }
 
-/// Converts the match of a translated field, which is in fact exact (specification, "Translation of Match Fields").
+/// Converts the match of a translated field, which must accept exactly one value or any (specification, "Translation
+/// of Match Fields").
 fn whole_match(
     field: &Field,
     given: &m::MatchKind,
@@ -281,7 +284,7 @@ impl m::MatchKind {
 }
 
 impl Field {
-    /// Returns the switch's value for the controller's. INVALID_ARGUMENT if there is none.
+    /// Translates a controller's value into the switch's. Fails with INVALID_ARGUMENT if there is no such value.
     pub fn value(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<Bits, ControlError> {
         refuse!(
             self.width == 0 && self.translation.is_none() => InvalidArgument,
@@ -301,7 +304,7 @@ impl Field {
         Ok(value)
     }
 
-    /// Returns the value that a client sees for one of the switch's.
+    /// Translates a value of the switch into the form that a client sees.
     pub fn shown(&self, value: &Bits) -> Bytes {
         match &self.translation {
             None => values::bytestring(value),
@@ -311,7 +314,8 @@ impl Field {
 }
 
 impl Pipeline {
-    /// Converts an action of a table, with its arguments. An error if the table does not have it, or not in this place.
+    /// Converts an action of a table, with its arguments. Fails if the table does not have the action, or does not
+    /// allow it as a default or in entries, respectively.
     pub(crate) fn call(
         &self,
         table: &Table,
@@ -373,7 +377,7 @@ impl Pipeline {
         })
     }
 
-    /// Converts the action, member, group or one-shot set of an entry of a table.
+    /// Converts the action, member, group or one-shot set of a table entry.
     pub(crate) fn entry_action(
         &self,
         table: &Table,
@@ -407,7 +411,8 @@ impl Pipeline {
         }))
     }
 
-    /// Builds the message of a table's default entry, with the action of a miss. `is_const` is of the default action.
+    /// Builds the message for a table's default entry, with the action that runs on a miss. `is_const` in it concerns
+    /// the default action.
     pub(crate) fn default_message(
         &self,
         table: &Table,
@@ -429,7 +434,7 @@ impl Pipeline {
     }
 }
 
-/// Returns the action in a message for a table without implementation; an error if there is none.
+/// Returns the action in a message for a table without implementation. Fails if the message contains no action.
 pub(crate) fn direct_action<'a>(
     table: &Table,
     action: Option<&'a m::TableAction>,
@@ -452,7 +457,7 @@ pub(crate) fn not_zero(id: u32, what: impl FnOnce() -> String) -> Result<u32, Co
     }
 }
 
-/// Returns the part of a message that the switch is to keep and does not look at; `None` if there is none.
+/// Returns the part of a message that the switch stores without interpreting it; `None` if that is empty.
 pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
     let mut note = match &message.action {
         Some(m::TableAction {
@@ -467,7 +472,7 @@ pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
     (!bytes.is_empty()).then(|| bytes.into())
 }
 
-/// Decodes a note into the part of a message that [`note_of`] made it from.
+/// Decodes a note that [`note_of`] made; an empty one if `note` is `None`.
 pub(crate) fn note(note: Option<&Note>) -> m::EntryNote {
     let note = note.and_then(|note| m::EntryNote::decode(&note[..]).ok());
     note.unwrap_or_default()

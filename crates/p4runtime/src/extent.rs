@@ -3,8 +3,8 @@
 use bytes::Buf;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-/// Counts how often a field with bytes of its own (a message, a string) is in a serialized message, and returns that with the most
-/// bytes that it has. A part that cannot be decoded ends the count.
+/// Counts the occurrences of a length-delimited field (a message, a string) in a serialized message. Returns the count
+/// and the largest length in bytes. A part that cannot be decoded ends the count.
 pub fn extent(message: &[u8], field: u32) -> (usize, usize) {
     let (mut rest, mut count, mut longest) = (message, 0, 0);
     while rest.has_remaining() {

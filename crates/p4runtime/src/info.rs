@@ -106,7 +106,7 @@ pub(crate) struct Names<T> {
 }
 
 impl<T: Named> Names<T> {
-    /// Collects objects of the program, each of a message.
+    /// Collects the program's objects of one kind, each built from a message by `object`.
     fn of<M>(
         kind: &'static str,
         messages: &[M],
@@ -141,7 +141,7 @@ impl<T: Named> Names<T> {
         self.by_id.get(&id).map(|at| &self.list[*at])
     }
 
-    /// Finds an object by its id as [`Self::get`] does, at once if it is at this place.
+    /// Finds an object by its id like [`Self::get`], but faster if it is at position `place`.
     pub fn at(&self, place: usize, id: u32) -> Option<&T> {
         let there = self.list.get(place).filter(|object| object.id() == id);
         there.or_else(|| self.get(id))
@@ -151,7 +151,7 @@ impl<T: Named> Names<T> {
         self.by_id.get(&id).copied()
     }
 
-    /// Finds an object by its id. INVALID_ARGUMENT if there is none.
+    /// Finds an object by its id. Fails with INVALID_ARGUMENT if there is no such object.
     pub fn by_id(&self, id: u32) -> Result<&T, ControlError> {
         let names = || self.list.iter().map(Named::name).collect();
         let unknown = || unknown(self.kind, id, &self.place, names());
@@ -236,17 +236,18 @@ impl Info {
         })
     }
 
-    /// Finds the controller header with this name.
+    /// Finds the controller header with this name; `None` if there is none.
     pub fn header(&self, name: &str) -> Option<&Header> {
         self.headers.list.iter().find(|header| header.name == name)
     }
 
-    /// Returns whether a role may deal with an object. The default role may everything, and what names no role is everybody's.
+    /// Returns whether a role may access an object. The default role may access everything, and everybody may access
+    /// an object without a role.
     pub fn role_may(&self, role: &str, id: u32) -> bool {
         role.is_empty() || self.roles.get(&id).is_none_or(|owner| owner == role)
     }
 
-    /// Checks that a role may deal with an object. PERMISSION_DENIED unless [`Self::role_may`].
+    /// Checks that a role may access an object. Fails with PERMISSION_DENIED unless [`Self::role_may`] holds.
     pub fn check_role(&self, role: &str, id: u32) -> Result<(), ControlError> {
         if self.role_may(role, id) {
             return Ok(());
@@ -294,7 +295,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Builds a parameter, or a field of a controller header.
+    /// Builds the description of a parameter, or of a field of a controller header.
     fn value_field(
         &mut self,
         (id, name): (u32, &str),
@@ -376,8 +377,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the translation of a type whose values differ for the controller: strings, or numbers with a given mapping; `None`
-    /// for any other type.
+    /// Returns the translation of a type whose values have another form for the controller: strings, or numbers with a
+    /// given mapping; `None` for any other type.
     fn translation(
         &mut self,
         type_name: &Option<p4::P4NamedType>,
@@ -597,8 +598,9 @@ impl Builder<'_> {
         })
     }
 
-    /// Returns the type of a register's or digest's data, of so many bits in the program. UNIMPLEMENTED if members are translated
-    /// to another width: P4Info does not tell the program's, so nobody knows where the next member begins.
+    /// Returns the type of a register's or digest's data, which have `own` bits in the program. Fails with
+    /// UNIMPLEMENTED if members are translated to another width, since the P4Info then does not tell where each member
+    /// begins in the program's value.
     fn data(
         &self,
         spec: &Option<p4::P4DataTypeSpec>,
@@ -670,7 +672,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Iterates over the preambles of the objects that messages name by id.
+    /// Iterates over the preambles of all objects to which messages refer by id.
     fn preambles(&self) -> impl Iterator<Item = &p4::Preamble> {
         let info = self.info;
         let preambles = (info.actions.iter().map(|it| &it.preamble))
@@ -686,7 +688,7 @@ impl Builder<'_> {
         preambles.flatten()
     }
 
-    /// Checks that no id is there twice: ids of all kinds share one number space (comment of `Preamble.id`).
+    /// Checks that no id occurs twice. Ids of all kinds share one number space (comment of `Preamble.id`).
     fn check_ids_are_unique(&self) -> Result<(), ControlError> {
         let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
         for preamble in self.preambles() {
@@ -742,8 +744,8 @@ impl Builder<'_> {
     }
 }
 
-/// Reads the role in an annotation, which is one string. An annotation that is not understood is an error, as it must not open an
-/// object to everybody.
+/// Reads the role in an annotation, a single string. Fails for an annotation that cannot be parsed, which must not
+/// make an object accessible to everybody.
 fn role(annotation: &str, rest: &str, owner: &str) -> Result<String, ControlError> {
     let inside = rest.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
     let inside = inside.map(str::trim);
@@ -785,7 +787,7 @@ fn width(bitwidth: i32, what: &str) -> Result<u32, ControlError> {
     }
 }
 
-/// Returns the ids of the direct counters; an error if one is zero or there twice.
+/// Returns the ids of the direct counters. Fails if an id is zero or occurs twice.
 fn direct_counters(list: &[p4::DirectCounter]) -> Result<BTreeSet<u32>, ControlError> {
     let mut found = BTreeSet::new();
     for direct in list {
@@ -798,7 +800,7 @@ fn direct_counters(list: &[p4::DirectCounter]) -> Result<BTreeSet<u32>, ControlE
     Ok(found)
 }
 
-/// Returns the ids and types of the direct meters; an error if an id is zero or there twice.
+/// Returns the ids and types of the direct meters. Fails if an id is zero or occurs twice.
 fn direct_meters(list: &[p4::DirectMeter]) -> Result<BTreeMap<u32, MeterType>, ControlError> {
     let mut found = BTreeMap::new();
     for direct in list {
@@ -823,8 +825,8 @@ fn meter_type(spec: &Option<p4::MeterSpec>) -> Result<MeterType, ControlError> {
 }
 
 impl Header {
-    /// Returns the parts of the header in their order on the wire: the field, `None` if the control plane does not know it, and the
-    /// width in bits.
+    /// Returns the parts of the header in their order on the wire, each as its field, `None` if the control plane does
+    /// not know it, and its width in bits.
     pub fn parts(&self) -> impl Iterator<Item = (Option<&Field>, u32)> {
         let field = |at: usize| &self.fields.list[at];
         let parts = self.layout.iter();
@@ -833,8 +835,8 @@ impl Header {
 }
 
 impl Field {
-    /// Returns the length in bits of a controller's mask or prefix that selects one value alone: the width of the type, or that of
-    /// the string.
+    /// Returns the length in bits of a mask or prefix, in the controller's form, that selects exactly one value: the
+    /// width of the type, or the length of the string.
     pub fn mask_width(&self, value: &[u8]) -> u32 {
         match self.width {
             0 => 8 * value.len() as u32,
@@ -842,7 +844,7 @@ impl Field {
         }
     }
 
-    /// Returns the width in bits that the field has in the program; 0 if P4Info does not tell it.
+    /// Returns the width of the field in the program, in bits; 0 if the P4Info does not give it.
     pub fn width_in_program(&self) -> u32 {
         if self.is_translated { 0 } else { self.width }
     }

@@ -29,7 +29,7 @@ macro_rules! oneofs {
 
         #[allow(dead_code, reason = "not every word is asked for")]
         impl $name {
-            /// Returns the name of the field that is set.
+            /// Returns the name of the alternative that is set.
             pub fn word(&self) -> &'static str {
                 match self { $($name::$variant(_) => $word,)* }
             }

@@ -10,7 +10,7 @@ use prost::Message;
 use proto::p4runtime as p4;
 use std::fmt::Debug;
 
-/// Checks that our message has all of an official one.
+/// Asserts that a crate's own message type preserves all contents of an official message.
 fn check<Ours: Message + Default, Official: Message + Default + PartialEq + Debug>(all: Official) {
     let ours = Ours::decode(&all.encode_to_vec()[..]).expect("a message of ours");
     let again = Official::decode(&ours.encode_to_vec()[..]).expect("an official message");
@@ -132,7 +132,7 @@ fn table_entry(kind: p4::table_action::Type) -> p4::TableEntry {
     }
 }
 
-/// Returns data of the kinds that are served. Of others, only the kind is read.
+/// Returns data of all supported kinds. Of unsupported data, only the kind is read.
 fn data() -> Vec<p4::P4Data> {
     use p4::p4_data::Data;
     let member = || p4::P4Data {

@@ -42,8 +42,9 @@ pub(crate) struct ObjectNote {
 }
 
 impl Pipeline {
-    /// Makes a pipeline of a program and a serialized `p4.config.v1.P4Info`. INVALID_ARGUMENT or UNIMPLEMENTED if the P4Info contradicts
-    /// itself, or the program, or has types that cannot be dealt with. `own` is the compiler's, empty if nobody has it.
+    /// Makes a pipeline from a program and a serialized `p4.config.v1.P4Info`. Fails with INVALID_ARGUMENT or
+    /// UNIMPLEMENTED if the P4Info contradicts itself or the program, or has unsupported types. `own` is the
+    /// compiler's own P4Info, empty if unknown.
     pub fn new(
         program: Arc<Program>,
         own: &[u8],
@@ -66,7 +67,7 @@ impl Pipeline {
         })
     }
 
-    /// Returns the program that the pipeline runs.
+    /// Returns the program of the pipeline.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
@@ -88,7 +89,7 @@ impl Pipeline {
         }
     }
 
-    /// Takes over the notes of the objects that move.
+    /// Adopts the notes of the objects that move from the old pipeline.
     pub(crate) fn inherit_notes(&self, old: &Pipeline, moves: &Takeover) {
         let stays = |of: &Noted| match of {
             Noted::Multicast(_) | Noted::Session(_) => true,
@@ -101,13 +102,13 @@ impl Pipeline {
         self.notes().extend(inherited);
     }
 
-    /// Returns whether a role may deal with an object.
+    /// Returns whether a role may access an object.
     pub fn role_may(&self, role: &str, id: u32) -> bool {
         self.info.role_may(role, id)
     }
 
-    /// Builds the packet for the CPU port of a serialized `PacketOut`. INVALID_ARGUMENT unless each metadata field occurs exactly
-    /// once.
+    /// Builds the packet that a serialized `PacketOut` sends into the CPU port. Fails with INVALID_ARGUMENT unless
+    /// each metadata field occurs exactly once.
     pub fn packet_out(&self, message: &[u8]) -> Result<Vec<u8>, ControlError> {
         let message = m::PacketOut::decode(message);
         let message = message.map_err(|why| invalid(format!("packet-out: {why}")))?;
@@ -156,7 +157,8 @@ impl Pipeline {
         Ok(packet)
     }
 
-    /// Builds the serialized `PacketIn` for what came out of the CPU port; `None` if it is shorter than the controller header.
+    /// Builds the serialized `PacketIn` for a packet that came out of the CPU port; `None` if the packet is shorter
+    /// than the controller header.
     pub fn packet_in(&self, packet: &[u8]) -> Option<Vec<u8>> {
         let header = self.info.header("packet_in");
         let bits: u32 = header.map_or(0, header_bits);
@@ -181,7 +183,8 @@ impl Pipeline {
         Some(message.encode_to_vec())
     }
 
-    /// Takes digest lists of a switch that are due at its time, until they have `most` messages together.
+    /// Removes digest lists that are due from a switch, until they contain at least `most` messages together, and
+    /// returns them. Also discards up to `most` messages of digests that are not enabled.
     pub fn take_digests(&self, switch: &mut Switch, most: usize) -> Vec<DigestList> {
         let now_ps = switch.runtime().now_ps();
         // Messages that nobody asked for.
@@ -189,7 +192,7 @@ impl Pipeline {
         switch.take_due_digests(now_ps, most)
     }
 
-    /// Builds the digest id and the serialized `DigestList` of each of these lists. `now_ns` is its timestamp.
+    /// Builds the digest id and the serialized `DigestList` of each of these lists, with the timestamp `now_ns`.
     pub fn digest_messages(&self, lists: Vec<DigestList>, now_ns: i64) -> Vec<(u32, Vec<u8>)> {
         let lists = lists.into_iter().filter_map(|list| {
             let id = self.program.digests[list.digest.index()].id;
@@ -211,7 +214,7 @@ impl Pipeline {
         lists.collect()
     }
 
-    /// Acknowledges a digest list; nothing happens if it is not waiting.
+    /// Acknowledges a digest list; does nothing if the list is not outstanding. Fails if there is no such digest.
     pub fn acknowledge(
         &self,
         switch: &mut Switch,
@@ -225,7 +228,8 @@ impl Pipeline {
         }
     }
 
-    /// Takes `most` idle entries of a switch at most: table id and serialized `IdleTimeoutNotification` of each table.
+    /// Removes at most `most` idle entries from a switch's list of idle entries, and returns the table id and a
+    /// serialized `IdleTimeoutNotification` for each table.
     pub fn take_idle(&self, switch: &mut Switch, now_ns: i64, most: usize) -> Vec<(u32, Vec<u8>)> {
         let now_ps = switch.runtime().now_ps();
         let mut found: Vec<(u32, m::IdleTimeoutNotification)> = Vec::new();
@@ -257,13 +261,14 @@ fn header_bits(header: &Header) -> u32 {
     widths.fold(0, u32::saturating_add)
 }
 
-/// Prints a serialized `p4.config.v1.P4Info` as text. An error if it is none.
+/// Formats a serialized `p4.config.v1.P4Info` as text. Fails if it cannot be decoded.
 pub fn p4info_text(message: &[u8]) -> Result<String, DecodeError> {
     proto::p4info::P4Info::decode(message)?;
     Ok(proto::text::p4info(message))
 }
 
-/// Builds the error that the object which an index of the program's refers to is gone.
+/// Builds the error for an operation during which the pipeline was replaced, so that the program's objects it refers
+/// to are gone.
 pub(crate) fn replaced(during: &str) -> ControlError {
     ControlError::new(
         ControlErrorCode::Aborted,

@@ -26,7 +26,7 @@ pub(crate) const PER_SLICE: u32 = 512;
 pub struct ReadRequest(m::ReadRequest);
 
 impl ReadRequest {
-    /// Decodes a serialized `p4.v1.ReadRequest`; an error if it is none.
+    /// Decodes a serialized `p4.v1.ReadRequest`. Fails if the bytes are not such a message.
     pub fn decode(data: &[u8]) -> Result<ReadRequest, DecodeError> {
         m::ReadRequest::decode(data).map(ReadRequest)
     }
@@ -63,7 +63,8 @@ impl<'a> Source<'a> {
         Ok(open)
     }
 
-    /// Returns the object of this id, or with 0 all that the role may have. An error if there is no such object.
+    /// Returns the object with this id or, if `id` is 0, all objects that the role may access. Fails if there is no
+    /// such object.
     pub fn wanted<T: Named>(
         &self,
         objects: &'a Names<T>,
@@ -108,7 +109,7 @@ enum Part {
 
 /// State that is copied from the switch slice by slice.
 pub(crate) trait Sliced: Debug + Send + Sync {
-    /// Fetches the next slice, and says whether there are more.
+    /// Copies the next slice of the state, and returns it with true if more slices follow.
     fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError>;
 }
 
@@ -137,7 +138,7 @@ impl Slice {
 }
 
 impl Reading {
-    /// Begins to read what a request asks for: entities that are read at once are fetched now, the others in slices.
+    /// Begins to answer a read request. Entities that are answered at once are fetched now, the others in slices.
     pub fn new(
         pipeline: Arc<Pipeline>,
         ReadRequest(request): &ReadRequest,
@@ -176,12 +177,12 @@ impl Reading {
         }
     }
 
-    /// Returns the number of the request's entities, and those of them that were refused so far.
+    /// Returns the number of entities in the request, and the failures of those refused so far.
     pub fn failures(&self) -> (usize, &[Failure]) {
         (self.count, &self.failures)
     }
 
-    /// Copies the next slice from the switch; `None` at the end.
+    /// Copies the next slice from the switch and returns it; `None` at the end.
     pub fn fetch(&mut self, switch: &Switch) -> Option<Slice> {
         loop {
             let at = self.count - self.asked.len();
@@ -199,7 +200,8 @@ impl Reading {
         }
     }
 
-    /// Encodes a slice, the one that was fetched last, as a serialized `ReadResponse`; `None` if nothing of it was wanted.
+    /// Encodes the slice that was fetched last as a serialized `ReadResponse`; `None` if the slice contains nothing
+    /// that was requested.
     pub fn encode(&mut self, slice: Slice) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         slice.0.encode(&self.pipeline, &mut out);
@@ -223,7 +225,8 @@ impl Answer {
         answer
     }
 
-    /// Builds an answer of entities; an error if one object was asked for and is not there.
+    /// Builds an answer from entities. Fails with the error that `missing` returns if a single object was requested
+    /// (`id` is not 0) but not found.
     pub fn found(
         entities: Vec<EntityKind>,
         id: u32,
@@ -235,7 +238,7 @@ impl Answer {
         }
     }
 
-    /// Adds to the answer what has been read at once.
+    /// Appends state that has already been read to the answer.
     pub fn push_copied(&mut self, copied: impl Copied + 'static) {
         self.parts.push_back(Part::Copied(Slice::of(copied)));
     }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 pub struct Number(SmallVec<[u8; 32]>);
 
 impl Number {
-    /// Reads a number from bytes in network order.
+    /// Makes a number from its bytes in network order.
     pub fn from_be_bytes(bytes: &[u8]) -> Number {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         Number(SmallVec::from_slice(&bytes[zeros..]))
@@ -82,7 +82,7 @@ pub enum Match {
 }
 
 impl Match {
-    /// Returns the match kind of the name that P4 has for it.
+    /// Returns the match kind with this name in P4; `None` if there is none.
     pub fn of_name(name: &str) -> Option<Match> {
         Some(match name {
             "exact" => Match::Exact,
@@ -124,7 +124,7 @@ pub struct ActionShape {
 }
 
 impl ActionShape {
-    /// Finds the parameter of a name.
+    /// Finds the parameter with this name; `None` if there is none.
     pub fn param(&self, name: &str) -> Option<Slot> {
         find(&self.params, name).copied()
     }
@@ -142,17 +142,17 @@ pub struct EntryEncoder {
 }
 
 impl EntryEncoder {
-    /// Finds the field of a name, with its match kind.
+    /// Finds the key field with this name, with its match kind; `None` if there is none.
     pub fn field(&self, name: &str) -> Option<(Slot, Match)> {
         find(&self.fields, name).copied()
     }
 
-    /// Finds the action of a name.
+    /// Finds the action with this name; `None` if there is none.
     pub fn action(&self, name: &str) -> Option<&ActionShape> {
         find(&self.actions, name)
     }
 
-    /// Begins an entry of this table, with nothing in it yet.
+    /// Begins the encoding of an entry of this table, with no contents yet.
     pub fn entry(&self) -> EntryBytes {
         let mut bytes = Vec::with_capacity(256);
         put_number(&mut bytes, 1, self.table);
@@ -173,7 +173,8 @@ fn put_value(out: &mut Vec<u8>, tag: u32, value: &Number) {
 }
 
 impl EntryBytes {
-    /// Adds a match, or nothing for a don't-care; returns false if this cannot be a match of the field.
+    /// Adds the match of a field, or nothing if it accepts any value. Returns false if `given` cannot be a match of
+    /// the field.
     pub fn put_match(&mut self, (slot, kind): (Slot, Match), given: &Given) -> bool {
         let Slot { id, width } = slot;
         let fits = |number: &Number| number.bits() <= width;
@@ -226,7 +227,7 @@ impl EntryBytes {
         true
     }
 
-    /// Sets the action; returns false if a number does not fit into its parameter.
+    /// Sets the action of the entry. Returns false if a number does not fit into its parameter.
     pub fn put_action(&mut self, action: &ActionShape, params: &[(Slot, Number)]) -> bool {
         nested(&mut self.bytes, 3, |out| {
             nested(out, 1, |out| {
@@ -244,8 +245,8 @@ impl EntryBytes {
             .all(|(slot, value)| value.bits() <= slot.width)
     }
 
-    /// Encodes a `WriteRequest` that has an update of this kind with this entry, and nothing else: requests one after another are
-    /// one.
+    /// Encodes a `WriteRequest` that contains only one update of this kind with this entry. The concatenation of such
+    /// requests is one request with all updates.
     pub fn request(mut self, kind: u32, priority: u32, metadata: &[u8]) -> Vec<u8> {
         put_number(&mut self.bytes, 4, priority);
         if !metadata.is_empty() {

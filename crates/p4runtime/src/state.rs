@@ -54,8 +54,9 @@ pub struct Reconciliation {
 type Plans = Vec<Option<Result<Plan, ControlError>>>;
 
 impl Reconciliation {
-    /// Begins a reconciliation. `facts` are those of the old switch; `prepared` has the new pipeline's program, which has just been
-    /// loaded. The meaning of strings is taken over.
+    /// Begins to prepare a switch to take the place of another. `facts` describe the tables of the old switch, and
+    /// `prepared` has just been loaded with the new pipeline's program. Strings that the old pipeline has assigned to
+    /// numbers keep their meaning.
     pub fn new(
         new: Arc<Pipeline>,
         old: Arc<Pipeline>,
@@ -81,13 +82,13 @@ impl Reconciliation {
         }
     }
 
-    /// Returns the next entries to be converted, as [`Takeover::next_slice`] does.
+    /// Returns the next entries to convert, like [`Takeover::next_slice`].
     pub fn next_slice(&self) -> Option<(TableId, u32)> {
         self.moves.next_slice()
     }
 
-    /// Converts the entries of a slice to the new program. INVALID_ARGUMENT if an entry runs an action that it cannot run in the
-    /// new program.
+    /// Converts the entries of a slice to the new program. Fails with INVALID_ARGUMENT if an entry has an action that
+    /// the new program's table does not have.
     pub fn convert(&mut self, slice: (RecordSlice, Option<u32>)) -> Result<(), ControlError> {
         let Some((table, _)) = self.moves.next_slice() else {
             return Ok(());
@@ -104,19 +105,19 @@ impl Reconciliation {
         })
     }
 
-    /// Returns the tables whose entries are to be copied, for [`Reconciliation::take_entries`].
+    /// Returns the tables whose entries must be copied, by [`Reconciliation::take_entries`].
     pub fn tables_to_copy(&self) -> Vec<TableId> {
         let tables = self.old.info.tables.list.iter().map(|it| it.table_id());
         tables.filter(|it| !self.moves.has_table(*it)).collect()
     }
 
-    /// Takes in entries of a table, in the order in which they were inserted.
+    /// Adds entries of a table to those to be copied, in the order in which they were inserted.
     pub fn take_entries(&mut self, table: TableId, entries: Vec<InstalledEntry>) {
         self.entries.entry(table).or_default().extend(entries);
     }
 
-    /// Reads some of the objects that are not taken over as they are, but for tables; returns whether there are more. Each step is
-    /// followed by [`Reconciliation::write`].
+    /// Plans to copy some of the objects, other than tables, whose state does not move unchanged. Returns whether more
+    /// remain. [`Reconciliation::write`] must be called after each step.
     pub fn read_some(&mut self, old_switch: &Switch) -> Result<bool, ControlError> {
         let (kind, place) = self.at;
         let Some(keep) = TRANSFERS.get(kind) else {
@@ -138,8 +139,8 @@ impl Reconciliation {
         }
     }
 
-    /// Deletes the initial entries of the tables that are not taken over as they are. INVALID_ARGUMENT if one with entries changed
-    /// its shape. To be called when all entries were taken in.
+    /// Deletes the initial entries of the tables whose state does not move unchanged. Fails with INVALID_ARGUMENT if
+    /// such a table with entries changed its shape. Must be called after all entries were added.
     pub fn clear(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         let initial = initial_entries(prepared)?;
         let mut transfer = self.transfer();
@@ -148,7 +149,8 @@ impl Reconciliation {
         self.write(prepared)
     }
 
-    /// Writes the entries of the tables that are not taken over as they are. They come last, as they name members.
+    /// Writes the entries of the tables whose state does not move unchanged. They are written last, since they refer
+    /// to members.
     pub fn write_entries(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         for (id, entries) in std::mem::take(&mut self.entries) {
             let mut transfer = self.transfer();
@@ -160,7 +162,7 @@ impl Reconciliation {
         Ok(())
     }
 
-    /// Writes the updates that were read into the prepared switch. INVALID_ARGUMENT if something is refused.
+    /// Applies the planned updates to the prepared switch. Fails with INVALID_ARGUMENT if one is refused.
     pub fn write(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         let mut batch = Batch::of(self.new.clone(), std::mem::take(&mut self.plans));
         batch.apply_atomic(prepared);
@@ -173,14 +175,14 @@ impl Reconciliation {
         }
     }
 
-    /// Returns what moves when the prepared switch takes the place of the old one. Call it at that moment.
+    /// Returns what moves when the prepared switch takes the place of the old one. Must be called at that moment.
     pub fn finish(self) -> Takeover {
         self.new.inherit_notes(&self.old, &self.moves);
         self.moves
     }
 }
 
-/// Reads the entries of a switch that can be deleted.
+/// Returns the entries of a switch that are not constant.
 fn initial_entries(switch: &Switch) -> Result<Vec<(TableId, Entry)>, ControlError> {
     let mut found = Vec::new();
     for table in (0..switch.program().tables.len() as u32).map(TableId) {

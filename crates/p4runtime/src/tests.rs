@@ -32,7 +32,7 @@ control D(packet_out p, in headers_t h) { apply { p.emit(h.h); } }
 V1Switch(P(), V(), I(), E(), V(), D()) main;
 "#;
 
-/// Compiles the program once, and returns it with its serialized P4Info.
+/// Returns the program, which is compiled only once, with its serialized P4Info.
 fn compiled() -> &'static (Arc<Program>, Vec<u8>) {
     static COMPILED: OnceLock<(Arc<Program>, Vec<u8>)> = OnceLock::new();
     COMPILED.get_or_init(|| {
@@ -57,12 +57,12 @@ fn switch() -> Switch {
     Switch::new(program(), interpreter, SwitchConfig::default())
 }
 
-/// Encodes a field of a message: a number and what it holds.
+/// Encodes a length-delimited field of a message from its number and contents.
 fn field(number: u8, contents: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, contents.len() as u8], contents].concat()
 }
 
-/// Encodes a `TableEntry` of table 0x02000001 for 10.0.0.0/8 to port 5, and what else it has.
+/// Encodes a `TableEntry` of table 0x02000001 for 10.0.0.0/8 to port 5, followed by the fields `more`.
 fn route(more: &[u8]) -> Vec<u8> {
     let set = program()
         .actions
@@ -85,7 +85,7 @@ fn route(more: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Encodes a `WriteRequest` of updates with these types and table entries.
+/// Encodes a `WriteRequest` with these updates, each given as type and encoded table entry.
 fn request(updates: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let updates = updates.iter().map(|(kind, entry)| {
         let entity = field(2, &field(2, entry));

@@ -65,7 +65,8 @@ impl Translation {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over from another translation which numbers strings stand for.
+    /// Adopts the numbers that another translation has assigned to strings, if both have the same width and neither
+    /// mapping is given.
     pub fn inherit(&self, other: &Translation) {
         if !self.is_given && self.width == other.width {
             let theirs = other.known().clone();
@@ -76,7 +77,8 @@ impl Translation {
         }
     }
 
-    /// Returns the switch's value for the controller's. INVALID_ARGUMENT if there is none.
+    /// Translates a controller's value into the switch's number, which is assigned if necessary. Fails with
+    /// INVALID_ARGUMENT if there is none.
     pub fn to_switch(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<u64, ControlError> {
         let wrong = |why: String| invalid(format!("{}: {why}", what()));
         let value = if self.width == 0 {
@@ -107,7 +109,8 @@ impl Translation {
         }
     }
 
-    /// Returns the controller's value for the switch's; for one that no client wrote, its own number.
+    /// Translates a number of the switch into the controller's value. A number that no client has written gets its own
+    /// decimal form.
     pub fn to_controller(&self, number: &Bits) -> Bytes {
         let Some(small) = number.to_u64() else {
             return values::bytestring(number);
@@ -144,7 +147,7 @@ impl Known {
         Ok(number)
     }
 
-    /// Assigns a string to a number that came from the program, so that clients can name it.
+    /// Assigns a string to a number that came from the program, so that clients can refer to it.
     fn name(&mut self, number: u64, is_given: bool) -> Bytes {
         let mut text = number.to_string();
         while self.to_switch.contains_key(text.as_bytes()) {

@@ -26,7 +26,8 @@ fn significant(bytes: &[u8]) -> &[u8] {
     &bytes[zeros..]
 }
 
-/// Converts a byte string for `bit<width>` to the value that the switch has in `own` bits. The error says what is wrong.
+/// Converts a byte string for `bit<width>` into the switch's value of `own` bits. Returns an error that describes the
+/// fault in words.
 pub(crate) fn number(bytes: &[u8], width: u32, own: u32) -> Result<Bits, String> {
     let significant = significant(bytes);
     let bits = match significant {
@@ -51,7 +52,7 @@ pub(crate) fn number(bytes: &[u8], width: u32, own: u32) -> Result<Bits, String>
     Ok(Bits::from_be_bytes(own, significant))
 }
 
-/// Formats bytes for an error's text, cut where long.
+/// Formats bytes in hexadecimal for an error message, cut to 20 bytes.
 fn shown(bytes: &[u8]) -> String {
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
     match bytes.len() {
@@ -60,7 +61,7 @@ fn shown(bytes: &[u8]) -> String {
     }
 }
 
-/// Appends the shortest byte string of a value.
+/// Appends the shortest byte string that represents a value to `out`.
 pub(crate) fn put_bytestring(out: &mut Vec<u8>, value: &Bits) {
     let length = value.bit_length().div_ceil(8).max(1) as usize;
     let limbs = &value.limbs()[..length.div_ceil(8)];
@@ -71,19 +72,19 @@ pub(crate) fn put_bytestring(out: &mut Vec<u8>, value: &Bits) {
     }
 }
 
-/// Returns the shortest byte string of a value.
+/// Returns the shortest byte string that represents a value.
 pub(crate) fn bytestring(value: &Bits) -> Bytes {
     let mut out = Vec::new();
     put_bytestring(&mut out, value);
     Bytes::from(out)
 }
 
-/// Returns the shortest byte string of a number.
+/// Returns the shortest byte string that represents a number.
 pub(crate) fn bytestring_of(number: u64) -> Bytes {
     bytestring(&Bits::from_u64(64, number))
 }
 
-/// Returns the canonical form of a byte string, without leading zeros.
+/// Returns the canonical form of a byte string: without leading zero bytes, but at least one byte.
 pub(crate) fn canonical(bytes: &[u8]) -> &[u8] {
     match significant(bytes) {
         [] => &[0],
@@ -107,7 +108,8 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Builds the type of a specification. INVALID_ARGUMENT or UNIMPLEMENTED if it cannot be dealt with.
+    /// Builds the type that a specification describes. Fails with INVALID_ARGUMENT or UNIMPLEMENTED if the type is not
+    /// supported.
     pub fn new(spec: Option<&P4DataTypeSpec>, types: &P4TypeInfo) -> Result<Type, ControlError> {
         Type::resolve(spec, types, 0, &mut 0)
     }
@@ -211,7 +213,7 @@ impl Type {
         }
     }
 
-    /// Returns the width in bits that the type has in the program; 0 if P4Info does not tell.
+    /// Returns the width of the type in the program, in bits; 0 if the P4Info does not give it.
     pub fn width_in_program(&self) -> u32 {
         if self.has_translated() {
             0
@@ -242,7 +244,7 @@ impl Type {
         }
     }
 
-    /// Encodes a value as canonical `P4Data`.
+    /// Encodes a value as `P4Data` in canonical form.
     pub fn to_data(&self, value: &Bits) -> P4Data {
         let data = match self {
             Type::Bool => DataKind::Bool(!value.is_zero()),
@@ -264,7 +266,8 @@ impl Type {
         P4Data { data: Some(data) }
     }
 
-    /// Decodes `P4Data`, the reverse of [`Self::to_data`]; `None` for no bits at all. INVALID_ARGUMENT if it is not of this type.
+    /// Decodes `P4Data`, the reverse of [`Self::to_data`]; `None` if it contains no bits at all. Fails with
+    /// INVALID_ARGUMENT if it is not of this type.
     pub fn value_of(&self, data: Option<&P4Data>) -> Result<Option<Bits>, ControlError> {
         let data = data.and_then(|data| data.data.as_ref());
         let string = |bytes: &[u8], width| number(bytes, width, width).map_err(value_error);
@@ -337,7 +340,7 @@ fn cut(members: &[Type], value: &Bits) -> Members {
     }
 }
 
-/// Returns the shortest two's complement of a value with sign.
+/// Returns the shortest byte string that represents a signed value in two's complement.
 fn signed(value: &Bits) -> Bytes {
     let width = value.width();
     let negative = value.bit(width - 1);

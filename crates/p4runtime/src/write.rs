@@ -28,7 +28,8 @@ pub struct WriteRequest {
 }
 
 impl WriteRequest {
-    /// Decodes a serialized `p4.v1.WriteRequest` but for its updates; an error if it is none.
+    /// Decodes a serialized `p4.v1.WriteRequest`, but leaves its updates encoded. Fails if the bytes are not such a
+    /// message.
     pub fn decode(data: Bytes) -> Result<WriteRequest, DecodeError> {
         let raw = m::RawWriteRequest::decode(data)?;
         let election_id = raw.election_id.as_ref();
@@ -88,7 +89,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Resolves a request. An error if one of the updates cannot be decoded.
+    /// Plans all updates of a request. Fails if one of the updates cannot be decoded; other errors appear when the
+    /// update is applied.
     pub fn new(pipeline: Arc<Pipeline>, request: &WriteRequest) -> Result<Batch, DecodeError> {
         let mut plans = Vec::with_capacity(request.updates.len());
         for data in &request.updates {
@@ -111,17 +113,17 @@ impl Batch {
         }
     }
 
-    /// Returns the number of updates.
+    /// Returns the number of updates in the batch.
     pub fn len(&self) -> usize {
         self.plans.len()
     }
 
-    /// Returns whether there is no update.
+    /// Returns whether the batch has no updates.
     pub fn is_empty(&self) -> bool {
         self.plans.is_empty()
     }
 
-    /// Takes the failures of the updates that have been applied so far.
+    /// Removes and returns the failures of the updates that have been applied so far.
     pub fn take_failures(&mut self) -> Vec<Failure> {
         std::mem::take(&mut self.failures)
     }
@@ -131,7 +133,7 @@ impl Batch {
         self.at
     }
 
-    /// Applies the next update by itself; returns whether there are more.
+    /// Applies the next update on its own; returns false if none was left.
     pub fn apply_next(&mut self, switch: &mut Switch) -> bool {
         let at = self.at;
         let Some(Some(plan)) = self.plans.get_mut(at) else {
@@ -147,7 +149,7 @@ impl Batch {
         self.at < self.plans.len()
     }
 
-    /// Applies all updates or none. If one fails, the others are ABORTED.
+    /// Applies all updates or none. If one fails, the others fail with ABORTED.
     pub fn apply_atomic(&mut self, switch: &mut Switch) {
         self.at = self.plans.len();
         self.failures = self.outcome(switch, Atomicity::RollbackOnError);
@@ -223,7 +225,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Returns the plan of an update, or the reason to refuse it.
+    /// Returns the plan for an update, or the reason to refuse it.
     pub(crate) fn plan(&self, update: &m::Update, role: &str) -> Result<Plan, ControlError> {
         let operation = match update.kind {
             1 => Operation::Insert,

@@ -15,7 +15,8 @@ pub(crate) struct Benchmark {
 
 #[pymethods]
 impl Benchmark {
-    /// Compiles the program and fills the tables of both versions; ``quick`` does little, for tests.
+    /// Compiles the program and fills the tables of both versions. ``quick`` makes small tables and few measurements,
+    /// for tests.
     #[new]
     #[pyo3(signature = (program, quick=false))]
     fn new(program: String, quick: bool) -> PyResult<Benchmark> {
@@ -30,7 +31,8 @@ impl Benchmark {
         })
     }
 
-    /// Measures with packets of this size. Raises :class:`HoldfastError` if the two versions do not send the same packets.
+    /// Measures both versions with packets of ``size_bytes`` bytes. Raises :class:`HoldfastError` if they do not send
+    /// the same packets.
     fn measure(&mut self, size_bytes: usize) -> PyResult<Record> {
         let m = ::bench::measure(&mut self.workload, size_bytes, self.options).map_err(failed)?;
         record!(
@@ -48,14 +50,14 @@ impl Benchmark {
         )
     }
 
-    /// Names of the programs that can be measured.
+    /// Returns the names of the programs that can be measured.
     #[staticmethod]
     fn programs() -> Vec<&'static str> {
         ::bench::PROGRAMS.to_vec()
     }
 }
 
-/// Builds and runs a scenario several times; ``quick`` with a small part of the packets.
+/// Builds and runs a scenario several times; with ``quick``, only a small part of its packets.
 #[pyfunction]
 #[pyo3(signature = (scenario, quick=false))]
 pub(crate) fn measure_simulation(scenario: &str, quick: bool) -> PyResult<Record> {
@@ -70,13 +72,13 @@ pub(crate) fn measure_simulation(scenario: &str, quick: bool) -> PyResult<Record
     )
 }
 
-/// Names of the scenarios that can be measured.
+/// Returns the names of the scenarios that can be measured.
 #[pyfunction]
 pub(crate) fn simulations() -> Vec<&'static str> {
     ::bench::simulations()
 }
 
-/// Fills a table, looks keys up, empties it; ``quick`` with a hundredth of the entries.
+/// Measures filling a table, looking up keys and emptying it; with ``quick``, a hundredth of the entries.
 #[pyfunction]
 #[pyo3(signature = (table, quick=false))]
 pub(crate) fn measure_table(table: &str, quick: bool) -> PyResult<Record> {
@@ -91,7 +93,7 @@ pub(crate) fn measure_table(table: &str, quick: bool) -> PyResult<Record> {
     )
 }
 
-/// Names of the tables that can be measured.
+/// Returns the names of the tables that can be measured.
 #[pyfunction]
 pub(crate) fn tables() -> Vec<&'static str> {
     ::bench::TABLES.iter().map(|(name, _, _)| *name).collect()

@@ -26,7 +26,7 @@ create_exception!(
     "A control-plane operation was refused. ``code`` is a canonical gRPC status name, as in ``\"NOT_FOUND\"``."
 );
 
-/// Builds a [`ControlError`] with its code.
+/// Builds a [`ControlError`] with this status code and message.
 pub(crate) fn control_error(code: &str, message: &str) -> PyErr {
     // A message may hold a name of megabytes.
     let error = ControlError::new_err(excerpt(message.to_owned()));
@@ -36,7 +36,7 @@ pub(crate) fn control_error(code: &str, message: &str) -> PyErr {
     }
 }
 
-/// Builds a [`CompileError`] with its diagnostics.
+/// Builds a [`CompileError`] with its rendered text and its diagnostics.
 pub(crate) fn compile_error(rendered: &str, diagnostics: Vec<Py<Diagnostic>>) -> PyErr {
     let error = CompileError::new_err(rendered.to_owned());
     match Python::attach(|py| error.value(py).setattr("diagnostics", diagnostics)) {
@@ -45,12 +45,13 @@ pub(crate) fn compile_error(rendered: &str, diagnostics: Vec<Py<Diagnostic>>) ->
     }
 }
 
-/// Builds a [`HoldfastError`] with the text of another error.
+/// Builds a [`HoldfastError`] with the text of another error, cut if it is long.
 pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
     HoldfastError::new_err(excerpt(error.to_string()))
 }
 
-/// Returns the value that a name stands for, of some choices. `what` begins the text of a refusal, as in "queueing is".
+/// Returns the value that belongs to a name among `choices`. Fails for any other name; `what` begins the error's text,
+/// as in "queueing is".
 pub(crate) fn chosen<T, const N: usize>(
     what: &str,
     name: &str,

@@ -26,7 +26,7 @@ pub(crate) struct NetworkHandle {
     pub(crate) interfaces: Interfaces,
 }
 
-/// Runs a closure while other Python threads run, and returns its result.
+/// Runs a closure while other Python threads may run, and returns its result.
 pub(crate) fn detached<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     Python::attach(|py| py.detach(f))
 }
@@ -36,7 +36,7 @@ fn idle(network: net::Network) -> State {
 }
 
 impl NetworkHandle {
-    /// Creates a handle of a network that stands still.
+    /// Creates a handle of a network whose clock does not run.
     pub(crate) fn new(network: net::Network) -> NetworkHandle {
         NetworkHandle {
             state: RwLock::new(idle(network)),
@@ -48,7 +48,7 @@ impl NetworkHandle {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a closure on the network, between events, while other Python threads run; returns its result.
+    /// Runs a closure on the network between events, while other Python threads may run, and returns its result.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
@@ -61,8 +61,8 @@ impl NetworkHandle {
         result.map_err(failed)
     }
 
-    /// Runs a closure on the network again and again until it returns `Some`, with packets between the runs, while other Python
-    /// threads run.
+    /// Runs a closure on the network repeatedly until it returns `Some`, while other Python threads may run. Packets
+    /// are processed between its runs.
     pub(crate) fn call_in_steps<T: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut net::Network) -> Option<Result<T, NetError>> + Send + 'static,
@@ -82,7 +82,7 @@ impl NetworkHandle {
         result.map_err(failed)
     }
 
-    /// Takes the network from its clock, if one has it, and gives it to another or to none.
+    /// Replaces the state of the network (such as idle, or run by the wall clock) by the one that `f` makes from it.
     fn exchange(&self, f: impl FnOnce(State) -> (State, Result<(), String>)) -> Result<(), String> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let lost = State::Lost("a call was interrupted".into());
@@ -94,7 +94,8 @@ impl NetworkHandle {
 
 /// The clocks. None of this is called with the interpreter's lock held.
 impl NetworkHandle {
-    /// Runs the virtual clock for at most `part_ps`; returns the time then, and the notifications for controllers.
+    /// Runs the virtual clock for at most `part_ps` picoseconds. Returns the time then, and the notifications for
+    /// controllers.
     pub(crate) fn run_part(
         &self,
         until_ps: Time,
@@ -114,7 +115,7 @@ impl NetworkHandle {
         }
     }
 
-    /// Starts the wall clock; switches make so many copies of copies per second.
+    /// Starts the wall clock. Each switch may then make `copies_per_s` copies of copies per second.
     pub(crate) fn start(&self, copies_per_s: u64) -> Result<(), String> {
         self.exchange(|state| match state {
             State::Idle(network) => {

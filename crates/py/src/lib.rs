@@ -60,7 +60,7 @@ mod _core {
     use crate::telemetry::{ReportCollector, ReportSocket, decode_reports, decode_thesis_report};
     use pyo3::prelude::*;
 
-    /// Numbers and names that Python shares.
+    /// Adds the constants that Python shares (numbers and names) to the module.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("COMMIT", option_env!("HOLDFAST_COMMIT"))?;

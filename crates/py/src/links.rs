@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use wire::bfd::State;
 
-/// Reads the name of a link's direction, `a_to_b` or `b_to_a`.
+/// Parses the name of a link's direction, `a_to_b` or `b_to_a`. Fails for any other name.
 pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
     let choices = [
         ("a_to_b", LinkDirection::AToB),
@@ -22,7 +22,7 @@ pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
     chosen("a direction is", name, choices)
 }
 
-/// Reads a distribution of durations: `("exponential", mean_ps)` or `("fixed", time_ps)`.
+/// Parses a distribution of durations: `("exponential", mean_ps)` or `("fixed", time_ps)`. Fails for any other name.
 pub(crate) fn duration((distribution, ps): &(String, u64)) -> PyResult<Duration> {
     let choices = [
         ("exponential", Duration::Exponential { mean_ps: *ps }),
@@ -101,13 +101,13 @@ fn loss(value: LossValue) -> PyResult<Loss> {
 struct Keywords<'py>(Bound<'py, PyDict>);
 
 impl<'py> Keywords<'py> {
-    /// Takes a value that must be there out of the dictionary.
+    /// Removes a required value from the dictionary and returns it. Fails if the value is missing.
     fn needed<T: FromPyObjectOwned<'py>>(&self, key: &str) -> PyResult<T> {
         let value = self.take(key)?;
         value.ok_or_else(|| failed(format!("{key} is missing")))
     }
 
-    /// Takes a value out of the dictionary, if it is there and not None.
+    /// Removes a value from the dictionary and returns it; `None` if it is missing or None.
     fn take<T: FromPyObjectOwned<'py>>(&self, key: &str) -> PyResult<Option<T>> {
         let Some(value) = self.0.get_item(key)? else {
             return Ok(None);
@@ -122,7 +122,7 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// Takes a nested dictionary out of the values, if it is there, and reads it by `f`.
+    /// Removes a nested dictionary and reads it by `f`; returns `None` if it is missing.
     fn nested<T>(
         &self,
         key: &str,
@@ -133,7 +133,7 @@ impl<'py> Keywords<'py> {
     }
 }
 
-/// Reads a dictionary with `f`, which has to use up all of it.
+/// Reads a dictionary by `f`, which must remove all its values. Fails if any value is left.
 fn read<'py, T>(
     dict: &Bound<'py, PyDict>,
     f: impl FnOnce(&Keywords<'py>) -> PyResult<T>,
@@ -170,7 +170,8 @@ fn step(keywords: &Keywords<'_>) -> PyResult<Step> {
     })
 }
 
-/// Reads a queue: `queue_bytes` or `queue_packets`, `red` or `mark_above`.
+/// Reads a queue's configuration from `queue_bytes` or `queue_packets`, `red` or `mark_above`; `default` if neither
+/// limit is given.
 fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig> {
     let mut queue = match (
         keywords.take("queue_bytes")?,
@@ -194,7 +195,7 @@ fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig>
     Ok(queue)
 }
 
-/// Reads a link's configuration, of which `rate_bps` alone must be there.
+/// Reads a link's configuration, in which only `rate_bps` is required.
 pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<LinkConfig> {
     let parameters = parameters.ok_or_else(|| failed("rate_bps is missing"))?;
     read(parameters, |keywords| {
@@ -216,7 +217,7 @@ pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Li
     })
 }
 
-/// Reads a BFD session's timers: `desired_min_tx_us`, `required_min_rx_us` and `detect_mult`.
+/// Reads a BFD session's parameters: `desired_min_tx_us`, `required_min_rx_us` and `detect_mult`.
 fn bfd(keywords: &Keywords<'_>) -> PyResult<BfdConfig> {
     Ok(BfdConfig {
         desired_min_tx_us: keywords.needed("desired_min_tx_us")?,
@@ -242,7 +243,8 @@ pub(crate) fn bfd_statistics(s: &BfdStatistics) -> PyResult<Record> {
     )
 }
 
-/// Reads an ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and `headers`.
+/// Reads an ordering function's configuration: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and
+/// `headers`.
 fn ordering(keywords: &Keywords<'_>) -> PyResult<OrderingConfig> {
     let mut config = OrderingConfig::new(
         keywords.needed("max_delay_ps")?,
@@ -257,8 +259,8 @@ fn ordering(keywords: &Keywords<'_>) -> PyResult<OrderingConfig> {
     Ok(config)
 }
 
-/// Reads a header with a sequence number: `ethertype`, `bytes`, `sequence`, `following`, and perhaps `stream` and `ethertypes`.
-/// Fields are `(offset, width)` in bits.
+/// Reads a header with a sequence number: `ethertype`, `bytes`, `sequence`, `following`, and the optional `stream` and
+/// `ethertypes`. Fields are `(offset, width)` in bits.
 fn sequence_header(keywords: &Keywords<'_>) -> PyResult<SequenceHeader> {
     let field = |(offset, width): (u32, u32)| BitField { offset, width };
     Ok(SequenceHeader {
@@ -271,12 +273,14 @@ fn sequence_header(keywords: &Keywords<'_>) -> PyResult<SequenceHeader> {
     })
 }
 
-/// Reads `queue_bytes`, `queue_packets`, `red` and `mark_above` of one queue, which has 150,000 bytes unless they say otherwise.
+/// Reads a queue's configuration from `queue_bytes`, `queue_packets`, `red` and `mark_above`. The default limit is
+/// 150,000 bytes.
 fn queue_of(keywords: &Keywords<'_>) -> PyResult<QueueConfig> {
     queue(keywords, QueueConfig::bytes(150_000))
 }
 
-/// Reads the name of the queues in which packets of a switch wait: `auto`, `link` or `traffic_manager`.
+/// Parses the name of the place where packets of a switch wait: `auto`, `link` or `traffic_manager`. Fails for any
+/// other name.
 pub(crate) fn queueing(name: &str) -> PyResult<Queueing> {
     let choices = [
         ("auto", Queueing::Auto),
@@ -286,7 +290,7 @@ pub(crate) fn queueing(name: &str) -> PyResult<Queueing> {
     chosen("queueing is", name, choices)
 }
 
-/// Reads a traffic manager: `queues`, `queue`, `queue_of_priority` and `recirculation`.
+/// Reads a traffic manager's configuration: `queues`, `queue`, `queue_of_priority` and `recirculation`.
 pub(crate) fn traffic_manager(
     parameters: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<TrafficManagerConfig> {
@@ -307,7 +311,7 @@ pub(crate) fn traffic_manager(
     })
 }
 
-/// Reads recirculation ports: `ports`, `rate_bps`, `spread` and `queue`.
+/// Reads the configuration of recirculation ports: `ports`, `rate_bps`, `spread` and `queue`.
 fn recirculation(keywords: &Keywords<'_>) -> PyResult<RecirculationConfig> {
     let rate_bps: Option<u64> = keywords.take("rate_bps")?;
     let mut config = RecirculationConfig::new(rate_bps.unwrap_or(0));

@@ -11,27 +11,27 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Returns None if this process may open packet sockets, else the reason why not.
+/// Returns None if this process may open packet sockets, else the reason why it may not.
 #[pyfunction]
 pub(crate) fn interfaces_ready() -> Option<String> {
     ::ports::interfaces_ready().err()
 }
 
-/// Sets up the allocator: freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy; threads to
-/// come share the arenas of the allocator that there are.
+/// Configures the allocator: from now on, freed blocks of 256 KiB or more are returned to the system at once, and grow
+/// without a copy; further threads share the present arenas of the allocator.
 #[pyfunction]
 pub(crate) fn set_up_allocator() {
     ::ports::set_up_allocator();
 }
 
-/// Gives freed memory of the process back to the system; takes milliseconds, in which other threads run.
+/// Returns freed memory of the process to the system. Takes milliseconds, during which other threads run.
 #[pyfunction]
 pub(crate) fn give_back_freed() {
     detached(::ports::give_back_freed);
 }
 
-/// Checks the requirements of live networks and benchmarks. Returns by name whether each is met, and particulars or the reason why
-/// not.
+/// Checks the requirements of live networks and benchmarks. Returns by name whether each is met, and details or the
+/// reason why it is not.
 #[pyfunction]
 pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
     ::ports::probe()
@@ -40,7 +40,7 @@ pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
         .collect()
 }
 
-/// Removes the namespaces and interfaces that dead processes left behind; returns the number of these processes.
+/// Removes the namespaces and interfaces that ended processes have left behind. Returns the number of these processes.
 #[pyfunction]
 pub(crate) fn clean() -> PyResult<usize> {
     detached(::ports::clean).map_err(failed)
@@ -61,7 +61,7 @@ impl Namespace {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a closure on the namespace while other Python threads run; an error if it is closed.
+    /// Runs a closure on the namespace while other Python threads may run. Fails if the namespace is closed.
     fn with<T: Send>(
         &self,
         f: impl FnOnce(&mut ::ports::Namespace) -> Result<T, ::ports::PortError> + Send,
@@ -87,7 +87,7 @@ fn address(text: &str) -> PyResult<IpAddr> {
         .map_err(|_| failed(format!("{text:?} is no IPv4 or IPv6 address")))
 }
 
-/// Parses a prefix such as `10.0.0.0/8` into address and length.
+/// Parses an address with a prefix length, such as `10.0.0.0/8`. Fails for any other text.
 fn prefix(text: &str) -> PyResult<(IpAddr, u8)> {
     let bad = || {
         failed(format!(
@@ -114,19 +114,21 @@ impl Namespace {
         })
     }
 
-    /// Returns the name by which ``ip netns`` knows it: ``hf<n>-<label>``.
+    /// Returns the name of the namespace in ``ip netns``: ``hf<n>-<label>``.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns a prefix for a command that runs it in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``.
+    /// Returns the words that must precede a command to run it in this namespace:
+    /// ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``.
     #[getter]
     fn exec_prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(String::from).into()
     }
 
-    /// Runs a command in here and waits for it, as ``subprocess.run`` does with ``capture_output`` and ``text``.
+    /// Runs a command in this namespace and waits for it, like ``subprocess.run`` with ``capture_output`` and
+    /// ``text``.
     #[pyo3(signature = (command, *, check=true, timeout_s=None))]
     fn run(
         &self,
@@ -147,8 +149,8 @@ impl Namespace {
             .map(Bound::unbind)
     }
 
-    /// Adds a veth pair and returns the name of the end outside, which is up, has no address and answers nothing (see
-    /// :meth:`Network.add_interface`). Inside it is ``interface``, up as well. Offloads are off at both ends.
+    /// Adds a veth pair with the end ``interface`` in this namespace. Returns the name of the outer end, which has no
+    /// address and answers nothing (see :meth:`Network.add_interface`). Both ends are up, without offloads.
     #[pyo3(signature = (interface="eth0", *, mac=None, mtu=1500))]
     fn add_veth(&self, interface: &str, mac: Option<&[u8]>, mtu: u32) -> PyResult<String> {
         let options = VethOptions {
@@ -158,13 +160,14 @@ impl Namespace {
         self.with(|namespace| namespace.add_veth(interface, &options))
     }
 
-    /// Gives an interface in here an address, as in ``10.0.0.1/24``.
+    /// Adds an address, such as ``10.0.0.1/24``, to an interface of this namespace.
     fn add_address(&self, interface: &str, address: &str) -> PyResult<()> {
         let (address, length) = prefix(address)?;
         self.with(|namespace| namespace.add_address(interface, address, length))
     }
 
-    /// Adds a route to a prefix (``0.0.0.0/0``: the default) by an interface, through a gateway if one is given.
+    /// Adds a route to a prefix (``0.0.0.0/0``: the default route) by an interface, through the gateway ``via`` if one
+    /// is given.
     #[pyo3(signature = (destination, interface, *, via=None))]
     fn add_route(&self, destination: &str, interface: &str, via: Option<&str>) -> PyResult<()> {
         let (destination, length) = prefix(destination)?;
@@ -172,23 +175,24 @@ impl Namespace {
         self.with(|namespace| namespace.add_route(destination, length, via, interface))
     }
 
-    /// Adds a permanent neighbour entry, so that nobody need answer ARP.
+    /// Adds a permanent neighbour entry, so that ARP is not needed for the address.
     fn add_neighbour(&self, interface: &str, address: &str, mac: &[u8]) -> PyResult<()> {
         let (address, mac) = (self::address(address)?, self::mac(mac)?);
         self.with(|namespace| namespace.add_neighbour(interface, address, mac))
     }
 
-    /// Sets an interface in here up or down.
+    /// Sets an interface of this namespace up or down.
     fn set_link(&self, interface: &str, up: bool) -> PyResult<()> {
         self.with(|namespace| namespace.set_link(interface, up))
     }
 
-    /// Sets the MTU of an interface in here, in bytes.
+    /// Sets the MTU of an interface of this namespace, in bytes.
     fn set_mtu(&self, interface: &str, mtu: u32) -> PyResult<()> {
         self.with(|namespace| namespace.set_mtu(interface, mtu))
     }
 
-    /// Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate.
+    /// Sends the frames in turn, repeatedly, from an interface of this namespace for ``duration_s`` seconds: as fast
+    /// as the kernel accepts them, or at ``packets_per_s``.
     #[pyo3(signature = (interface, frames, *, duration_s, packets_per_s=None))]
     fn send_load(
         &self,
@@ -210,7 +214,7 @@ impl Namespace {
         record!(Load, report, [sent, refused], { elapsed_ns: elapsed_ns })
     }
 
-    /// Returns the kernel's counters of an interface in here.
+    /// Returns the kernel's counters of an interface of this namespace.
     fn interface_counters(&self, interface: &str) -> PyResult<Record> {
         let counters =
             self.with(|namespace| namespace.within(|| ::ports::interface_counters(interface))?)?;
@@ -223,7 +227,7 @@ impl Namespace {
         )
     }
 
-    /// Ends the processes in here and removes the namespace with its interfaces. Once is enough.
+    /// Kills the processes in this namespace, and removes it with its interfaces. Further calls do nothing.
     fn close(&self) {
         detached(|| self.lock().take());
     }

@@ -82,7 +82,8 @@ fn family(name: &str) -> PyResult<Family> {
     chosen("family must be", name, choices)
 }
 
-/// Reads a destination: a host's name, or an address of that family.
+/// Parses the destination of a flow: a host's name, or an address of this family. Fails for an address of the other
+/// family.
 fn destination(text: String, family: Family) -> PyResult<Destination> {
     match (text.parse(), family) {
         (Ok(IpAddr::V4(address)), Family::Ipv4) => Ok(Destination::Ipv4(address)),
@@ -96,7 +97,7 @@ fn destination(text: String, family: Family) -> PyResult<Destination> {
 }
 
 impl Network {
-    /// Runs a closure on the network, between events, while other Python threads run; returns its result.
+    /// Runs a closure on the network between events, while other Python threads may run, and returns its result.
     fn call<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
@@ -140,9 +141,10 @@ impl Network {
         Ok(Switch::node(network, name, executor, config, program))
     }
 
-    /// Adds packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps``
-    /// (``count`` times; 0 is without end), or when the switch notices that a port went down, or that one came up, then with the
-    /// number of that port in the two bytes at ``port_offset``. Returns the generator's id.
+    /// Adds a generator of packets, which enter a switch at one of its ports like packets from outside: one every
+    /// ``period_ps`` picoseconds (``count`` times, 0: without end), or one whenever the switch notices that a port
+    /// went down, or that a port came up, then with that port's number in the two bytes at ``port_offset``. Returns
+    /// the generator's id.
     #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, on_port_up=false, port_offset=None))]
     fn add_packet_generator(
         &self,
@@ -182,13 +184,13 @@ impl Network {
         Ok(id.0)
     }
 
-    /// Returns the number of packets that a generator has made.
+    /// Returns the number of packets that a generator has made so far.
     fn packets_generated(&self, generator: u32) -> PyResult<u64> {
         self.call(move |n| n.packets_generated(GeneratorId(generator)))
     }
 
-    /// Adds a modelled host on one link (port 0): answers pings, sends and receives the traffic added to it. ``ipv6``: an address,
-    /// and the length of its subnet's prefix; the gateway is the same.
+    /// Adds a modelled host with one port (0), which answers pings, and sends and receives the traffic added to it.
+    /// ``ipv6`` is an address with the length of its subnet's prefix; its gateway is that of IPv4.
     #[pyo3(signature = (name, *, mac, ipv4, prefix_len, gateway_mac, ipv6=None))]
     fn add_host(
         &self,
@@ -209,7 +211,7 @@ impl Network {
         self.call(move |n| n.add_host(&name, config).map(drop))
     }
 
-    /// Adds a Linux interface as a node with one port 0 (wall clock only).
+    /// Adds a Linux interface as a node with one port, number 0. The network then runs on the wall clock only.
     fn add_interface(&self, name: String, interface: String) -> PyResult<()> {
         detached(|| match &*self.handle.read() {
             // The sockets are opened when the clock starts.
@@ -220,29 +222,31 @@ impl Network {
         self.call(move |n| n.add_interface(&name, &interface).map(drop))
     }
 
-    /// Makes a Linux interface a port of a switch, without a link in between (wall clock only; also while it runs). ``io``: how
-    /// frames leave, by an XDP socket or a packet socket; ``auto``: by the first if the interface takes it. A change of the
-    /// interface's state is a ``port_change``.
+    /// Makes a Linux interface a port of a switch, without a link in between, before the wall clock starts or while it
+    /// runs. ``io`` determines whether frames are sent by an XDP socket or by a packet socket; ``auto`` chooses the
+    /// XDP socket if the interface supports it. A change of the interface's state causes a ``port_change``
+    /// notification.
     #[pyo3(signature = (switch, port, interface, *, io="auto"))]
     fn add_port(&self, switch: String, port: u32, interface: String, io: &str) -> PyResult<()> {
         let kind = transmit_kind(io)?;
         detached(|| self.handle.add_port(switch, port, interface, kind)).map_err(failed)
     }
 
-    /// Removes an interface from a switch, also while the clock runs, and returns its :meth:`port_statistics`.
+    /// Removes an interface from a switch, even while the clock runs. Returns its counters, like
+    /// :meth:`port_statistics`.
     fn remove_port(&self, switch: String, port: u32) -> PyResult<Record> {
         let counters = detached(|| self.handle.remove_port(switch, port)).map_err(failed)?;
         port_statistics(counters)
     }
 
-    /// Returns the counters of an interface that is a switch's port, since it was added.
+    /// Returns the counters of the interface at a switch's port, since the port was added.
     fn port_statistics(&self, switch: String, port: u32) -> PyResult<Record> {
         let (counters, _) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         port_statistics(counters)
     }
 
-    /// Returns the kind of socket that sends the frames of an interface that is a switch's port: ``"af_packet"`` or ``"af_xdp"``;
-    /// None while the clock does not run.
+    /// Returns the kind of socket that sends the frames of the interface at a switch's port: ``"af_packet"`` or
+    /// ``"af_xdp"``; None while the clock does not run.
     fn port_io(&self, switch: String, port: u32) -> PyResult<Option<&'static str>> {
         let (_, by_xdp) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
@@ -281,7 +285,7 @@ impl Network {
         })
     }
 
-    /// Sets parameters of one direction of a link, before it carried anything; they are those of :meth:`add_link`.
+    /// Sets the parameters of one direction of a link, as in :meth:`add_link`, before it has carried any packet.
     #[pyo3(
         signature = (link, direction, **parameters),
         text_signature = "($self, link, direction, **parameters)"
@@ -296,14 +300,14 @@ impl Network {
         self.call(move |n| n.configure_direction(LinkId(link), direction, config))
     }
 
-    /// Captures what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a run
-    /// or the wall clock ends.
+    /// Captures the packets that cross a port from now on, in both directions, into a pcap file; an existing file is
+    /// replaced. The file is complete when a run or the wall clock ends.
     fn capture(&self, node: String, port: u32, path: PathBuf) -> PyResult<()> {
         self.call(move |n| n.capture_to_path(&node, port, &path))
     }
 
-    /// Fails or repairs a link (or one direction of it) at a time (None: now). Packets queued or in flight on what fails are lost.
-    /// The receiving end of a direction notices.
+    /// Fails or repairs a link, or one direction of it, at a time (None: now). Packets that are queued or under way on
+    /// a failing link are lost. The receiving end of each direction notices the change.
     #[pyo3(signature = (link, up, at_ps=None, *, direction=None))]
     fn set_link_state(
         &self,
@@ -319,7 +323,8 @@ impl Network {
         self.call(move |n| n.set_direction_state(link, direction, up, at_ps.map(|Ps(at_ps)| at_ps)))
     }
 
-    /// Lets a link (or one direction of it) lose all packets without a change of its signal, at a time (None: now), or takes that back.
+    /// Makes a link, or one direction of it, lose all packets without a change of its signal, at a time (None: now);
+    /// or ends that.
     #[pyo3(signature = (link, silent, at_ps=None, *, direction=None))]
     fn set_silent_loss(
         &self,
@@ -339,26 +344,27 @@ impl Network {
         })
     }
 
-    /// Declares that a switch's port with a link is down, whatever its signal says, or takes that back.
+    /// Declares a switch's port with a link to be down, whatever its signal says, or withdraws that.
     fn declare_port(&self, switch: String, port: u32, down: bool) -> PyResult<()> {
         self.call(move |n| n.declare_port(&switch, port, down))
     }
 
-    /// Returns the statistics of the BFD session of a switch's port, or None if it has none.
+    /// Returns the statistics of the BFD session at a switch's port, or None if it has none.
     fn bfd_statistics(&self, switch: String, port: u32) -> PyResult<Option<Record>> {
         let found = self.call(move |n| n.bfd_statistics(&switch, port))?;
         found.map(|s| links::bfd_statistics(&s)).transpose()
     }
 
-    /// Starts to count what is dropped outside programs, by node and reason; returns the number for :meth:`drops`. Nodes are not
-    /// visited meanwhile, so runs are slower.
+    /// Starts to count packets dropped outside of programs, by node and reason. Returns the number for :meth:`drops`.
+    /// Runs are slower from then on, since nodes cannot handle packets ahead of time.
     fn count_drops(&self) -> PyResult<u32> {
         let id = self
             .call(|n| Ok(n.observe(net::Scope::Network, Box::new(net::DropCounts::default()))))?;
         Ok(id.0)
     }
 
-    /// Returns the drops since :meth:`count_drops`, which gave the number: node, reason and packets.
+    /// Returns the drops since the call of :meth:`count_drops` that returned ``counter``: node, reason and number of
+    /// packets.
     fn drops(&self, counter: u32) -> PyResult<Vec<(String, &'static str, u64)>> {
         self.call(move |n| {
             let counts = n.observer::<net::DropCounts>(net::ObserverId(counter));
@@ -370,14 +376,15 @@ impl Network {
         })
     }
 
-    /// Fails or repairs a node at a time (None: now). Packets inside are lost, its tables and registers are not.
+    /// Fails or repairs a node at a time (None: now). Packets inside are lost; its tables and registers are not.
     #[pyo3(signature = (node, up, at_ps=None))]
     fn set_node_state(&self, node: String, up: bool, at_ps: Option<Ps>) -> PyResult<()> {
         self.call(move |n| n.set_node_state(&node, up, at_ps.map(|Ps(at_ps)| at_ps)))
     }
 
-    /// Lets a link (or one direction of it) or a node fail and be repaired at random, from a stream of its own. The times are
-    /// ("exponential", mean_ps) or ("fixed", time_ps). No failure begins before ``start_ps``, none at ``end_ps`` or later.
+    /// Makes a link, a direction of it, or a node fail and be repaired at random, with a random stream of its own. The
+    /// times are ("exponential", mean_ps) or ("fixed", time_ps). Failures begin at ``start_ps`` at the earliest, and
+    /// before ``end_ps``.
     #[pyo3(signature = (
         *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=0, end_ps=None
     ))]
@@ -410,8 +417,8 @@ impl Network {
         self.call(move |n| n.fail_randomly(&failures))
     }
 
-    /// Returns the random failures and repairs that have happened: time, what ("s1", "s1:1-s2:1", "s1:1>s2:1"), whether it came
-    /// back.
+    /// Returns the random failures and repairs that have happened: the time, the thing ("s1", "s1:1-s2:1",
+    /// "s1:1>s2:1"), and whether it was repaired.
     fn random_failures(&self) -> PyResult<Vec<(Ps, String, bool)>> {
         self.call(|n| {
             let records = n.random_failures().iter();
@@ -461,7 +468,7 @@ impl Network {
         self.call(move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
     }
 
-    /// Adds echo requests of a modelled host to another or to an address. Returns the flow id.
+    /// Adds a flow of echo requests from a modelled host to another host or an address. Returns the flow id.
     #[pyo3(signature = (source, destination, *, interval_ps, start_ps, stop_ps, payload_bytes=56, family="ipv4"))]
     fn add_ping(
         &self,
@@ -531,9 +538,9 @@ impl Network {
         self.call(move |n| n.add_tcp(&transfer).map(|flow| flow.0))
     }
 
-    /// Makes a modelled host want these sources of a multicast group, or with ``excludes`` all but these, from a time on (None:
-    /// now), in place of what it wanted. Without sources and ``excludes`` it leaves. ``version``: ``"igmpv1"`` to ``"igmpv3"``,
-    /// ``"mldv1"``, ``"mldv2"``.
+    /// Sets which sources of a multicast group a modelled host wants, from a time on (None: now): these ``sources``,
+    /// or with ``excludes`` all others. Without ``sources`` and ``excludes``, the host leaves the group. ``version``
+    /// is one of ``"igmpv1"`` to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``.
     #[pyo3(signature = (host, group, *, sources, excludes, version=None, at_ps=None))]
     fn join(
         &self,
@@ -562,7 +569,7 @@ impl Network {
         })
     }
 
-    /// Returns the statistics of the packets that a host received of a multicast group.
+    /// Returns the statistics of the packets of a multicast group that a host received.
     fn group_statistics(&self, host: String, group: &str) -> PyResult<Record> {
         let group = ip("group", group)?;
         let found = self.call(move |n| n.group_statistics(&host, group))?;
@@ -584,7 +591,7 @@ impl Network {
         )
     }
 
-    /// Sends a frame from a modelled host or an interface's node, as it is, now.
+    /// Sends a frame from a modelled host or an interface's node now, without changes.
     fn send_frame(&self, node: String, frame: Vec<u8>) -> PyResult<()> {
         self.call(move |n| n.send_frame(&node, &frame))
     }
@@ -602,9 +609,10 @@ impl Network {
         }
     }
 
-    /// Sets how long after a notification somebody changes the network because of it, at the earliest; ``None`` if nobody ever
-    /// does. It must be true; its value makes runs of the virtual clock faster and changes no result. Its presence orders packets
-    /// of one instant by the numbers of links, switches and flows, not as they were scheduled.
+    /// Sets how soon after a notification the caller may change the network because of it: ``reaction_ps`` picoseconds
+    /// later at the earliest; ``None`` if never. The value must be true; it makes runs of the virtual clock faster,
+    /// and does not change results. Any call of this method, however, orders simultaneous packets by the numbers of
+    /// links, switches and flows, no longer by when they were scheduled.
     fn set_reaction(&self, reaction_ps: Option<u64>) -> PyResult<()> {
         self.call(move |network| {
             network.set_reaction_ps(reaction_ps.unwrap_or(u64::MAX));
@@ -612,8 +620,8 @@ impl Network {
         })
     }
 
-    /// Runs the virtual clock to ``until_ps`` or to the first instant with notifications, whichever is first. Returns the
-    /// notifications.
+    /// Runs the virtual clock to ``until_ps`` or to the first instant with notifications, whichever comes first.
+    /// Returns the notifications.
     fn run(&self, py: Python<'_>, until_ps: Ps) -> PyResult<Vec<Notification>> {
         // In parts, so that an interrupt need not wait for the end. That does not change what happens.
         let mut part_ps = 1_000_000_000;
@@ -634,15 +642,16 @@ impl Network {
         }
     }
 
-    /// Starts the wall clock: the network runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here. Each switch
-    /// makes ``copies_per_s`` copies of copies at most, of all packets together (resubmissions, recirculations and clones behind
-    /// the first two passes); others are dropped as ``recirculation_limit``.
+    /// Starts the wall clock: the network runs in a thread of its own until :meth:`stop`, from its present time on.
+    /// Each switch makes at most ``copies_per_s`` copies of copies per second, of all packets together (resubmissions,
+    /// recirculations and clones behind the first two passes); others are dropped as ``recirculation_limit``.
     #[pyo3(signature = (*, copies_per_s=engine::COPIES_PER_S))]
     fn start(&self, copies_per_s: u64) -> PyResult<()> {
         detached(|| self.handle.start(copies_per_s)).map_err(failed)
     }
 
-    /// Returns the notifications since the last call, under the wall clock; waits up to the timeout for one.
+    /// Returns the notifications since the last call, under the wall clock. If there are none, waits up to
+    /// ``timeout_s`` seconds for the first.
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<Notification>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|e| failed(format!("timeout_s is {timeout_s}: {e}")))?;
@@ -664,7 +673,7 @@ impl Network {
         }
     }
 
-    /// Stops the wall clock. Everything can still be read. Does nothing when it is not running.
+    /// Stops the wall clock. The network can still be read. Does nothing if the clock is not running.
     fn stop(&self) -> PyResult<()> {
         detached(|| self.handle.stop()).map_err(failed)
     }
@@ -674,9 +683,9 @@ impl Network {
         self.call(move |n| n.sent(FlowId(flow)).map(readings::sent_columns))
     }
 
-    /// Returns the columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival. For a ping flow: the
-    /// replies, as they arrive back at the source. ``host``: the arrivals there, as of a stream to a multicast address; without it,
-    /// at the destination.
+    /// Returns the columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival: the arrivals
+    /// at ``host``, needed for a stream to a multicast address, or without it at the destination. For pings, these are
+    /// the replies that arrive at the source.
     #[pyo3(signature = (flow, *, host=None))]
     fn received(&self, flow: u32, host: Option<String>) -> PyResult<(Column, Column, Column)> {
         self.call(move |n| {
@@ -688,7 +697,7 @@ impl Network {
         })
     }
 
-    /// Returns the statistics of a flow at its destination or at ``host``.
+    /// Returns the statistics of a flow at ``host`` or, without it, at its destination.
     #[pyo3(signature = (flow, *, host=None))]
     fn statistics(&self, flow: u32, host: Option<String>) -> PyResult<Record> {
         let s = self.call(move |n| match &host {
@@ -724,7 +733,8 @@ impl Network {
         crate::tcp::statistics(&statistics)
     }
 
-    /// Returns the new bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array.
+    /// Returns the new bytes that arrived in order at the server of a TCP connection, by bin, as a little-endian int64
+    /// array.
     fn tcp_goodput(&self, flow: u32) -> PyResult<Vec<u8>> {
         let bins = self.call(move |n| {
             n.tcp_goodput(TcpFlowId(flow))
@@ -739,7 +749,8 @@ impl Network {
         self.call(move |n| n.tcp_window(TcpFlowId(flow)).map(readings::window_columns))
     }
 
-    /// Returns the number of packets that claim to be of a flow and reached a host damaged. They are not in the logs.
+    /// Returns the number of packets that claim to belong to a flow and reached a host damaged. These are not in the
+    /// logs.
     fn corrupted(&self, flow: u32) -> PyResult<u64> {
         self.call(move |n| n.corrupted(FlowId(flow)))
     }
@@ -750,7 +761,7 @@ impl Network {
         readings::link_counters(&counters)
     }
 
-    /// Returns the counters of the ordering function of a direction, or None if there is none.
+    /// Returns the counters of a direction's ordering function, or None if it has none.
     fn ordering_counters(&self, link: u32, direction: &str) -> PyResult<Option<Record>> {
         let direction = links::direction(direction)?;
         let counters = self.call(move |n| n.ordering_counters(LinkId(link), direction))?;
@@ -767,10 +778,11 @@ impl Network {
         counters.map(record).transpose()
     }
 
-    /// Sets where packets of a switch wait: "auto" (in a traffic manager if the program cares, or something is said that only one
-    /// does), "link" or "traffic_manager". A queue is described as in :meth:`add_link` (``queue_bytes``, ``queue_packets``,
-    /// ``red``, ``mark_above``); without a description it holds what the link's would. ``recirculation``: ``ports``, the
-    /// ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). Packets in a former traffic manager are lost.
+    /// Sets where packets of a switch wait: "auto" (in a traffic manager if the program depends on queues, or an
+    /// option demands one), "link" or "traffic_manager". A queue is described as in :meth:`add_link` (``queue_bytes``,
+    /// ``queue_packets``, ``red``, ``mark_above``); the default is the link's queue. ``recirculation`` contains
+    /// ``ports``, the ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). Packets in a
+    /// former traffic manager are lost.
     #[pyo3(
         signature = (switch, queueing, **parameters),
         text_signature = "($self, switch, queueing, *, queues=8, queue=None, queue_of_priority=None, recirculation=None)"
@@ -788,8 +800,8 @@ impl Network {
         self.call(move |n| n.set_queueing(&switch, queueing, config))
     }
 
-    /// Gives a switch a processor: each packet takes ``service_ps`` there (``exponential``: on average) before its program runs, one after
-    /// the other, and at most ``queue_packets`` wait.
+    /// Adds a processor to a switch: it serves each packet for ``service_ps`` picoseconds (on average if
+    /// ``exponential``) before the program runs, one packet after the other, and at most ``queue_packets`` wait.
     #[pyo3(signature = (switch, *, service_ps, exponential, queue_packets))]
     fn add_processor(
         &self,
@@ -806,7 +818,7 @@ impl Network {
         self.call(move |n| n.add_processor(&switch, config))
     }
 
-    /// Returns whether packets of a switch wait in a traffic manager now.
+    /// Returns whether a switch has a traffic manager at present, in which its packets wait.
     fn has_traffic_manager(&self, switch: String) -> PyResult<bool> {
         self.call(move |n| n.has_traffic_manager(&switch))
     }
@@ -863,12 +875,12 @@ impl Network {
         )
     }
 
-    /// Returns whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up.
+    /// Returns whether a port has a signal: its link works towards the port, or the port is an interface that is up.
     fn port_is_up(&self, node: String, port: u32) -> PyResult<bool> {
         self.call(move |n| n.port_is_up(&node, port))
     }
 
-    /// Returns the lateness and the load of the wall clock. Raises HoldfastError if it is not running.
+    /// Returns how late events of the wall clock were, and how busy it was. Raises HoldfastError if it is not running.
     fn wall_statistics(&self) -> PyResult<Record> {
         let statistics = detached(|| match &*self.handle.read() {
             State::Running(clock) => Ok(clock.statistics()),

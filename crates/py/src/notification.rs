@@ -35,7 +35,7 @@ impl Notification {
     }
 }
 
-/// Converts a notification of the core for Python.
+/// Converts a notification of the network into its Python form.
 pub(crate) fn notification(py: Python<'_>, from: net::Notification) -> Notification {
     let (kind, port, up, data) = match from.event {
         NotificationEvent::PortChange { port, up } => ("port_change", port, up, Vec::new()),

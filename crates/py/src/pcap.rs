@@ -16,7 +16,8 @@ type Picoseconds = u128;
 /// Larger captures are for tools that do not hold them in memory.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// Reads the contents of a file; not those of a device or a pipe, which may have no end. The beginning must be a capture's.
+/// Reads a capture file that is a regular file, since a device or a pipe may have no end. Returns an error text,
+/// without reading on, if its beginning is not that of a capture.
 fn read_capture(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     if !std::fs::metadata(path)?.is_file() {
         return Ok(Err("this is not a regular file".into()));
@@ -37,7 +38,7 @@ fn read_capture(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     Ok(Ok(bytes))
 }
 
-/// Reads the frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none).
+/// Reads the frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 if it has none).
 #[pyfunction]
 pub(crate) fn read_pcap(
     py: Python<'_>,
@@ -63,7 +64,7 @@ pub(crate) fn read_pcap(
         .collect()
 }
 
-/// Writes frames, each with its time in picoseconds, to a pcap file (which keeps nanoseconds).
+/// Writes frames, each with its time in picoseconds, to a pcap file, in which times are in nanoseconds.
 #[pyfunction]
 pub(crate) fn write_pcap(
     path: PathBuf,

@@ -30,7 +30,7 @@ const RECORDS: u32 = 4096;
 /// The number of entries that one step copies.
 const ENTRIES: usize = 256;
 
-/// Finishes what updates have left to do, as long as the step lasts; returns whether all is done.
+/// Does the work that updates have postponed, for at most the length of a step; returns whether all is done.
 fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
     while switch.runtime_mut().tidy() {
         if begin.elapsed() > STEP {
@@ -55,7 +55,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns how often a field with bytes of its own is in a serialized message, and how many bytes it has at most.
+/// Returns how often a length-delimited field occurs in a serialized message, and its largest length in bytes.
 #[pyfunction]
 pub(crate) fn extent(data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
     let data = PyBackedBytes::from(data.clone());
@@ -88,7 +88,8 @@ impl Failures {
         locked(&self.inner).len()
     }
 
-    /// Adds the elements from ``first`` to before ``end``, which are behind all others, as refused for one reason.
+    /// Adds the elements from ``first`` to before ``end`` as refused for the same reason. They must lie behind all
+    /// elements added before.
     fn add(&self, first: usize, end: usize, code: &str, number: i32, message: &str) {
         let failed = |at| p4runtime::FailedElement {
             at,
@@ -99,7 +100,7 @@ impl Failures {
         locked(&self.inner).extend((first..end).map(failed));
     }
 
-    /// Returns position, status name and message of the first ``most`` failures.
+    /// Returns the positions, status names and messages of the first ``most`` failures.
     fn first(&self, most: usize) -> Vec<(usize, String, String)> {
         let failures = locked(&self.inner);
         let shown = failures.iter().take(most);
@@ -108,8 +109,8 @@ impl Failures {
             .collect()
     }
 
-    /// Returns the details of an error in at most ``most`` bytes, for a batch of ``count`` elements: the fields ``details`` of a serialized
-    /// ``google.rpc.Status``, the number of elements in them, and whether they have messages.
+    /// Returns the error details for a batch of ``count`` elements in at most ``most`` bytes: the fields ``details``
+    /// of a serialized ``google.rpc.Status``, the number of elements in them, and whether they contain messages.
     fn details(&self, count: usize, most: usize) -> (Vec<u8>, usize, bool) {
         let found = detached(|| p4runtime::error_details(&locked(&self.inner), count, most));
         (found.encoded, found.elements, found.with_messages)
@@ -218,12 +219,12 @@ impl Pipeline {
         Ok(Pipeline { inner })
     }
 
-    /// Returns whether a role may deal with the object of this id.
+    /// Returns whether a role may access the object with this id.
     fn role_may(&self, role: &str, id: u32) -> bool {
         self.inner.role_may(role, id)
     }
 
-    /// Resolves the updates of a request. Raises INVALID_ARGUMENT if one cannot be decoded.
+    /// Plans the updates of a write request. Raises INVALID_ARGUMENT if one cannot be decoded.
     fn plan(&self, request: &WriteRequest) -> PyResult<Batch> {
         let pipeline = self.inner.clone();
         let batch = detached(|| p4runtime::Batch::new(pipeline, &request.inner));
@@ -231,9 +232,9 @@ impl Pipeline {
         Ok(Batch::of(batch))
     }
 
-    /// Prepares a switch whose program has just been loaded to take the place of another one, which has the pipeline ``old``, and to
-    /// keep its state (:meth:`Switch.replace_with`). Packets pass meanwhile; updates must not. Raises INVALID_ARGUMENT if the state
-    /// cannot be kept.
+    /// Prepares a switch whose program has just been loaded to take the place of ``old_switch``, which has the
+    /// pipeline ``old``, and to keep its state (:meth:`Switch.replace_with`). Packets may pass meanwhile, but the old
+    /// switch must not be updated. Raises INVALID_ARGUMENT if the state cannot be kept.
     fn reconcile(
         &self,
         prepared: &Switch,
@@ -281,7 +282,7 @@ impl Pipeline {
         })
     }
 
-    /// Begins to answer a serialized ``ReadRequest``: the state that is read is of this moment, but for counts.
+    /// Begins to answer a serialized ``ReadRequest`` from the present state; only counts may be read later.
     fn read(&self, switch: &Switch, request: PyBackedBytes) -> PyResult<Reading> {
         let pipeline = self.inner.clone();
         let request = detached(|| p4runtime::ReadRequest::decode(&request));
@@ -293,19 +294,20 @@ impl Pipeline {
         })
     }
 
-    /// Returns the packet that goes into the CPU port for a serialized ``PacketOut``.
+    /// Returns the packet that a serialized ``PacketOut`` sends into the CPU port.
     fn packet_out(&self, message: &[u8]) -> PyResult<Vec<u8>> {
         let packet = self.inner.packet_out(message);
         packet.map_err(|error| refused(&error))
     }
 
-    /// Returns the serialized ``PacketIn`` for what came out of the CPU port; None if that is shorter than the controller header.
+    /// Returns the serialized ``PacketIn`` for a packet that came out of the CPU port; None if the packet is shorter
+    /// than the controller header.
     fn packet_in(&self, packet: &[u8]) -> Option<Vec<u8>> {
         self.inner.packet_in(packet)
     }
 
-    /// Takes digest lists that are due, until they have ``most`` messages together; returns digest id and serialized ``DigestList``
-    /// of each. Waiting digests that nobody enabled are forgotten.
+    /// Removes digest lists that are due, until they contain at least ``most`` messages together. Returns the digest
+    /// id and serialized ``DigestList`` of each. Messages of digests that are not enabled are discarded.
     fn take_digests(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let lists = switch.with(move |switch| pipeline.take_digests(switch, most))?;
@@ -319,7 +321,8 @@ impl Pipeline {
         result.map_err(|error| refused(&error))
     }
 
-    /// Takes ``most`` entries at most that became idle; returns table id and serialized ``IdleTimeoutNotification`` of each table.
+    /// Removes at most ``most`` entries from the list of idle entries. Returns the table id and serialized
+    /// ``IdleTimeoutNotification`` of each table.
     fn take_idle(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let alone = switch.stands_alone();
@@ -333,7 +336,7 @@ impl Pipeline {
     }
 }
 
-/// Returns numbers and places of a table's entries, in the order in which they were inserted.
+/// Returns the numbers of a table's entries and their places in the order of insertion, in that order.
 fn entry_order(switch: &Switch, table: TableId) -> PyResult<Vec<(u64, u32)>> {
     let (mut order, mut from) = (Vec::new(), Some(0));
     while let Some(next) = from {
@@ -352,7 +355,7 @@ pub(crate) struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// Takes what moves out of the object; `None` if it was taken before.
+    /// Removes what moves from the object and returns it; `None` if it was removed before.
     pub(crate) fn take(&self) -> Option<Takeover> {
         let taken = locked(&self.inner).take();
         Some(taken?.finish())
@@ -385,7 +388,7 @@ impl Batch {
         locked(&self.inner).applied()
     }
 
-    /// Applies the next ``most`` updates, each by itself; packets pass after every fraction of a millisecond.
+    /// Applies the next ``most`` updates, each on its own. Packets may pass after every fraction of a millisecond.
     fn apply(&self, switch: &Switch, most: usize) -> PyResult<()> {
         let batch = self.inner.clone();
         let mut left = most;
@@ -404,14 +407,14 @@ impl Batch {
         })
     }
 
-    /// Applies all updates or none, with no packet in between. If one fails, the others are ABORTED.
+    /// Applies all updates or none, with no packet in between. If one fails, the others fail with ABORTED.
     fn apply_atomic(&self, switch: &Switch) -> PyResult<()> {
         let batch = self.inner.clone();
         switch.with(move |switch| locked(&batch).apply_atomic(switch))?;
         switch.in_steps(|switch| tidy(switch, Instant::now()).then_some(()))
     }
 
-    /// Takes the updates that were refused so far.
+    /// Removes and returns the updates that have been refused so far.
     fn take_failures(&self) -> Failures {
         detached(|| Failures::of(locked(&self.inner).take_failures()))
     }
@@ -425,7 +428,8 @@ pub(crate) struct Reading {
 
 #[pymethods]
 impl Reading {
-    /// Returns the next serialized ``ReadResponse``, None at the end. It copies a slice between packets.
+    /// Returns the next serialized ``ReadResponse``, None at the end. Packets may pass between the slices that it
+    /// copies.
     fn next(&self, switch: &Switch) -> PyResult<Option<Vec<u8>>> {
         loop {
             let reading = self.inner.clone();
@@ -439,7 +443,7 @@ impl Reading {
         }
     }
 
-    /// Returns the number of entities that were asked for, and those refused so far.
+    /// Returns the number of requested entities, and those refused so far.
     fn failures(&self) -> (usize, Failures) {
         let reading = locked(&self.inner);
         let (count, refused) = reading.failures();

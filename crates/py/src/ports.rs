@@ -33,7 +33,7 @@ impl Interfaces {
         self.lock().get(&number).copied().unwrap_or_default()
     }
 
-    /// Opens all interfaces of a network.
+    /// Opens all interfaces of a network. Returns an error text if one cannot be opened.
     pub(crate) fn open(&self, network: &net::Network) -> Result<Box<dyn FrameIo + Send>, String> {
         let text = |e: ports::PortError| e.to_string();
         let mut io = PacketIo::new().map_err(text)?;
@@ -46,7 +46,7 @@ impl Interfaces {
         Ok(Box::new(io))
     }
 
-    /// Keeps the counts of the interfaces of a network that is about to stop.
+    /// Stores the counters of the interfaces of a network that is about to stop.
     pub(crate) fn keep_counters(&self, counters: Vec<(usize, PacketCounters)>) {
         let mut interfaces = self.lock();
         for (number, counters) in counters {
@@ -55,7 +55,7 @@ impl Interfaces {
     }
 }
 
-/// Returns the packet sockets behind a running network; an error if it has none.
+/// Returns the packet sockets of a running network. Fails if it has none.
 pub(crate) fn packet_io(io: &mut dyn FrameIo) -> Result<&mut PacketIo, NetError> {
     (io as &mut dyn Any)
         .downcast_mut()
@@ -150,7 +150,7 @@ impl NetworkHandle {
         Ok(counters)
     }
 
-    /// Returns the counts of a port, and whether its frames leave by XDP (unknown if the clock stands still).
+    /// Returns the counters of a port, and whether its frames are sent by XDP, `None` while the clock does not run.
     pub(crate) fn port(
         &self,
         switch: String,

@@ -17,7 +17,7 @@ pub(crate) enum ExecutorKind {
 }
 
 impl ExecutorKind {
-    /// Reads the name that Python gives: `jit` or `interpreter`.
+    /// Parses the name of an executor: `jit` or `interpreter`. Fails for any other name.
     pub(crate) fn parse(name: &str) -> PyResult<ExecutorKind> {
         let choices = [
             ("jit", ExecutorKind::Jit),
@@ -77,12 +77,12 @@ impl Program {
         &self.ir
     }
 
-    /// Returns the compiler's P4Info, serialized; empty if it is not known.
+    /// Returns the compiler's P4Info, serialized; empty if it is unknown.
     pub(crate) fn own_p4info(&self) -> &[u8] {
         &self.own_p4info
     }
 
-    /// Returns the executor of the program; the same for all switches. The first call with a kind compiles.
+    /// Returns the program's executor of this kind, which all switches share. The first call for a kind compiles it.
     pub(crate) fn executor(&self, kind: ExecutorKind) -> Result<Arc<dyn Executor>, String> {
         match kind {
             ExecutorKind::Jit => self
@@ -99,7 +99,8 @@ impl Program {
         }
     }
 
-    /// Creates a switch of the engine that runs this program. Call it without the interpreter lock: it may compile.
+    /// Creates an engine's switch that runs this program. To be called without the interpreter lock, since it may
+    /// compile.
     pub(crate) fn make_switch(
         &self,
         kind: ExecutorKind,
@@ -114,7 +115,7 @@ impl Program {
 /// alone. Without its end it was cut off.
 const P4INFO_LINE: (&str, &str) = ("; p4info ", " end\n");
 
-/// Returns the P4Info that an artifact holds, serialized and as text; both empty if it holds none.
+/// Returns the P4Info in an artifact, serialized and as text; both empty if it contains none. Fails if it is damaged.
 fn p4info_in(text: &str) -> Result<(Vec<u8>, String), String> {
     let damaged = || "its P4Info is damaged".to_owned();
     let (begin, end) = P4INFO_LINE;
@@ -143,7 +144,7 @@ struct Compilation {
     rendered: String,
 }
 
-/// Converts the outcome of a compilation, without the interpreter's lock.
+/// Converts the outcome of a compilation into its Python form, without the interpreter lock.
 fn compiled(outcome: compile::Outcome) -> Compilation {
     let diagnostics = outcome.diagnostics.iter().map(|d| {
         let at = outcome.sources.location(d.span);
@@ -190,14 +191,14 @@ fn options(include_dirs: Vec<PathBuf>, defines: BTreeMap<String, String>) -> com
     }
 }
 
-/// Returns the default of `defines`, which the signature shows as an ellipsis.
+/// Returns the default of `defines`, an empty map, which the Python signature shows as an ellipsis.
 fn nothing() -> BTreeMap<String, String> {
     BTreeMap::new()
 }
 
 #[pymethods]
 impl Program {
-    /// Compiles the program in a file. Raises :class:`CompileError`.
+    /// Compiles the program in a file. Raises :class:`CompileError` if it has errors.
     #[staticmethod]
     #[pyo3(
         signature = (path, include_dirs=Vec::new(), defines=nothing()),
@@ -214,7 +215,8 @@ impl Program {
         }))
     }
 
-    /// Compiles a program given as text; quoted includes are looked for beside ``name``. Raises :class:`CompileError`.
+    /// Compiles a program given as text; quoted includes are searched for beside ``name``. Raises
+    /// :class:`CompileError` if it has errors.
     #[staticmethod]
     #[pyo3(
         signature = (source, name="program.p4", include_dirs=Vec::new(), defines=nothing()),
@@ -232,8 +234,8 @@ impl Program {
         }))
     }
 
-    /// Finds reads of invalid headers and of variables without a value in the program in a file, each with the path of packets that
-    /// leads there. Errors of the program are among the diagnostics, and then nothing else is.
+    /// Finds reads of invalid headers and of uninitialised variables in the program in a file. Each is a diagnostic
+    /// with the path of packets that leads to it. If the program has errors, only these are returned.
     #[staticmethod]
     #[pyo3(
         signature = (path, include_dirs=Vec::new(), defines=nothing()),
@@ -248,8 +250,8 @@ impl Program {
         detached(|| compiled(compile::examine_file(&path, &options)).diagnostics)
     }
 
-    /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. ``p4info`` takes the place of
-    /// the P4Info that the artifact holds.
+    /// Loads an artifact that :meth:`artifact` returned, after verifying it. ``p4info`` replaces the P4Info in the
+    /// artifact. Raises :class:`ControlError` INVALID_ARGUMENT if it is damaged.
     #[staticmethod]
     #[pyo3(signature = (data, p4info=String::new()), text_signature = "(data, p4info='')")]
     fn from_artifact(data: &[u8], p4info: String) -> PyResult<Program> {
@@ -277,7 +279,7 @@ impl Program {
         }
     }
 
-    /// Returns the compiled program with its P4Info, as it travels in P4Runtime's device config.
+    /// Returns the compiled program with its P4Info in the form of P4Runtime's device config.
     fn artifact(&self) -> Vec<u8> {
         detached(|| {
             let mut text = ir::text::print(&self.ir);
@@ -298,13 +300,13 @@ impl Program {
         detached(|| ir::text::print(&self.ir))
     }
 
-    /// Returns the program's name, usually the stem of the source file.
+    /// Returns the name of the program, usually the stem of the source file's name.
     #[getter]
     fn name(&self) -> &str {
         &self.ir.name
     }
 
-    /// Returns the P4Info in protobuf text format; of a program loaded from an artifact what was given with it.
+    /// Returns the P4Info in protobuf text format; for a program loaded from an artifact, the one given with it.
     #[getter]
     fn p4info(&self) -> &str {
         &self.p4info

@@ -16,8 +16,9 @@ pub(crate) struct EntryEncoder {
 
 #[pymethods]
 impl EntryEncoder {
-    /// Creates an encoder for the entries of a table. ``fields``: name, id, width in bits and match kind; ``actions``: name, id and
-    /// parameters, which are name, id and width. One with several names is there under each of them.
+    /// Creates an encoder for entries of a table. ``fields`` contain name, id, width in bits and match kind;
+    /// ``actions`` contain name, id and parameters, each with name, id and width in bits. A field or action with
+    /// several names is given once for each.
     #[new]
     fn new(
         table_id: u32,
@@ -44,8 +45,8 @@ impl EntryEncoder {
         })
     }
 
-    /// Encodes a serialized ``WriteRequest`` with nothing but one update, so that several, one after another, are one request. None
-    /// if something is not a number as it stands, does not fit, or has a name that is not known here.
+    /// Encodes a serialized ``WriteRequest`` that contains only one update; the concatenation of several is one
+    /// request. Returns None if a value is not a plain number, does not fit, or has an unknown name.
     #[pyo3(
         signature = (kind, matches, action, params, priority, metadata),
         text_signature = "($self, kind, match, action, params, priority, metadata)"
@@ -99,12 +100,12 @@ impl EntryEncoder {
     }
 }
 
-/// Finds the object with a name; `None` if the name is no string.
+/// Finds the object with a name by calling `find`; `None` if the name is not a string or not known.
 fn called<T>(name: &Bound<'_, PyAny>, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     find(name.cast::<PyString>().ok()?.to_str().ok()?)
 }
 
-/// Reads what Python gives for a match field, a number or two of them; `None` if it is neither as it stands.
+/// Reads a match from Python, one number or a pair of numbers; `None` if it is neither in plain form.
 fn given(value: &Bound<'_, PyAny>, (slot, kind): (Slot, Match)) -> PyResult<Option<Given>> {
     let Ok(pair) = value.cast_exact::<PyTuple>() else {
         return Ok(number(value, slot.width)?.map(Given::Number));
@@ -120,7 +121,8 @@ fn given(value: &Bound<'_, PyAny>, (slot, kind): (Slot, Match)) -> PyResult<Opti
         .map(|(first, second)| Given::Pair(first, second)))
 }
 
-/// Reads a number of at most so many bits, rounded up to bytes. `None` if it is none, or does not fit.
+/// Reads a number of at most `width` bits, rounded up to whole bytes; `None` if the value is not a plain number, or
+/// does not fit.
 fn number(value: &Bound<'_, PyAny>, width: u32) -> PyResult<Option<Number>> {
     if !value.is_exact_instance_of::<PyInt>() {
         return Ok(None);

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stf::Executors;
 
-/// Returns the scripts of a directory and those below it, in order. Raises OSError.
+/// Returns the STF scripts in a directory and its subdirectories, in order. Raises OSError.
 #[pyfunction]
 pub(crate) fn stf_scripts(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
     Ok(py.detach(|| stf::scripts(&directory))?)
 }
 
-/// Runs a script against the program beside it; returns its status (as `stf::Status` names it) and the reason.
+/// Runs an STF script against the program beside it. Returns its status (as `stf::Status` names it) and the reason.
 #[pyfunction]
 #[pyo3(
     signature = (script, executor="both", include_dirs=Vec::new(), defines=BTreeMap::new()),

@@ -30,8 +30,8 @@ pub(crate) struct Switch {
 /// Ports of a switch, whatever its architecture allows, are below this.
 const MAX_PORTS: u32 = ir::architecture::v1model::DROP_PORT;
 
-/// Builds the configuration of a switch, and checks it. Without a port for the control plane, it is the one that the program's
-/// architecture has.
+/// Builds and checks the configuration of a switch. If `cpu_port` is `None`, the port to the control plane is that of
+/// the program's architecture.
 pub(crate) fn switch_config(
     program: &ir::Program,
     cpu_port: Option<u32>,
@@ -49,7 +49,7 @@ pub(crate) fn switch_config(
 }
 
 impl Switch {
-    /// Creates the switch that is a node of a network.
+    /// Creates the Python object for a switch that is the node `name` of a network.
     pub(crate) fn node(
         network: Arc<NetworkHandle>,
         name: String,
@@ -65,7 +65,7 @@ impl Switch {
         }
     }
 
-    /// Runs a closure on the switch while other Python threads run; returns its result.
+    /// Runs a closure on the switch while other Python threads may run, and returns its result.
     pub(crate) fn with<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut engine::Switch) -> T + Send + 'static,
@@ -82,7 +82,7 @@ impl Switch {
         }
     }
 
-    /// Runs a closure on the switch again and again until it returns `Some`; packets may pass between two runs.
+    /// Runs a closure on the switch repeatedly until it returns `Some`. Packets may pass between its runs.
     pub(crate) fn in_steps<T: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut engine::Switch) -> Option<T> + Send + 'static,
@@ -130,7 +130,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Builds a packet that arrives at a port. Refuses a port that the switch does not have, and a packet that is too long.
+    /// Builds a packet that arrives at a port. Fails if the switch does not have the port, or if the packet is too
+    /// long.
     fn arriving(&self, port: u32, bytes: &[u8]) -> PyResult<Packet> {
         self.check_port(port)?;
         if bytes.len() > engine::packet::MAX_BYTES {
@@ -166,13 +167,14 @@ impl Switch {
         })
     }
 
-    /// Returns the port that leads to the control plane; unless given, that of the program's architecture (510 in v1model).
+    /// Returns the number of the port that leads to the control plane; by default, that of the program's architecture
+    /// (510 in v1model).
     #[getter]
     fn cpu_port(&self) -> u32 {
         self.config.cpu_port
     }
 
-    /// Replaces the program; all entries and state are lost.
+    /// Replaces the program. All entries and other state are lost.
     fn set_program(&self, program: Py<Program>) -> PyResult<()> {
         let compiled = program.get();
         let new = detached(|| compiled.make_switch(self.executor, self.config)).map_err(failed)?;
@@ -187,8 +189,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Takes over program, entries and all other state of ``prepared``, which stands alone and is left with what was here; between
-    /// two packets. With ``reconciliation``, what moves stays here.
+    /// Exchanges program, entries and all other state with the switch ``prepared``, which must not be in a network,
+    /// between two packets. With ``reconciliation``, the state that it lists stays.
     #[pyo3(signature = (prepared, reconciliation=None))]
     fn replace_with(
         &self,
@@ -233,7 +235,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Returns the program that runs.
+    /// Returns the program that the switch runs.
     #[getter]
     fn program(&self, py: Python<'_>) -> Py<Program> {
         self.program
@@ -242,21 +244,22 @@ impl Switch {
             .clone_ref(py)
     }
 
-    /// Tells a switch that stands alone that a port went down or came up: registers with ``@port_state`` and members that watch the
-    /// port. All ports are up at first. In a network, the switch finds out by itself.
+    /// Reports to a switch outside of a network that a port went down or came up, for registers with ``@port_state``
+    /// and members that watch the port. By default, all ports are up. In a network, the switch notices changes by
+    /// itself.
     fn set_port_up(&self, port: u32, up: bool) -> PyResult<()> {
         self.alone()?;
         self.check_port(port)?;
         self.with(move |switch| switch.set_port_up(port, up))
     }
 
-    /// Returns whether a port is up, as the switch knows it.
+    /// Returns whether a port is up, as far as the switch has noticed.
     fn port_is_up(&self, port: u32) -> PyResult<bool> {
         self.check_port(port)?;
         self.with(move |switch| switch.runtime().ports().is_up(port))
     }
 
-    /// Returns the numbers of packets dropped, by reason.
+    /// Returns the numbers of dropped packets, by reason.
     fn drops(&self) -> PyResult<BTreeMap<&'static str, u64>> {
         self.with(|switch| {
             let drops = switch.drops().into_iter();
@@ -266,7 +269,8 @@ impl Switch {
         })
     }
 
-    /// Tells a switch that stands alone the time for what follows, which never runs back. Packets bring their own.
+    /// Sets the time of a switch outside of a network for the next operations. It must not be earlier than the present
+    /// time. Packets bring their own time.
     fn set_now_ps(&self, now_ps: Ps) -> PyResult<()> {
         let Ps(now_ps) = now_ps;
         self.alone()?;
@@ -283,7 +287,8 @@ impl Switch {
         }
     }
 
-    /// Returns when a digest list will be due, or an entry may be idle, if nothing else happens.
+    /// Returns the time at which a digest list will be due or an entry may become idle, if nothing else happens
+    /// before; None if neither will.
     fn next_deadline_ps(&self) -> PyResult<Option<Ps>> {
         self.with(|switch| switch.runtime().next_deadline_ps().map(Ps))
     }
@@ -293,8 +298,9 @@ impl Switch {
         self.with(|switch| switch.runtime().digests().lost())
     }
 
-    /// Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time. A switch that
-    /// stands alone refuses (:class:`ControlError` FAILED_PRECONDITION): use :meth:`process` with the CPU port.
+    /// Passes a packet, with its packet-out header, to the CPU port. In a network, it enters at the current time.
+    /// Raises :class:`ControlError` FAILED_PRECONDITION on a switch outside of a network: use :meth:`process` with the
+    /// CPU port.
     fn packet_out(&self, packet: Vec<u8>) -> PyResult<()> {
         match &self.home {
             Home::Node(network, name) => {
@@ -308,9 +314,9 @@ impl Switch {
         }
     }
 
-    /// Runs one packet; returns its outputs with their ports, in order. Only on a switch that stands alone. ``now_ps`` is the switch's
-    /// time if it is not given. If it is more than a second before the latest time, the clock was set back: ages of entries, of
-    /// tokens and of digest messages begin again.
+    /// Runs one packet on a switch outside of a network. Returns its outputs with their ports, in order. ``now_ps`` is
+    /// the present time by default. If it is more than a second before the latest time, the clock counts as set back,
+    /// and the ages of entries, of tokens and of digest messages begin again.
     #[pyo3(signature = (port, packet, now_ps=None))]
     fn process(
         &self,
@@ -331,8 +337,9 @@ impl Switch {
         })
     }
 
-    /// Processes a packet like :meth:`process`, on the interpreter. Returns the trace, as JSON or as indented text, with every
-    /// assignment to a variable if ``assignments``. Tables and registers are used as they are.
+    /// Processes a packet like :meth:`process`, but with the interpreter. Returns the trace as JSON or as indented
+    /// text, including assignments to variables if ``assignments``. Tables and registers are used and changed as
+    /// usual.
     #[pyo3(signature = (port, packet, now_ps=None, *, text=false, assignments=false))]
     fn trace(
         &self,

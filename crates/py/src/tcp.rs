@@ -11,8 +11,8 @@ use tcp::{
     PartialAck, Recovery, Reduction,
 };
 
-/// Builds a configuration from a preset, changed by options; each option is named like the field of the configuration that it sets.
-/// The presets' segments make packets of the same length in both families, so that those over IPv6 hold 20 bytes less.
+/// Builds a TCP configuration from a preset and options; each option sets the configuration's field of the same name.
+/// A preset's packets have the same length in both families, so that segments over IPv6 contain 20 bytes less.
 pub(crate) fn config(
     preset: &str,
     options: &Bound<'_, PyDict>,
@@ -132,7 +132,7 @@ fn reduction(name: &str) -> PyResult<Reduction> {
     chosen("reduction must be", name, choices)
 }
 
-/// Reads the option ``hystart``: whether there is HyStart (HyStart++), or that it is the classic one.
+/// Reads the option ``hystart``: whether HyStart++ is used, or ``"classic"`` for the original HyStart.
 fn hystart(value: &Bound<'_, PyAny>) -> PyResult<Option<HyStart>> {
     if let Ok(wanted) = value.extract::<bool>() {
         return Ok(wanted.then_some(HyStart::PlusPlus));
@@ -163,7 +163,8 @@ fn details_of_cubic(config: &mut Config) -> PyResult<&mut Cubic> {
     }
 }
 
-/// Returns HPCC's details for changes. Rate and round trip have no default: the configuration's check refuses their zeros.
+/// Returns HPCC's parameters for changes. Rate and base round-trip time have no default: the configuration's check
+/// refuses zeros. Fails if the congestion control is not HPCC.
 fn details_of_hpcc(config: &mut Config) -> PyResult<&mut Hpcc> {
     match &mut config.congestion {
         Congestion::Hpcc(details) => Ok(details),
@@ -187,7 +188,7 @@ fn exit(name: &str) -> PyResult<ExitWindow> {
     chosen("newreno_exit must be", name, choices)
 }
 
-/// Reads the name of a way of recovery. The two forms of NewReno keep the preset's other details.
+/// Parses the name of a kind of loss recovery. Both forms of NewReno keep the preset's other details.
 fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
     let details = match preset {
         Recovery::NewReno(details) => details,
@@ -217,7 +218,7 @@ fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
     chosen("recovery must be", name, choices)
 }
 
-/// Builds the pattern of a client's writes, from its name and numbers.
+/// Builds the pattern of a client's writes from its name and parameters.
 pub(crate) fn application(
     kind: &str,
     bytes: u64,
@@ -237,7 +238,8 @@ pub(crate) fn application(
     chosen("application must be", kind, choices)
 }
 
-/// Builds a `TcpStatistics`: the client's counts and present values, then those of the server, and the states of both ends.
+/// Builds a `TcpStatistics`: the client's counts and present values, then those of the server, then the states of both
+/// ends.
 pub(crate) fn statistics(s: &TcpFlowStatistics) -> PyResult<Record> {
     let (client, server) = (&s.client, &s.server);
     let failure = s.client_failure.or(s.server_failure);

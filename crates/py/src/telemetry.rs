@@ -66,7 +66,8 @@ fn individual<'py>(py: Python<'py>, it: &Report) -> PyResult<Bound<'py, PyTuple>
     (group, flags, hop(py, &it.hop)?, drop, it.domain_id, packet).into_pyobject(py)
 }
 
-/// Decodes the individual reports of a UDP payload. `HoldfastError` says which rule it breaks.
+/// Decodes the individual reports in a UDP payload. Raises `HoldfastError` that names the rule which the payload
+/// violates.
 #[pyfunction]
 pub(crate) fn decode_reports<'py>(
     py: Python<'py>,
@@ -84,7 +85,8 @@ pub(crate) fn decode_reports<'py>(
     reports.iter().map(|it| individual(py, it)).collect()
 }
 
-/// Decodes a report of the thesis into the original UDP port and the hops: time, bytes, queue, switch, port; the first one first.
+/// Decodes a report in the thesis's format. Returns the original UDP port and the hops, the first one first, each as
+/// time, bytes, queue, switch and port.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn decode_thesis_report(
@@ -95,7 +97,7 @@ pub(crate) fn decode_thesis_report(
     Ok((port, hops.iter().map(hop).collect()))
 }
 
-/// Returns the rules that a payload can break.
+/// Returns the rules that a payload can violate, as texts.
 pub(crate) fn rules() -> Vec<String> {
     Malformed::ALL.map(|rule| rule.to_string()).into()
 }
@@ -125,23 +127,23 @@ impl ReportSocket {
         })
     }
 
-    /// Returns the UDP port at which it listens.
+    /// Returns the UDP port at which the socket listens.
     #[getter]
     fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns the number of packets that the kernel had no room for.
+    /// Returns the number of packets dropped because the kernel's buffer was full.
     fn drops(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.lock().drops())
     }
 
-    /// Lets no more packets in.
+    /// Makes the socket accept no more packets.
     fn refuse_more(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.lock().refuse_more()).map_err(failed)
     }
 
-    /// Takes the packets that wait, without looking at them; returns how many there were.
+    /// Discards the waiting packets, and returns their number.
     fn discard(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| {
             let (mut socket, mut count) = (self.lock(), 0);
@@ -171,7 +173,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct ReportCollector(Mutex<Collector>);
 
 impl ReportCollector {
-    /// Calls `read` with the tables, while other Python threads run.
+    /// Calls `read` with the collector, while other Python threads may run, and returns its result.
     fn with<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut Collector) -> T + Send) -> T {
         py.detach(|| read(&mut self.lock()))
     }
@@ -257,12 +259,13 @@ impl ReportCollector {
         ReportCollector(Mutex::new(Collector::new(limits, indicators, with_rows)))
     }
 
-    /// Takes in a UDP packet's payload, with the time of its arrival in nanoseconds.
+    /// Processes the payload of a UDP packet that arrived at ``now_ns`` nanoseconds.
     fn take(&self, now_ns: u64, payload: &[u8]) {
         self.lock().take(now_ns, payload);
     }
 
-    /// Receives packets from a socket: waits for the first for `timeout_s`, and goes on until `for_s` have passed since the call.
+    /// Receives packets from a socket: waits up to ``timeout_s`` seconds for the first, then continues until ``for_s``
+    /// seconds have passed since the call. Returns the number of packets.
     #[pyo3(signature = (socket, timeout_s, for_s=0.0))]
     fn receive(
         &self,
@@ -324,14 +327,14 @@ impl ReportCollector {
         })
     }
 
-    /// Returns the number of malformed payloads by the rule that they break.
+    /// Returns the number of malformed payloads for each rule that was violated.
     fn malformed(&self) -> BTreeMap<String, u64> {
         let collector = self.lock();
         let counts = Malformed::ALL.map(|rule| (rule.to_string(), collector.malformed(rule)));
         counts.into()
     }
 
-    /// Returns the flows with most reports, or all of them, that of the last report last.
+    /// Returns all flows or, with ``busiest``, that many flows with the most reports, ordered by their latest reports.
     #[pyo3(signature = (busiest=None))]
     fn flows(&self, py: Python<'_>, busiest: Option<usize>) -> Vec<(Flow, FlowTuple)> {
         self.with(py, |collector| {
@@ -360,7 +363,8 @@ impl ReportCollector {
         })
     }
 
-    /// Returns output ports by node and port: all of them, or the first ones that were reported, or those with the highest latency.
+    /// Returns output ports by node and port: all of them, the ``first`` ones that were reported, or the ``slowest``,
+    /// which have the highest latency.
     #[pyo3(signature = (*, first=None, slowest=None))]
     fn hops(
         &self,
@@ -379,7 +383,8 @@ impl ReportCollector {
         })
     }
 
-    /// Returns reported drops by node and reason: all of them, or the first ones that were reported.
+    /// Returns the numbers of reported drops by node and reason: all of them, or the ``first`` ones that were
+    /// reported.
     #[pyo3(signature = (*, first=None))]
     fn drops(&self, py: Python<'_>, first: Option<usize>) -> BTreeMap<(u32, u8), u64> {
         self.with(py, |it| match first {
@@ -388,7 +393,7 @@ impl ReportCollector {
         })
     }
 
-    /// Returns the numbers of reports and of lost ones, by node and hardware subsystem.
+    /// Returns the numbers of received and of lost reports, by node and hardware subsystem.
     fn reporters(&self, py: Python<'_>) -> BTreeMap<(u32, u8), (u64, u64)> {
         self.with(py, |it| {
             let reporters = it.reporters().iter();
@@ -398,14 +403,14 @@ impl ReportCollector {
         })
     }
 
-    /// Returns the number of rows that nobody has taken.
+    /// Returns the number of rows that have not been taken yet.
     #[getter]
     fn rows(&self) -> usize {
         self.lock().rows()
     }
 
-    /// Takes the rows: columns of little-endian 64-bit integers, ones for what is not known; and the flows of the column `flow`,
-    /// with addresses as text.
+    /// Removes and returns the rows: the columns of little-endian 64-bit integers, in which all ones mean unknown, and
+    /// the flows to which the column `flow` refers, with addresses as text.
     #[allow(clippy::type_complexity)]
     fn take_rows<'py>(
         &self,

@@ -116,7 +116,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Creates a collector of a domain. It keeps [`Rows`] only if they are wanted: somebody has to take them.
+    /// Creates a collector for a domain. If `with_rows`, it keeps [`Rows`], which must then be taken regularly.
     pub fn new(limits: Limits, indicators: Indicators, with_rows: bool) -> Collector {
         Collector {
             packets: 0,
@@ -138,23 +138,23 @@ impl Collector {
         }
     }
 
-    /// Returns the flows that were reported.
+    /// Returns the reported flows.
     pub fn flows(&self) -> &Flows {
         &self.flows
     }
 
-    /// Returns the output ports that were reported, with what is known of each.
+    /// Returns the reported output ports, with what is known of each.
     pub fn hops(&self) -> &BTreeMap<HopKey, HopState> {
         &self.hops
     }
 
-    /// Returns up to `most` output ports: those that were reported first, so that later ones take nobody's place.
+    /// Returns at most `most` output ports, those that were reported first, so that later ones do not displace them.
     pub fn first_hops(&self, most: usize) -> impl Iterator<Item = (&HopKey, &HopState)> {
         let keys = self.hop_order.iter().take(most);
         keys.filter_map(|key| self.hops.get_key_value(key))
     }
 
-    /// Returns up to `most` pairs of node and reason with their drops: those that were reported first.
+    /// Returns at most `most` pairs of node and reason with their numbers of drops, those that were reported first.
     pub fn first_drops(&self, most: usize) -> impl Iterator<Item = (&(u32, u8), &u64)> {
         let keys = self.drop_order.iter().take(most);
         keys.filter_map(|key| self.drops.get_key_value(key))
@@ -165,27 +165,27 @@ impl Collector {
         &self.drops
     }
 
-    /// Returns the reporters by node and hardware subsystem.
+    /// Returns the reporters, by node and hardware subsystem.
     pub fn reporters(&self) -> &BTreeMap<(u32, u8), ReporterState> {
         &self.reporters
     }
 
-    /// Returns the number of payloads that break a rule.
+    /// Returns the number of payloads that violated `rule`.
     pub fn malformed(&self, rule: Malformed) -> u64 {
         self.malformed[rule as usize]
     }
 
-    /// Returns the number of rows that nobody has taken yet.
+    /// Returns the number of rows that have not been taken yet.
     pub fn rows(&self) -> usize {
         self.rows.as_ref().map_or(0, Rows::len)
     }
 
-    /// Takes the rows that nobody has taken yet; the collector goes on with none.
+    /// Removes and returns the rows that have not been taken yet.
     pub fn take_rows(&mut self) -> Rows {
         self.rows.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes in a UDP packet's payload, with the time of its arrival in nanoseconds.
+    /// Processes the payload of a UDP packet that arrived at `now_ns` nanoseconds.
     pub fn take(&mut self, now_ns: u64, payload: &[u8]) {
         self.packets += 1;
         self.bytes += payload.len() as u64;
@@ -200,8 +200,8 @@ impl Collector {
         }
     }
 
-    /// Counts a packet's reports and the packets lost before it, by its sequence number. One number belongs to a packet, that may
-    /// hold several reports.
+    /// Counts a packet's reports, and the packets lost before it according to its sequence number. A packet has one
+    /// sequence number, but may contain several reports.
     fn count_sequence(&mut self, reports: &[Report]) {
         let Some(first) = reports.first() else {
             return;
@@ -285,7 +285,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Generates payloads with one report of a dropped, congested or passed packet: flags, metadata bits and the words behind them.
+    /// Generates payloads with one report of a dropped, congested or tracked packet, with random flags, metadata bits
+    /// and words.
     fn any_payload() -> impl Strategy<Value = Vec<u8>> {
         let header = (any::<u16>(), 0..6u8, any::<u8>(), any::<u16>());
         (header, proptest::collection::vec(any::<u32>(), 0..20)).prop_map(

@@ -46,7 +46,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Creates a table without flows, and with room for `limit` of them.
+    /// Creates an empty table with room for `limit` flows.
     pub(crate) fn new(limit: usize) -> Flows {
         Flows {
             by_key: HashMap::new(),
@@ -57,28 +57,28 @@ impl Flows {
         }
     }
 
-    /// Returns the number of flows.
+    /// Returns the number of flows in the table.
     pub fn len(&self) -> usize {
         self.by_turn.len()
     }
 
-    /// Returns whether there are no flows.
+    /// Returns whether the table has no flows.
     pub fn is_empty(&self) -> bool {
         self.by_turn.is_empty()
     }
 
-    /// Returns the number of flows that had to go, as there was no room.
+    /// Returns the number of flows that were removed to make room for others.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Iterates over the flows; the one that was reported last is the last.
+    /// Iterates over the flows in the order of their latest reports, the latest last.
     pub fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
         self.by_turn.values().map(|key| (key, &self.by_key[key]))
     }
 
-    /// Returns a flow, from now on the one that was reported last; a new one takes the place of the one reported longest ago if
-    /// there is no room.
+    /// Returns a flow, and moves it behind all others as the latest reported one. A new flow replaces the one that was
+    /// reported longest ago if the table is full.
     fn touch(&mut self, key: FlowKey, now_ns: u64) -> &mut FlowState {
         self.turn += 1;
         let known = self.by_key.get(&key).map(|state| state.turn);
@@ -99,7 +99,7 @@ impl Flows {
         state
     }
 
-    /// Counts one more report about a flow, and takes in what it says.
+    /// Counts one more report about a flow, and stores its contents.
     pub(crate) fn take(&mut self, now_ns: u64, key: FlowKey, report: &Report) {
         let state = self.touch(key, now_ns);
         state.reports += 1;
@@ -114,7 +114,7 @@ impl Flows {
 }
 
 impl FlowState {
-    /// Takes in the report of a packet that has passed the node that reports: its path and latency.
+    /// Updates path and latency from the report of a packet that passed the reporting node.
     fn pass(&mut self, report: &Report) {
         let md = report.packet.embedded.filter(|it| it.mode == Mode::Md);
         let path: Vec<u32> = match md {
@@ -143,7 +143,7 @@ impl FlowState {
     }
 }
 
-/// Returns whether all nodes of one path are on the other, in the same order.
+/// Returns whether the path `longer` contains all nodes of `shorter` in the same order.
 fn extends(longer: &[u32], shorter: &[u32]) -> bool {
     let mut rest = longer.iter();
     shorter.iter().all(|node| rest.any(|it| it == node))

@@ -14,7 +14,7 @@ const WORDS: usize = NEAR as usize / 64;
 struct Missing([u64; WORDS]);
 
 impl Missing {
-    /// Sets the `count` numbers from `first` on, at most [`NEAR`], in steps of words.
+    /// Marks the `count` numbers from `first` on, at most [`NEAR`], as missing, a word of the bit set at a time.
     fn add(&mut self, first: u32, count: u32) {
         let (mut at, end) = (first, first + count);
         while at < end {
@@ -25,7 +25,7 @@ impl Missing {
         }
     }
 
-    /// Removes a number. Returns whether it was missing.
+    /// Removes a number from the missing ones. Returns whether it was missing.
     fn remove(&mut self, number: u32) -> bool {
         let (word, bit) = (Missing::word(number), 1 << (number % 64));
         let was_missing = self.0[word] & bit != 0;
@@ -67,7 +67,7 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Begins with the number of the first packet.
+    /// Begins counting with the sequence number of the first packet.
     pub(crate) fn new(first: u32) -> Sequence {
         Sequence {
             expected: next(first),
@@ -78,7 +78,8 @@ impl Sequence {
         }
     }
 
-    /// Takes the number of a packet. Returns by how many lost packets the count changes; one that is late was counted before.
+    /// Processes the sequence number of a packet. Returns by how much the number of lost packets changes, negative if
+    /// a packet that was counted as lost arrives late.
     ///
     /// A confirmed step forward is a loss. A confirmed step back, or to the first numbers, is a new start of the reporter, which lost
     /// nothing. A step that leads to where the one before it began shows that this was somebody else's: its count is taken back.
@@ -114,7 +115,8 @@ impl Sequence {
         }
     }
 
-    /// Goes to a place that two numbers in a row confirm.
+    /// Moves to the place in the sequence that two numbers in a row confirm. Returns by how much the number of lost
+    /// packets changes.
     fn follow(&mut self, number: u32, packets: u32) -> i64 {
         let from = self.expected;
         let ahead = distance(from, number);

@@ -15,10 +15,10 @@ use std::fmt::Debug;
 pub(super) trait Array: Clone + Debug + Send + Sync + 'static {
     type Cell: Debug + Send + Sync;
 
-    /// Reads a cell of the array with this number in the program.
+    /// Reads the cell at `index` of the array with this number in the program.
     fn cell(switch: &Switch, number: u32, index: u64) -> Result<Self::Cell, ControlError>;
 
-    /// Returns the message of a cell of the array with this id.
+    /// Returns the message for the cell at `index` of the array with this P4Info id.
     fn entity(&self, pipeline: &Pipeline, id: u32, index: u64, cell: &Self::Cell) -> EntityKind;
 }
 
@@ -65,7 +65,8 @@ impl<A: Array> Copied for Cells<A> {
     }
 }
 
-/// Answers a read of the cells of arrays with these ids, numbers, names and sizes: of all cells, or of the one at `index`.
+/// Answers a read of cells of these arrays, given as id, number, name and size: of all cells, or of the one at
+/// `index`.
 pub(super) fn cells<'a, A: Array>(
     asked: &A,
     kind: &str,
@@ -94,7 +95,8 @@ pub(super) fn cells<'a, A: Array>(
     Ok(answer)
 }
 
-/// Returns the cell that an optional index means, `None` for all; an error if it is negative or not below `size`.
+/// Returns the number of the cell that an optional index selects, `None` for all cells. Fails if the index is negative
+/// or not below `size`.
 pub(super) fn cell_of(
     index: Option<&m::Index>,
     size: u64,

@@ -69,7 +69,8 @@ fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
     })
 }
 
-/// Copies some cells of a counter of the old switch whose state is not taken over as it is.
+/// Plans to copy some cells of one of the old switch's counters, unless its state moves unchanged. Returns the place
+/// at which to continue, `None` after the last counter.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

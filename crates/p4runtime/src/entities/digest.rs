@@ -68,7 +68,8 @@ impl Served for DigestEntry {
     }
 }
 
-/// Copies the configuration of a digest of the old switch that is not taken over as it is.
+/// Plans to copy the configuration of one of the old switch's digests, unless it moves unchanged. Returns the place at
+/// which to continue, `None` after the last digest.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

@@ -77,8 +77,8 @@ fn table_id(entry: &Option<m::TableEntry>) -> u32 {
     entry.as_ref().map_or(0, |entry| entry.table_id)
 }
 
-/// Returns the table of a direct resource, and the key of the entry, `None` for the default one. An error unless the update
-/// modifies a resource that the table has.
+/// Returns the table of a direct resource, and the key of its entry, `None` for the default entry. Fails unless the
+/// update modifies a resource that the table has.
 fn entry_key<'a>(
     pipeline: &'a Pipeline,
     operation: Operation,

@@ -84,7 +84,8 @@ impl array::Array for MeterEntry {
     }
 }
 
-/// Copies the configurations of some cells of a meter of the old switch whose state is not taken over as it is.
+/// Plans to copy the configurations of some cells of one of the old switch's meters, unless its state moves unchanged.
+/// Returns the place at which to continue, `None` after the last meter.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
@@ -110,7 +111,7 @@ pub(super) fn transfer(
     Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
 
-/// Plans the updates that configure a meter; with `resets`, the configuration is removed first, and the counters with it.
+/// Plans the updates that configure a meter. If `resets`, its configuration is removed first, and its counts with it.
 pub(super) fn configured(
     resets: bool,
     config: Option<MeterConfig>,
@@ -121,7 +122,7 @@ pub(super) fn configured(
     Plan::of(updates.collect())
 }
 
-/// Checks that `MeterCounterData` in a write sets the counters to zero, which is all it may say.
+/// Checks that a `MeterCounterData` in a write sets the counts to zero, the only change that is allowed.
 pub(super) fn check_reset(
     data: Option<&m::MeterCounterData>,
     what: &dyn Fn() -> String,
@@ -137,9 +138,9 @@ pub(super) fn check_reset(
     Ok(())
 }
 
-/// Converts the configuration of a meter. The engine marks with two rates and three colours (RFC 2698). A single rate with two
-/// colours is the special case of equal rates and bursts; the single rate with three colours (RFC 2697) is that, too, as long as
-/// there is no excess burst.
+/// Converts the configuration of a meter. The engine marks with two rates and three colours (RFC 2698). A single rate
+/// with two colours is the special case of equal rates and bursts; so is a single rate with three colours (RFC 2697)
+/// if there is no excess burst.
 pub(super) fn meter_config(
     message: &m::MeterConfig,
     ty: MeterType,
@@ -170,7 +171,7 @@ pub(super) fn meter_config(
     Ok(config)
 }
 
-/// Builds the message of a meter's counts by colour. A meter that counted nothing has zeros.
+/// Builds the message of a meter's counts by colour; all are zero if `counts` is `None`.
 pub(crate) fn colours_message(counts: Option<[CounterData; 3]>) -> m::MeterCounterData {
     let [green, yellow, red] = counts.unwrap_or_default().map(|c| Some(count_message(c)));
     m::MeterCounterData { green, yellow, red }

@@ -166,7 +166,8 @@ impl Served for ActionProfileGroup {
     }
 }
 
-/// Copies some members, then groups, of a profile of the old switch that is not taken over as it is.
+/// Plans to copy some members, then groups, of one of the old switch's profiles, unless it moves unchanged. Returns
+/// the place at which to continue, `None` after the last profile.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
@@ -304,8 +305,8 @@ impl Pipeline {
         }
     }
 
-    /// Converts the action of a member, which has to be one of a table that the profile implements. Tables may differ in their
-    /// actions; the engine checks that an entry names what its own table can run.
+    /// Converts the action of a member, which must be an action of a table that the profile implements. Since tables
+    /// may differ in their actions, the engine checks that an entry refers only to members that its table can run.
     fn member_call(
         &self,
         profile: &Profile,
@@ -360,8 +361,8 @@ impl Pipeline {
     }
 }
 
-/// Returns the port of a message with a `watch_kind`; `None` if it has none. An error if the port does not fit into [`PORT_BITS`]
-/// bits.
+/// Returns the port in a message with a `watch_kind`; `None` if it has none. Fails if the port does not fit into
+/// [`PORT_BITS`] bits.
 fn watch_port(watch: Option<&Watch>, what: &str) -> Result<Option<u32>, ControlError> {
     match watch {
         Some(Watch::Port(bytes)) if !bytes.is_empty() => {
@@ -390,7 +391,7 @@ fn is_numeric(watch: Option<&Watch>) -> bool {
     matches!(watch, Some(Watch::Number(_)))
 }
 
-/// Returns the part of a one-shot set that the switch does not keep.
+/// Returns the part of a one-shot set that the switch does not store.
 pub(crate) fn set_note(set: &m::ActionSet) -> m::EntryNote {
     let numeric = set.actions.iter().zip(0..);
     let numeric = numeric.filter(|(action, _)| is_numeric(action.watch.as_ref()));
@@ -402,7 +403,7 @@ pub(crate) fn set_note(set: &m::ActionSet) -> m::EntryNote {
     }
 }
 
-/// Checks the `max_size` of a group by the specification's rules on setting it, and returns it.
+/// Checks that a group's `max_size` complies with the specification, and returns it.
 fn checked_max_size(profile: &Profile, max_size: i32, what: &str) -> Result<u64, ControlError> {
     let most = profile.max_group_size;
     match u64::try_from(max_size) {

@@ -85,7 +85,8 @@ fn cell_entity(id: u32, index: u64, ty: Option<&Type>, value: &Bits) -> EntityKi
     })
 }
 
-/// Copies some cells of a register of the old switch whose state is not taken over as it is.
+/// Plans to copy some cells of one of the old switch's registers, unless its state moves unchanged. Returns the place
+/// at which to continue, `None` after the last register.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

@@ -50,7 +50,7 @@ const INSTANCE_BITS: u32 = 16;
 const GROUP_BITS: u32 = 16;
 const CLASS_BITS: u32 = 3;
 
-/// Returns the greatest number of so many bits.
+/// Returns the largest number that has `bits` bits.
 pub(super) fn most(bits: u32) -> u32 {
     (1 << bits) - 1
 }
@@ -201,7 +201,7 @@ fn replicas(messages: &[Replica], what: &str) -> Result<Vec<control::Replica>, C
     replicas.collect()
 }
 
-/// Returns port and instance of the replicas that were given with the deprecated numeric port.
+/// Returns port and instance of those replicas that use the deprecated numeric form of the port.
 fn numeric_ports(messages: &[Replica]) -> BTreeSet<(u32, u32)> {
     let ports = messages.iter().filter_map(|message| match message.port {
         Some(PortKind::Number(port)) => Some((port, message.instance)),

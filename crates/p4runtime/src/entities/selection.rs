@@ -29,7 +29,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Returns whether a table has what is to be read.
+    /// Returns whether a table has the resource that is to be read.
     pub fn is_of(self, table: &Table) -> bool {
         match self {
             Form::Entry => true,
@@ -38,7 +38,7 @@ impl Form {
         }
     }
 
-    /// Returns the name of what is read, as in "the direct counter".
+    /// Returns the name of the resource that is read, such as "counter".
     pub fn resource(self) -> &'static str {
         match self {
             Form::Entry => "entry",
@@ -85,7 +85,7 @@ impl Copied for Entries {
     }
 }
 
-/// Answers a read with the entries, or their direct resources, that a message selects.
+/// Answers a read of the entries, or of their direct resources, that a message selects.
 pub(super) fn select(
     message: &m::TableEntry,
     form: Form,
@@ -167,7 +167,8 @@ fn read_default(
 }
 
 impl Pipeline {
-    /// Appends the `Entity` of an entry, or of its direct resource, if it is wanted, with those of its resources that are.
+    /// Appends the `Entity` of an entry, or of its direct resource, if `wanted` selects it, with the requested
+    /// resources of the entry.
     fn put_selected(
         &self,
         out: &mut Vec<u8>,
@@ -214,7 +215,7 @@ impl Pipeline {
 }
 
 impl m::TableEntry {
-    /// Returns whether an entry that runs an action is one of those that this filter asks for, keys apart.
+    /// Returns whether the filter selects an entry that runs this action, regardless of the entry's key.
     fn selects(&self, action_id: u32, note: Option<&Note>) -> bool {
         let wanted = self.action.as_ref().and_then(|action| action.kind.as_ref());
         if let Some(m::ActionKind::Action(action)) = wanted
@@ -243,7 +244,7 @@ fn direct_meter_message(
     }))
 }
 
-/// Keeps the key fields of a `TableEntry`, and drops the others.
+/// Returns a copy of a `TableEntry` that has only its key fields.
 fn key_of(entry: m::TableEntry) -> m::TableEntry {
     m::TableEntry {
         table_id: entry.table_id,

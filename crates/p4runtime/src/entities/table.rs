@@ -176,7 +176,8 @@ pub(super) fn check_default_key(label: &str, message: &m::TableEntry) -> Result<
     Ok(())
 }
 
-/// Returns whether entries of a table of the old pipeline mean the same in one of the new pipeline, as far as P4Info says.
+/// Returns whether the entries of a table in the old pipeline mean the same in a table of the new one, according to
+/// both P4Infos.
 pub(crate) fn alike(old: &Pipeline, a: TableId, new: &Pipeline, b: TableId) -> bool {
     let of = |pipeline: &Pipeline, table: TableId| {
         let id = pipeline.program.tables.get(table.index())?.id;
@@ -205,13 +206,15 @@ pub(crate) fn alike(old: &Pipeline, a: TableId, new: &Pipeline, b: TableId) -> b
         && actions.all(|(a, b)| a == b)
 }
 
-/// Returns what decides how a value of a field or parameter is written: its id, its width and the URI of its translation.
+/// Returns everything that determines how a value of a field or parameter is written: its id, its width in bits and
+/// the URI of its translation.
 fn translated(field: &Field) -> (u32, u32, Option<String>) {
     let uri = field.translation.as_ref().map(|it| it.uri.clone());
     (field.id, field.width, uri)
 }
 
-/// Deletes initial entries of tables that both programs have and that do not move.
+/// Deletes the initial entries of tables that both programs have and whose state does not move. Fails if such a table
+/// with entries changed its shape.
 pub(crate) fn clear(
     transfer: &mut Transfer<'_>,
     entries: &BTreeMap<TableId, Vec<InstalledEntry>>,
@@ -246,7 +249,7 @@ fn same(a: &Names<Field>, b: &Names<Field>) -> bool {
     of(a) == of(b)
 }
 
-/// Writes the entries of a table of the old switch, and the default action if it was changed.
+/// Plans to write the entries of one of the old switch's tables, and its default action if that was changed.
 pub(crate) fn transfer(
     transfer: &mut Transfer<'_>,
     id: TableId,

@@ -100,7 +100,8 @@ fn matches(
     Ok(matches)
 }
 
-/// Copies the members of a value set of the old switch that is not taken over as it is.
+/// Plans to copy the members of one of the old switch's value sets, unless it moves unchanged. Returns the place at
+/// which to continue, `None` after the last value set.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
