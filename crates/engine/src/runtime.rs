@@ -314,9 +314,6 @@ impl Runtime {
         self.meters[meter.index()].last_colour
     }
 
-    /// The most by which a time may be behind the latest one without the clock having been set back: a second.
-    pub const SET_BACK_PS: u64 = 1_000_000_000_000;
-
     /// Returns the parts of an entry that are stored outside of its table: target, meter and note.
     pub fn attached(&self, table: TableId, entry: u32) -> Attached {
         let note = self.notes[table.index()].get(&entry).cloned();

@@ -78,8 +78,12 @@ impl Flows {
     }
 
     /// Returns a flow, and moves it behind all others as the latest reported one. A new flow replaces the one that was
-    /// reported longest ago if the table is full.
-    fn touch(&mut self, key: FlowKey, now_ns: u64) -> &mut FlowState {
+    /// reported longest ago if the table is full. Returns `None` if the table has no room for any flow.
+    fn touch(&mut self, key: FlowKey, now_ns: u64) -> Option<&mut FlowState> {
+        if self.limit == 0 {
+            self.evicted += 1;
+            return None;
+        }
         self.turn += 1;
         let known = self.by_key.get(&key).map(|state| state.turn);
         if let Some(turn) = known {
@@ -96,12 +100,14 @@ impl Flows {
             ..FlowState::default()
         });
         state.turn = self.turn;
-        state
+        Some(state)
     }
 
     /// Counts one more report about a flow, and stores its contents.
     pub(crate) fn take(&mut self, now_ns: u64, key: FlowKey, report: &Report) {
-        let state = self.touch(key, now_ns);
+        let Some(state) = self.touch(key, now_ns) else {
+            return;
+        };
         state.reports += 1;
         state.last_ns = now_ns;
         if report.dropped {
@@ -168,17 +174,19 @@ mod tests {
     proptest! {
         /// Compares with a list that is searched.
         #[test]
-        fn the_oldest_one_goes(numbers in proptest::collection::vec(0..12u8, 0..100), limit in 1..8usize) {
+        fn the_oldest_one_goes(numbers in proptest::collection::vec(0..12u8, 0..100), limit in 0..8usize) {
             let (mut flows, mut expected, mut evicted) = (Flows::new(limit), Vec::new(), 0);
             for (now, number) in numbers.iter().enumerate() {
-                flows.touch(key(*number), now as u64).reports += 1;
+                if let Some(state) = flows.touch(key(*number), now as u64) {
+                    state.reports += 1;
+                }
                 let earlier = expected.iter().position(|(it, _)| it == number);
                 let (_, reports) = earlier.map_or((0, 0), |at| expected.remove(at));
-                if expected.len() == limit {
+                expected.push((*number, reports + 1));
+                if expected.len() > limit {
                     expected.remove(0);
                     evicted += 1;
                 }
-                expected.push((*number, reports + 1));
             }
             let found: Vec<_> = flows.iter().map(|(key, state)| (*key, state.reports)).collect();
             let expected: Vec<_> = expected.iter().map(|(number, reports)| (key(*number), *reports)).collect();

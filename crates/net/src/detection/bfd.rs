@@ -95,6 +95,8 @@ pub(crate) struct Session {
     poll: bool,
     has_been_up: bool,
     draws: Stream,
+    /// When this end sent its last packet; `None` if it has sent none.
+    sent_ps: Option<Time>,
     next_send_ps: Time,
     /// When the detection time is over; `u64::MAX` while nothing was heard.
     expires_ps: Time,
@@ -116,6 +118,7 @@ impl Session {
             poll: false,
             has_been_up: false,
             draws,
+            sent_ps: None,
             next_send_ps: Time::ZERO,
             expires_ps: Time::NEVER,
             wake_ps: None,
@@ -141,7 +144,8 @@ impl Session {
         };
         session.statistics.state = State::Up;
         session.statistics.changed_ps = now_ps;
-        // Ends that begin together do not send together.
+        // Ends that begin together do not send together; they have sent their last packets just now.
+        session.sent_ps = Some(now_ps);
         session.next_send_ps = now_ps.saturating_add(session.draw_interval_ps());
         session.heard(now_ps);
         session
@@ -154,6 +158,7 @@ impl Session {
         self.remote_min_rx_us = 1;
         (self.poll, self.has_been_up) = (false, false);
         (self.next_send_ps, self.expires_ps) = (now_ps, Time::NEVER);
+        self.sent_ps = None;
         self.wake_ps = None;
         if self.statistics.state != State::Down {
             self.change(now_ps, State::Down, Diagnostic::NONE);
@@ -216,8 +221,7 @@ impl Session {
         self.remote_mult = packet.detect_mult;
         if self.remote_min_rx_us != packet.required_min_rx_us {
             self.remote_min_rx_us = packet.required_min_rx_us;
-            let next_ps = now_ps.saturating_add(self.draw_interval_ps());
-            self.next_send_ps = self.next_send_ps.min(next_ps);
+            self.reschedule(now_ps);
         }
         if packet.is_final {
             self.poll = false;
@@ -289,8 +293,20 @@ impl Session {
         interval_ps - reduction_ps as u64
     }
 
+    /// Schedules the next packet by the interval that holds from now on, which counts from the last packet (section
+    /// 6.8.3): at once if it has passed already, and never while the other end wants no packets (section 6.8.7).
+    fn reschedule(&mut self, now_ps: Time) {
+        let interval_ps = self.draw_interval_ps();
+        self.next_send_ps = match self.sent_ps {
+            _ if interval_ps == u64::MAX => Time::NEVER,
+            Some(sent_ps) => sent_ps.saturating_add(interval_ps).max(now_ps),
+            None => now_ps,
+        };
+    }
+
     fn send(&mut self, now_ps: Time, is_final: bool) -> Header {
         self.statistics.sent += 1;
+        self.sent_ps = Some(now_ps);
         self.next_send_ps = now_ps.saturating_add(self.draw_interval_ps());
         Header {
             diagnostic: self.statistics.diagnostic,

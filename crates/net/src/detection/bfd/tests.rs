@@ -239,3 +239,40 @@ fn what_cannot_be_is_refused() {
     }
     assert_eq!(config(50, 50, 3).check(), Ok(()));
 }
+
+/// Whenever the other end changes the interval at which it takes packets, the next packet comes when the new interval has
+/// passed since the last one, less the jitter (RFC 5880, section 6.8.3), and none comes while it takes none (section 6.8.7).
+#[test]
+fn a_changed_interval_counts_from_the_last_packet() {
+    let mut random = Stream::named(7, "intervals");
+    for seed in 0..200 {
+        let mut pair = Pair::established([config(50, 50, 3), config(60_000, 2000, 3)], seed);
+        let mut packet = pair.ends[1].send(Time::ZERO, false);
+        let end = &mut pair.ends[0];
+        let (mut now_ps, mut last_ps) = (0, 0);
+        for _ in 0..50 {
+            now_ps += random.uniform(1, 900) as u64 * MS;
+            let rx_ms = [0, 10, 60, 300, 2000, 5000][random.uniform(0, 5) as usize];
+            packet.required_min_rx_us = rx_ms * 1000;
+            while end.due_ps() <= Time::from(now_ps) {
+                let due_ps = end.due_ps();
+                if end.on_time(due_ps).is_some() {
+                    last_ps = due_ps.saturating_ps();
+                }
+            }
+            assert_eq!(end.receive(Time::from(now_ps), &packet), None);
+            let next_ps = end.next_send_ps;
+            if rx_ms == 0 {
+                assert_eq!(next_ps, Time::NEVER);
+                continue;
+            }
+            let interval_ps = u64::from(rx_ms.max(50)) * MS;
+            let latest = Time::from(now_ps.max(last_ps + interval_ps));
+            let earliest = Time::from(now_ps.max(last_ps + interval_ps / 4 * 3));
+            assert!(
+                (earliest..=latest).contains(&next_ps),
+                "{next_ps:?} {earliest:?} {latest:?}"
+            );
+        }
+    }
+}
