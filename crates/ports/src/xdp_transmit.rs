@@ -174,16 +174,18 @@ impl XdpTransmit {
                 )
             };
             let error = (result < 0).then(io::Error::last_os_error);
-            let progress = self.count(sent);
-            idle = if progress { 0 } else { idle + 1 };
+            let last = self.count(sent);
+            idle = if last.is_some() { 0 } else { idle + 1 };
             match error.as_ref().and_then(io::Error::raw_os_error) {
                 None | Some(libc::EAGAIN | libc::EINTR | libc::ENOBUFS) => {}
                 // The frame that it took last was dropped by the interface.
-                Some(libc::EBUSY) if progress => {
-                    sent.frames -= 1;
-                    sent.drops += 1;
+                Some(libc::EBUSY) => {
+                    if let Some(len) = last {
+                        sent.frames -= 1;
+                        sent.bytes -= u64::from(len);
+                        sent.drops += 1;
+                    }
                 }
-                Some(libc::EBUSY) => {}
                 Some(_) => return Err(error.unwrap_or_else(|| io::ErrorKind::Other.into())),
             }
         }
@@ -196,18 +198,20 @@ impl XdpTransmit {
         self.written.wrapping_sub(self.counted).into()
     }
 
-    /// Counts the frames that the kernel has accepted since the last call in `sent`; returns true if there were any.
-    fn count(&mut self, sent: &mut Sent) -> bool {
+    /// Counts the frames that the kernel has accepted since the last call in `sent`; returns the length of the last one
+    /// in bytes, `None` if there was none.
+    fn count(&mut self, sent: &mut Sent) -> Option<u32> {
         let taken = self.transmit.consumer().load(Ordering::Acquire);
-        let before = self.counted;
+        let mut last = None;
         while self.counted != taken && self.counted != self.written {
             // SAFETY: inside the mapping (see `write`), written by us, and only read by the kernel.
             let descriptor = unsafe { self.descriptor(self.counted).read() };
             sent.frames += 1;
             sent.bytes += u64::from(descriptor.len);
+            last = Some(descriptor.len);
             self.counted = self.counted.wrapping_add(1);
         }
-        self.counted != before
+        last
     }
 
     /// Makes the memory of frames available again that the kernel has finished sending.

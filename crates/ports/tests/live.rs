@@ -450,6 +450,38 @@ fn arriving(socket: &mut PacketSocket, count: usize) -> Vec<Vec<u8>> {
     frames
 }
 
+/// A pair of interfaces of which one end is down drops every frame of the other end.
+#[test]
+fn frames_that_an_interface_drops_are_no_sent_bytes() {
+    if !permitted() {
+        return;
+    }
+    for batch in [1, 2, 5, 40] {
+        let (hosts, outer) = two_hosts("drop");
+        let mut sender = PacketSocket::open_with(&outer[0], TransmitKind::AfXdp).expect("port");
+        let mut receiver = inside(&hosts[0], TransmitKind::AfPacket);
+        let frame = [&MACS[0][..], &MACS[1], &[0x12, 0x34], &[0; 86]].concat();
+        let send = |sender: &mut PacketSocket| {
+            for _ in 0..batch {
+                sender.send(&frame);
+            }
+            sender.flush();
+        };
+        send(&mut sender);
+        assert_eq!(arriving(&mut receiver, batch).len(), batch);
+        hosts[0].set_link("eth0", false).expect("down");
+        send(&mut sender);
+        let counters = sender.counters();
+        let counted = (counters.tx_frames, counters.tx_bytes, counters.tx_drops);
+        let batch = batch as u64;
+        assert_eq!(
+            counted,
+            (batch, 100 * batch, batch),
+            "(frames, bytes, drops)"
+        );
+    }
+}
+
 #[test]
 fn both_ways_of_sending_carry_every_length_in_order() {
     if !permitted() {
