@@ -112,7 +112,7 @@ def cases() -> list[Case]:
 
 
 def quick_cases() -> list[Case]:
-    """Return a short case of each kind; a mean of one run may be off by more than one of several."""
+    """Return a short case of each kind. Bounds are wider, as a single run may be farther off than a mean of several."""
     steady_one = Scenario(congestion="reno", duration_s=7)
     cut = Scenario(congestion="cubic", duration_s=9.5, failure_s=5.5, repair_s=7, reroute=True)
     shown = [Case("reno, quick", steady_one, STEADY | BEGINNING), Case("cubic, quick, link cut", cut, CUT | BACK)]
@@ -163,7 +163,7 @@ def measure(case: Case, runs: int, progress: Callable[[str], None]) -> Outcome:
 
 
 def compare(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return a row per number: both sides' means and ranges, and whether the means differ by no more than the bound."""
+    """Return a row per quantity: both sides' means and ranges, and whether the means differ by no more than the bound."""
     live = [conclude(outcome.case, seen) for seen in outcome.live]
     ours = [conclude(outcome.case, seen) for seen in outcome.simulated]
     rows = []
@@ -239,7 +239,7 @@ def _stem(case: Case) -> str:
 
 
 def keep(outcome: Outcome, folder: Path) -> None:
-    """Write what was sampled in every run, and how late live ones were."""
+    """Write the samples of every run, and how late the events of live runs were, to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = _stem(outcome.case)
     for clock, runs in (("live", outcome.live), ("simulated", outcome.simulated)):
@@ -253,7 +253,7 @@ def keep(outcome: Outcome, folder: Path) -> None:
 
 
 def recall(case: Case, folder: Path) -> Outcome:
-    """Read the live runs that :func:`keep` wrote, and simulate again."""
+    """Read the live runs that :func:`keep` wrote, and simulate the case again."""
     stem = _stem(case)
     kept = json.loads((folder / f"{stem}.json").read_text(encoding="utf-8"))
     live = [
@@ -269,7 +269,7 @@ def recall(case: Case, folder: Path) -> Outcome:
 
 
 def draw_windows(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Draw the congestion window over time of single flows, one panel per case."""
+    """Draw the congestion window of single flows over time, live and simulated, with a panel per case."""
     shown = [o for o in outcomes if o.case.scenario.flows == 1 and not o.case.is_cut]
     columns = 1 if len(shown) <= 2 else 2
     lines = math.ceil(len(shown) / columns)
@@ -305,7 +305,7 @@ def draw_windows(outcomes: Sequence[Outcome], path: Path) -> None:
 
 
 def draw_numbers(rows: pl.DataFrame, path: Path) -> None:
-    """Draw simulated beside live for each steady quantity: ranges, means, and the bound around the live mean."""
+    """Draw simulated and live values of each steady quantity: ranges, means, and the bound around the live mean."""
     quantities = {name: bound for name, bound in STEADY.items() if name in rows["quantity"].to_list()}
     names = rows.filter(pl.col("quantity") == next(iter(quantities)))["case"].to_list()
     figure, axes = plt.subplots(
@@ -343,7 +343,7 @@ def draw_numbers(rows: pl.DataFrame, path: Path) -> None:
 
 
 def draw_cuts(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Draw goodput around a cut, in bins of 100 ms."""
+    """Draw goodput around each cut, live and simulated, in bins of 100 ms."""
     shown = [o for o in outcomes if o.case.is_cut]
     figure, axes = plt.subplots(
         len(shown), 1, figsize=(7.5, 1.55 * len(shown) + 0.9), dpi=130, sharex=True, squeeze=False
@@ -381,7 +381,7 @@ def _plain(axis: Any) -> None:
 
 
 def print_tables(rows: pl.DataFrame, links: pl.DataFrame) -> None:
-    """Print the tables as Markdown."""
+    """Print both tables, of links and of quantities, as Markdown."""
     print("\n| rate | UDP, expected | UDP | ping, expected | min | median | 99 % | deviation |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     for row in links.iter_rows(named=True):
@@ -405,13 +405,13 @@ def print_tables(rows: pl.DataFrame, links: pl.DataFrame) -> None:
 
 
 def _cell(row: dict[str, Any]) -> str:
-    """Return both sides of a number as text."""
+    """Return a quantity's live mean with range and its simulated mean as text, in bold if they differ by more than the bound."""
     live = f"{row['live']:.3g} ({row['live_low']:.3g} to {row['live_high']:.3g}), {row['simulated']:.3g}"
     return live if row["within"] else f"**{live}: beyond the bound**"
 
 
 def report(outcomes: Sequence[Outcome], links: pl.DataFrame, out: Path) -> int:
-    """Write the table and the pictures, print the tables, and return the exit status."""
+    """Write the table and the pictures, print the tables, and return the exit status: 1 if a bound is exceeded."""
     rows = [row for outcome in outcomes for row in compare(outcome)]
     table = pl.DataFrame(rows, infer_schema_length=None)
     table.write_csv(out / "agreement.csv")
@@ -429,7 +429,7 @@ def report(outcomes: Sequence[Outcome], links: pl.DataFrame, out: Path) -> int:
 
 
 def main() -> int:
-    """Measure, write, print, and return the exit status."""
+    """Run the comparison that the command line describes, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two short cases, once, with twice the bounds")
     parser.add_argument("--runs", type=int, default=3, help="undisturbed live runs of each case")

@@ -132,9 +132,9 @@ def _links(network: Topology) -> Iterator[str]:
 
 
 def _switch_over(scenario: topology.Scenario, at_s: float) -> Iterator[str]:
-    """Yield the routes around the failing link, in both directions.
+    """Yield ns-2 commands that route packets around the failing link, in both directions.
 
-    Its inner nodes know them from the beginning, its ends from ``at_s`` on.
+    Inner nodes of the detour have these routes from the beginning, its ends from ``at_s`` seconds on.
     """
     (detour,) = (scenario.connections[0].detours or {}).values()
     for here, there in pairwise(detour):
@@ -144,7 +144,7 @@ def _switch_over(scenario: topology.Scenario, at_s: float) -> Iterator[str]:
 
 
 def _run(lines: Sequence[str], end_s: float, folder: Path) -> list[list[str]]:
-    """Run ns-2 and return what it prints, as words."""
+    """Run ns-2 with ``lines`` of Tcl for ``end_s`` seconds of virtual time; return the words of each line that it prints."""
     calls = folder / "calls.tcl"
     calls.write_text("\n".join([*lines, f"end {end_s}"]) + "\n", encoding="utf-8")
     command = [str(shutil.which("ns")), str(PROGRAM), str(calls)]
@@ -155,7 +155,7 @@ def _run(lines: Sequence[str], end_s: float, folder: Path) -> list[list[str]]:
 
 
 def _new_in_order(trace: Path) -> Iterator[tuple[float, int]]:
-    """Yield when packets became new and in order at the receivers, and how many. Packet 0 of a flow is the SYN."""
+    """Yield (time in s, number) whenever packets became new and in order at the receivers. Packet 0 of a flow is the SYN."""
     expected: dict[str, int] = defaultdict(int)
     waiting: dict[str, set[int]] = defaultdict(set)
     with trace.open(encoding="utf-8") as lines:
@@ -192,12 +192,12 @@ class Case:
         return f"{self.flows} x {self.rate_mbps:g} Mb/s, {self.buffer} packets, window {self.window}"
 
     def delays_ms(self, seed: int) -> list[float]:
-        """Draw the delays of the access links, in milliseconds."""
+        """Return random delays of the access links, one per flow, in milliseconds."""
         draws = random.Random(f"access delay {seed}")
         return [draws.uniform(*published.ACCESS_DELAY_MS) for _ in range(self.flows)]
 
     def starts_s(self, seed: int) -> list[float]:
-        """Draw the starts of the flows, in seconds."""
+        """Return random starts of the flows in seconds."""
         draws = random.Random(f"start {seed}")
         return [draws.uniform(*published.START_S) for _ in range(self.flows)]
 
@@ -225,14 +225,18 @@ class Dumbbell:
     ns2: bool
 
     def rows(self) -> list[dict[str, object]]:
-        """Return what was counted up to each sample, and what was in flight then, in packets."""
+        """Return a row per sample: the packets counted so far, and the packets in flight at its time."""
         columns = ("time_s", "through", "drops", "timeouts", "in_flight", "acknowledged")
         named = {"case": self.case.name, "simulator": "ns-2" if self.ns2 else "ours", "seed": self.seed}
         samples = self._ns2() if self.ns2 else self._ours()
         return [named | dict(zip(columns, sample, strict=True)) for sample in samples]
 
     def _network(self, wire: float) -> Topology:
-        """Build the dumbbell with rates that carry as many packets per second, whatever surrounds them."""
+        """Build the dumbbell.
+
+        ``wire``: the size of a packet with all overhead, relative to ns-2's, by which rates are multiplied so that they carry
+        equally many packets per second.
+        """
         case = self.case
         network = Topology("dumbbell")
         for router in ("r0", "r1"):
@@ -332,7 +336,7 @@ def _standard_error(values: Sequence[float]) -> float:
 
 
 def compare_timing(frame: pl.DataFrame) -> Iterator[Compared]:
-    """Compare goodput, Table 3's changes, timeouts and packets sent again, with differences taken seed by seed."""
+    """Yield comparisons of goodput, Table 3's changes, timeouts and retransmissions, whose differences are taken seed by seed."""
     both = frame.filter(simulator="ours").join(frame.filter(simulator="ns-2"), on=["delta_ms", "seed"], suffix="_ns2")
     none = both.filter(delta_ms=0)
     for delta_ms in sorted(both["delta_ms"].unique()):
@@ -369,7 +373,7 @@ def compare_timing(frame: pl.DataFrame) -> Iterator[Compared]:
 
 
 def measured(samples: pl.DataFrame, case: Case) -> dict[str, float]:
-    """Return the numbers of one run after the first seconds."""
+    """Return the numbers of one run by name, without its first seconds."""
     after = samples.filter(pl.col("time_s") > case.warm_up_s + SAMPLE_S / 2)
     before = samples.filter(pl.col("time_s") <= case.warm_up_s + SAMPLE_S / 2).tail(1)
 
@@ -389,7 +393,7 @@ def measured(samples: pl.DataFrame, case: Case) -> dict[str, float]:
 
 
 def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[Compared]:
-    """Compare the means over the seeds in each case, ours with ns-2's."""
+    """Yield for each case the comparison of our means over the seeds with ns-2's."""
     for case in cases:
         of_case = samples.filter(case=case.name)
         means: dict[str, dict[str, float]] = {}
@@ -400,7 +404,7 @@ def compare_dumbbells(samples: pl.DataFrame, cases: Sequence[Case]) -> Iterator[
         seeds = of_case["seed"].n_unique()
 
         def chance(name: str, ours: dict[str, float] = ours, ns2: dict[str, float] = ns2, seeds: int = seeds) -> float:
-            """Return the chance of a count, as a ratio: three standard deviations of a Poisson variable."""
+            """Return the relative error of a count that chance explains: three standard deviations of a Poisson variable."""
             events = max(1.0, min(ours[name], ns2[name]) * seeds)
             return 3 / math.sqrt(events)
 
@@ -438,7 +442,7 @@ def table(compared: Sequence[Compared]) -> Iterator[str]:
 
 
 def draw(samples: pl.DataFrame, case: Case, compared: Sequence[Compared], *paths: Path) -> None:
-    """Draw what a lone flow has in flight over time, and Table 3's changes."""
+    """Draw the packets in flight of a single flow over time, and the changes of Table 3."""
     figure, (left, right) = plots.plt.subplots(1, 2, figsize=(10, 3.2), dpi=130, width_ratios=(2, 1))
     run = samples.filter(case=case.name, seed=FIRST_SEED)
     for simulator, width in (("ns-2", 2.6), ("ours", 1.1)):
@@ -481,7 +485,7 @@ def draw(samples: pl.DataFrame, case: Case, compared: Sequence[Compared], *paths
 
 
 def main() -> int:
-    """Simulate, compare and draw, and return the exit status."""
+    """Simulate with both simulators, compare and draw; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two small dumbbells and two seeds of the timing study")
     parser.add_argument("--jobs", type=int, default=2, help="simulations at a time")

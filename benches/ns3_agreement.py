@@ -53,7 +53,7 @@ class Managed:
     ecn: bool = True
 
     def ours(self, packets: int) -> dict[str, Any]:
-        """Return the options of a link whose queue holds so many packets."""
+        """Return the options of our link whose queue holds ``packets`` packets."""
         low = round(self.minimum * packets)
         if self.maximum is None:
             return {"mark_above": {"packets": low}}
@@ -70,9 +70,10 @@ class Managed:
         }
 
     def ns3(self, packets: int) -> list[str]:
-        """Return the options of the ns-3 program.
+        """Return the options of the ns-3 program for a queue of ``packets`` packets.
 
-        One packet more waits in ns-3's device; one that finds just the threshold is marked.
+        Thresholds are lower by one: one more packet waits in ns-3's device, and ns-3 marks a packet that finds exactly the
+        threshold.
         """
         low = round(self.minimum * packets)
         if self.maximum is None:
@@ -193,12 +194,12 @@ class Run:
     ns3_program: Path | None
 
     def starts_ms(self) -> list[float]:
-        """Return when the flows start, in milliseconds, to the microsecond."""
+        """Return random starts of the flows in milliseconds, rounded to microseconds."""
         draws = random.Random(self.seed)
         return [round(draws.uniform(0, STARTS_MS), 3) for _ in range(self.case.flows)]
 
     def rows(self) -> list[dict[str, object]]:
-        """Return the samples: what was counted up to then, and the windows of then."""
+        """Return a row per sample: what was counted up to its time, and the windows at its time."""
         samples = self._ours() if self.ns3_program is None else self._ns3(self.ns3_program)
         columns = (
             "time_s",
@@ -290,9 +291,9 @@ class Run:
 
 
 def measured(samples: pl.DataFrame, case: Case) -> list[dict[str, object]]:
-    """Return per run goodput, what came through the bottleneck, loss rate, mean window.
+    """Return a row per run and part: goodput, throughput of the bottleneck, loss rate, mean window.
 
-    Of the first seconds, and of what follows.
+    The parts are the first seconds, and the steady state after them.
     """
     rows: list[dict[str, object]] = []
     for (simulator, algorithm, seed), run in samples.group_by(["simulator", "algorithm", "seed"], maintain_order=True):
@@ -339,7 +340,7 @@ MOST_NEEDLESS = 1.0
 
 
 def truncated_cubic(window: float) -> tuple[float, float]:
-    """Return ratios of CUBIC's loss rate and mean window where its curve is cut to whole segments, as in ns-3.
+    """Return the factors on CUBIC's loss rate and mean window if its curve is cut to whole segments, as in ns-3.
 
     The curve is back at W_max when it is less than a segment below it, 1.36 s before K, and the loss comes then.
     """
@@ -378,7 +379,8 @@ def bbr_bounds(window: float) -> dict[str, tuple[float, float]]:
 def bounds(case: Case, algorithm: str, window: float, events: int, signals: int = 0) -> dict[str, tuple[float, float]]:
     """Return the least and largest ratio of ours to ns-3's in the steady part, by metric.
 
-    With so many segments of mean window, fast recoveries, and packets dropped or marked.
+    ``window``: the mean window in segments; ``events``: the number of fast recoveries; ``signals``: the number of packets dropped
+    or marked.
     """
     if algorithm == "bbr":
         return bbr_bounds(window)
@@ -415,7 +417,7 @@ nobody knows yet which side is wrong."""
 
 
 def comparison(runs: pl.DataFrame, cases: Sequence[Case]) -> pl.DataFrame:
-    """Return the means over the seeds, ours beside ns-3's, with ratio and bounds."""
+    """Return the means over the seeds, ours beside ns-3's, with their ratio and its bounds."""
     by_name = {case.name: case for case in cases}
     rows = []
     for (name, algorithm, part), group in runs.group_by(["case", "algorithm", "part"], maintain_order=True):
@@ -456,7 +458,7 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
 
 
 def tables(table: pl.DataFrame) -> Iterator[str]:
-    """Yield lines of Markdown: the steady parts with ratios and bounds, then the first seconds."""
+    """Yield lines of Markdown: a table of the steady parts with ratios and bounds, then one of the first seconds."""
     for part, title in (("steady", "After the first seconds"), ("start", "The first seconds (no bounds)")):
         titles = [
             "throughput (Mb/s)",
@@ -497,12 +499,12 @@ LOOKS = {"newreno": "newreno-impatient"}
 
 
 def look_of(algorithm: str) -> plots.Style:
-    """Return how an algorithm looks in pictures."""
+    """Return the style of an algorithm in pictures."""
     return plots.style(LOOKS.get(algorithm, algorithm.split(",", maxsplit=1)[0]))
 
 
 def draw_ratios(table: pl.DataFrame, *paths: Path) -> None:
-    """Draw a panel per metric: ratios with their bounds, a line per case and algorithm."""
+    """Draw the ratios with their bounds in a panel per metric, and a line per case and algorithm."""
     steady = table.filter(pl.col("part") == "steady")
     lines = steady.select("case", "algorithm").unique(maintain_order=True).rows()
     figure, axes = plots.plt.subplots(1, 3, sharey=True, figsize=(11, 0.2 * len(lines) + 1.4), dpi=130)
@@ -539,7 +541,7 @@ def draw_ratios(table: pl.DataFrame, *paths: Path) -> None:
 
 
 def draw_windows(samples: pl.DataFrame, *paths: Path) -> None:
-    """Draw the congestion windows of one flow over time, a panel per algorithm."""
+    """Draw the congestion window of one flow over time, with a panel per algorithm."""
     names = [name for name in ("newreno", "sack", "cubic") if name in samples["algorithm"]]
     shown = samples.filter(pl.col("algorithm").is_in(names) & (pl.col("time_s") <= 30)).with_columns(
         (pl.col("window_bytes") / SEGMENT_BYTES).alias("window"),
@@ -566,7 +568,7 @@ def draw_windows(samples: pl.DataFrame, *paths: Path) -> None:
 
 
 def draw_start(samples: pl.DataFrame, *paths: Path) -> None:
-    """Draw drops, and bytes that arrived in the first seconds, means over the seeds."""
+    """Draw drops and received bytes in the first seconds, as means over the seeds."""
     early = samples.filter((pl.col("time_s") <= 10) & (pl.col("algorithm") != "sack, RFC threshold"))
     means = early.group_by(["algorithm", "simulator", "time_s"], maintain_order=True).agg(
         pl.col("drops").mean(), (pl.col("received_bytes").mean() * 1e-6).alias("megabytes")
@@ -592,7 +594,7 @@ def draw_start(samples: pl.DataFrame, *paths: Path) -> None:
 def simulate(
     plan: Sequence[tuple[Mapping[Case, int], Sequence[str]]], program: Path, jobs: int
 ) -> Iterator[tuple[Case, pl.DataFrame]]:
-    """Yield the samples of each case, from both simulators, all algorithms and seeds."""
+    """Yield each case with its samples from both simulators, for all algorithms and seeds."""
     with ProcessPoolExecutor(jobs) as pool:
         for grid, algorithms in plan:
             for case, seeds in grid.items():
@@ -606,7 +608,7 @@ def simulate(
 
 
 def main() -> int:
-    """Simulate, compare and draw, and return the exit status."""
+    """Simulate with both simulators, compare and draw; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one small dumbbell, 20 s")
     parser.add_argument("--part", choices=[*PLANS], action="append", help="both, if not given")

@@ -24,7 +24,7 @@ LIBRARIES = ("applications", "traffic-control", "internet", "bridge", "point-to-
 
 
 def build(folder: Path) -> Path | str:
-    """Compile the ns-3 program and return its path, or the reason if that is not possible."""
+    """Compile the ns-3 program. Returns its path, or the reason as text if it cannot be compiled."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         return "there is no C++ compiler"
@@ -39,13 +39,13 @@ def build(folder: Path) -> Path | str:
 
 
 def ns3(program: Path, seconds: float) -> dict[str, float]:
-    """Run the ns-3 program and return what it printed."""
+    """Run the ns-3 program for ``seconds`` of virtual time; return the numbers that it printed, by name."""
     output = subprocess.run([program, f"--seconds={seconds}"], capture_output=True, text=True, check=True).stdout
     return {key: float(value) for key, value in (line.split() for line in output.splitlines())}
 
 
 def main() -> int:
-    """Measure and print, and return the exit status."""
+    """Measure both simulators, print the results, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="1 s of virtual time instead of 10")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each")

@@ -68,13 +68,13 @@ class Case:
 
 
 def lpm(message: Any, number: int) -> None:
-    """Write a /24 into a match: in 10.0.0.0/8 and behind."""
+    """Write the /24 prefix with index ``number`` above 10.0.0.0 into a match message."""
     message.lpm.value = (0x0A000000 + (number << 8)).to_bytes(4, "big")
     message.lpm.prefix_len = 24
 
 
 def exact(message: Any, number: int) -> None:
-    """Write a MAC address into a match."""
+    """Write the MAC address with index ``number`` above 02:00:00:00:00:00 into a match message."""
     message.exact.value = (0x0200_0000_0000 + number).to_bytes(6, "big")
 
 
@@ -103,7 +103,7 @@ CASES = (
 
 
 def requests(client: Client, case: Case, kind: int, entries: int, batch: int, metadata: bytes = b"") -> Iterator[Any]:
-    """Yield ``WriteRequest`` messages, made one by one."""
+    """Yield ``WriteRequest`` messages of ``batch`` entries each; each message is made when it is needed."""
     table, action = client.p4info.tables[case.table], client.p4info.actions[case.action]
     params = list(zip((p.id for p in action.params), case.params, strict=True))
     (field_id,) = (f.id for f in table.fields)
@@ -125,7 +125,7 @@ def requests(client: Client, case: Case, kind: int, entries: int, batch: int, me
 
 
 def send_serialized(client: Client, case: Case, kind: int, entries: int, batch: int) -> Call:
-    """Build and serialize requests by ids now; return the call that sends them."""
+    """Build and serialize all requests by ids, and return a function that sends them."""
     serialized = [request.SerializeToString() for request in requests(client, case, kind, entries, batch)]
 
     def send() -> None:
@@ -136,19 +136,19 @@ def send_serialized(client: Client, case: Case, kind: int, entries: int, batch: 
 
 
 def write_messages(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
-    """Write entries by ids."""
+    """Write entries as messages with ids."""
     for request in requests(client, case, kind, entries, batch):
         client._call_write(request.SerializeToString())
 
 
 def write_metadata(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
-    """Write entries by ids, with metadata."""
+    """Write entries as messages with ids and metadata."""
     for request in requests(client, case, kind, entries, batch, b"a controller's own"):
         client._call_write(request.SerializeToString())
 
 
 def write_names(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
-    """Write entries by names."""
+    """Write entries by the names of table, fields and action, as controllers do."""
     for start in range(0, entries, batch):
         with client.batch():
             for number in range(start, min(start + batch, entries)):
@@ -162,7 +162,7 @@ def write_names(client: Client, case: Case, kind: int, entries: int, batch: int)
 
 
 def while_timed(write: Callable[[Client, Case, int, int, int], None]) -> Writer:
-    """Return a writer that builds its requests while the clock runs."""
+    """Return a writer whose requests are built while its time is measured."""
     return lambda *which: partial(write, *which)
 
 
@@ -175,7 +175,7 @@ WRITERS: dict[str, Writer] = {
 
 
 def read(client: Client, case: Case, entries: int) -> None:
-    """Read all entries as messages. Raises AssertionError if they are not as many as were written."""
+    """Read all entries as messages. Raises AssertionError if their number is not ``entries``."""
     entry = p4.TableEntry(table_id=client.p4info.tables[case.table].id)
     wanted = p4.ReadRequest(device_id=1, entities=[p4.Entity(table_entry=entry)])
     found = sum(len(response.entities) for response in client._call_read(wanted))
@@ -185,7 +185,7 @@ def read(client: Client, case: Case, entries: int) -> None:
 
 @contextmanager
 def connected(case: Case, way: str, size: int) -> Iterator[Client]:
-    """Connect a client to a switch with an empty table."""
+    """Yield a client that is connected to a switch with an empty table, ``way`` "in process" or over gRPC."""
     defines = {"ROUTES": str(size), "STATIONS": str(size)}
     program = _core.Program.compile(str(HERE / case.program), [str(HERE)], defines)
     device = Device(1, _core.Switch(program))
@@ -199,7 +199,7 @@ def connected(case: Case, way: str, size: int) -> Iterator[Client]:
 
 
 def measure(case: Case, way: str, by: str, entries: int, batch: int, runs: int, now: Callable[[], float]) -> Rates:
-    """Measure some runs of writing and reading, and return the median rates in entries per second."""
+    """Return the median rates of writing and reading over ``runs`` runs, in entries per second."""
     write = WRITERS[by]
     rates: dict[str, list[float]] = {}
     with connected(case, way, entries) as client:
@@ -219,7 +219,7 @@ def measure(case: Case, way: str, by: str, entries: int, batch: int, runs: int, 
 
 
 def shown(results: list[Rates]) -> Table:
-    """Return the rates as a table for the terminal."""
+    """Return a table of the rates for a terminal."""
     table = Table(title="P4Runtime, entries per second on one core")
     for column in ("table", "way", "client", "batch", "insert", "modify", "delete", "read"):
         table.add_column(
@@ -232,7 +232,7 @@ def shown(results: list[Rates]) -> Table:
 
 
 def main() -> None:
-    """Measure and print the rates."""
+    """Measure the rates of all cases and print them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="few entries: shows that it works")
     parser.add_argument("--entries", type=int, default=50_000)

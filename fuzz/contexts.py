@@ -49,7 +49,7 @@ class Gateways:
         self.came = self.dropped = 0
 
     def step(self) -> None:
-        """Do one thing: send a packet or a damaged frame, or do something to a context."""
+        """Do one random step: send a packet or a damaged frame, or change a context."""
         kind = self.random.randrange(10)
         if kind < 6:
             self.send()
@@ -64,7 +64,7 @@ class Gateways:
         self.check_numbers()
 
     def packet(self) -> bytes:
-        """Return an IP packet, of few flows."""
+        """Return a random IP packet of one of few flows."""
         random = self.random
         layers = (
             UDP(sport=random.choice((1, 2)), dport=2),
@@ -90,7 +90,10 @@ class Gateways:
         return bytes(packet)
 
     def shortened(self) -> tuple[bytes, bytes] | None:
-        """Return a packet, and the frame that it becomes; None if the near edge did not take it, which must be counted."""
+        """Send a packet through the near edge.
+
+        Returns the packet and the frame that it becomes, or None if the edge dropped it, which it must count.
+        """
         packet = self.packet()
         ether_type = 0x0800 if packet[0] >> 4 == 4 else 0x86DD
         frame = bytes(Ether(src=HOST_MAC, dst=PORT_MAC, type=ether_type))[:14] + packet
@@ -111,7 +114,7 @@ class Gateways:
         return sum(count for name, count in edge.counted().items() if name != "whole")
 
     def send(self) -> None:
-        """Send a packet through both edges, padded as Ethernet does, or not."""
+        """Send a packet through both edges, padded to Ethernet's minimum or not, and check that the same packet leaves."""
         if (made := self.shortened()) is None:
             return
         packet, short = made
@@ -133,7 +136,7 @@ class Gateways:
         assert len(frame) >= 14 + own and (own < len(packet) or not any(frame[14 + own :])), frame.hex()
 
     def damaged(self) -> None:
-        """Send a frame that was changed on its way."""
+        """Send a frame that was changed between the edges."""
         if (made := self.shortened()) is None:
             return
         frame = bytearray(made[1])
@@ -146,7 +149,10 @@ class Gateways:
         assert len(out) + self._drops(self.far) - before == 1
 
     def learn(self) -> None:
-        """Give contexts to the flows that the near edge has told of, if there is room; the far edge forgets its own tales."""
+        """Create contexts for the flows that the near edge reported by digests, if there is room.
+
+        Discard the far edge's digests.
+        """
         for value in self.near.digests():
             version = 4 if "ttl" in value else 6
             if "id" in value:
@@ -164,7 +170,7 @@ class Gateways:
         self.far.digests()
 
     def spoil(self) -> None:
-        """Let the far edge lose a context, have another flow's fields in it, or get it back."""
+        """Remove a context's entry at the far edge, replace it by one with another flow's fields, or restore it."""
         if not self.installed:
             return
         context = self.random.choice(list(self.installed))
@@ -185,7 +191,7 @@ class Gateways:
         self.installed[context] = wanted
 
     def end(self) -> None:
-        """End a context: first its number at the near edge, then itself."""
+        """End a context: remove its number at the near edge first, then its entry at the far edge."""
         if not self.installed:
             return
         context = self.random.choice(list(self.installed))
@@ -198,14 +204,14 @@ class Gateways:
         self.contexts.free(context)
 
     def check_numbers(self) -> None:
-        """Check that no number stands for two contexts, and that there is room for all."""
+        """Check that no number stands for two contexts, and that contexts do not exceed the room for them."""
         for version in (4, 6):
             numbers = [context.number for context in self.contexts if context.flow.version == version]
             assert len(numbers) == len(set(numbers)) <= ROOM
 
 
 def main() -> int:
-    """Run for the given seconds; return 1 if something was found."""
+    """Run for the seconds on the command line; return 1 if a check failed, else 0."""
     session = Session("contexts", "step")
     came = dropped = 0
     gateways = Gateways(session.random)

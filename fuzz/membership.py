@@ -94,7 +94,7 @@ class Edge:
                 del self.told[change.channel]
 
     def hear(self, frame: bytes) -> None:
-        """Let the edge hear one frame after some time, and check all that must hold."""
+        """Pass a frame to the edge's overlay after a random time, and check what must hold then."""
         random, overlay = self.random, self.overlay
         self.plane.advance(self.plane.now_ps + random.choice([0, 10**9, 10**12, 10**14]))
         before = overlay.heard + overlay.unexpected + overlay.malformed.total()
@@ -108,7 +108,7 @@ class Edge:
 
 
 def message(random: Random) -> bytes:
-    """Return a frame with a message of either protocol, right but for what fields say."""
+    """Return a frame with a random but well-formed message of IGMP or MLD."""
     v4 = random.random() < 0.5
     family = IGMP if v4 else MLD
     groups: list[Any] = list(GROUPS_V4 if v4 else GROUPS_V6)
@@ -135,7 +135,7 @@ def message(random: Random) -> bytes:
 
 
 def frame_v4(data: bytes, random: Random) -> bytes:
-    """Return a message in an IPv4 frame."""
+    """Return an IPv4 frame with an IGMP message."""
     data = data[:2] + checksum(data).to_bytes(2, "big") + data[4:]
     head = b"\x46\xc0" + (24 + len(data)).to_bytes(2, "big") + b"\0\0\0\0\1\2\0\0"
     head += random.choice(SOURCES_V4).packed + igmp.REPORTS_V3.packed + igmp.ROUTER_ALERT
@@ -143,7 +143,7 @@ def frame_v4(data: bytes, random: Random) -> bytes:
 
 
 def frame_v6(data: bytes, random: Random) -> bytes:
-    """Return a message in an IPv6 frame."""
+    """Return an IPv6 frame with an MLD message."""
     addresses = IPv6Address(f"fe80::{random.randrange(1, 9)}").packed + mld.REPORTS_V2.packed
     total = checksum(addresses + len(data).to_bytes(4, "big") + b"\0\0\0\x3a" + data)
     data = data[:2] + total.to_bytes(2, "big") + data[4:]
@@ -153,7 +153,7 @@ def frame_v6(data: bytes, random: Random) -> bytes:
 
 
 def damaged(frame: bytes, random: Random) -> bytes:
-    """Return a frame that is cut, has bytes changed or added, or is made of nothing else."""
+    """Return a frame that is truncated, has bytes changed or added, or consists of random bytes."""
     kind = random.randrange(4)
     if kind == 0:
         return frame[: random.randrange(len(frame) + 1)]
@@ -168,7 +168,7 @@ def damaged(frame: bytes, random: Random) -> bytes:
 
 
 def main() -> int:
-    """Run for the given seconds; return 1 if something was found."""
+    """Run for the seconds on the command line; return 1 if a check failed, else 0."""
     session = Session("membership", "frame")
     random, heard, malformed = session.random, 0, 0
     edge, history = Edge(random), list[bytes]()

@@ -223,13 +223,13 @@ class Twins:
         return Twins(program, devices)
 
     def answers(self, call: Callable[[Device], Any]) -> Any:
-        """Return what both devices answer. Raises AssertionError if they differ."""
+        """Call ``call`` with both devices, and return their answer. Raises AssertionError if the answers differ."""
         first, second = (outcome(call, device) for device in self.devices)
         assert first == second, f"interpreter: {first}\njit: {second}"
         return first
 
     def state(self) -> Any:
-        """Read all entities of the device, and return what it answers."""
+        """Return all entities that the devices answer to a Read."""
         kinds = [f for f in p4.Entity.DESCRIPTOR.fields if f.name != "packet_replication_engine_entry"]
         wanted = [p4.Entity(**{f.name: f.message_type._concrete_class()}) for f in kinds]
         wanted[1].table_entry.counter_data.SetInParent()
@@ -246,13 +246,16 @@ class Twins:
 
 
 def unordered(state: Any) -> list[bytes]:
-    """Return what was read without its order: a Read gives entries as they lie in the table, which a new pipeline fills anew."""
+    """Return the entities of a Read as sorted bytes.
+
+    A Read returns entries in the order of the table, which a new pipeline fills anew.
+    """
     assert isinstance(state, list), state
     return sorted(entity.SerializeToString(deterministic=True) for entity in state)
 
 
 def outcome(call: Callable[[Device], Any], device: Device) -> Any:
-    """Return what a call gives, or how it was refused."""
+    """Return the result of a call, or the code, message and failures of its error."""
     try:
         return call(device)
     except P4RuntimeError as e:
@@ -284,7 +287,7 @@ def write_request(random: Random, likely: Likely, ids: Ids) -> Any:
 
 
 def damaged(random: Random, data: bytes) -> bytes:
-    """Return the bytes with a few changes."""
+    """Return the bytes with one to three random changes."""
     changed = bytearray(data)
     for _ in range(random.randrange(1, 4)):
         at = random.randrange(len(changed))
@@ -301,7 +304,7 @@ def damaged(random: Random, data: bytes) -> bytes:
 
 
 def step(random: Random, twins: Twins, likely: Likely, ids: Ids, kept: list[str]) -> None:
-    """Send one message of some kind."""
+    """Send one random message to both devices."""
     what = random.random()
     if what < 0.75:
         request = write_request(random, likely, ids)
@@ -332,7 +335,7 @@ def step(random: Random, twins: Twins, likely: Likely, ids: Ids, kept: list[str]
 
 
 def push(random: Random, twins: Twins, ids: Ids, kept: list[str]) -> None:
-    """Push a pipeline: the same again, which keeps everything, or something odd, which is only verified."""
+    """Set the pipeline: to the same one, which keeps all state, or to a damaged one, which is only verified."""
     request = p4.SetForwardingPipelineConfigRequest(device_id=1)
     request.election_id.high = 1
     request.config.p4info.CopyFrom(P4InfoIndex.from_text(twins.program.p4info).message)
@@ -353,7 +356,7 @@ def push(random: Random, twins: Twins, ids: Ids, kept: list[str]) -> None:
 
 
 def run(seconds: float, seed: int) -> int:
-    """Send messages until the time is over, and return how many; raise what led to a finding."""
+    """Send messages for ``seconds`` and return how many; on a failed check, raise it with the messages that led to it."""
     programs = [
         _core.Program.compile(str(ROOT / "tests/p4runtime" / name))
         for name in ("stateful.p4", "basic.p4", "translated.p4")
@@ -381,7 +384,7 @@ def run(seconds: float, seed: int) -> int:
 
 
 def main() -> None:
-    """Run for the seconds of the first argument."""
+    """Run for the number of seconds in the first argument."""
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
         sys.exit("usage: fuzz/p4runtime.py SECONDS")
     seed = int(os.environ.get("FUZZ_SEED", "1"))

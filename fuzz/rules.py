@@ -51,7 +51,7 @@ WRONG: tuple[Any, ...] = (
 
 
 def rule(random: Random, number: int) -> dict[str, Any]:
-    """Return a rule, mostly right."""
+    """Return a random rule, most often a valid one."""
     found: dict[str, Any] = {"name": f"r{number}", "action": random.choice(["allow", "deny"])}
     for key, values in (("from", ZONES), ("to", ZONES), ("source", PREFIXES), ("destination", PREFIXES)):
         if random.random() < 0.4:
@@ -72,7 +72,7 @@ def rule(random: Random, number: int) -> dict[str, Any]:
 
 
 def rule_set(random: Random) -> dict[str, Any]:
-    """Return a whole file, as data."""
+    """Return the data of a random rule file."""
     return {
         "zones": {zone: random.choice([None, {}, {"may": "reply"}]) for zone in ZONES},
         "ports": [{"port": n, "zone": random.choice(ZONES), "senders": "mac"} for n in range(random.randrange(4))],
@@ -83,7 +83,7 @@ def rule_set(random: Random) -> dict[str, Any]:
 
 
 def spoilt(data: Any, random: Random) -> Any:
-    """Return data with something in it that is of another kind, or another name, or not there."""
+    """Return the data with a random value of a wrong type, with a wrong name, or missing."""
     if not isinstance(data, dict | list) or not data or random.random() < 0.15:
         return random.choice(WRONG)
     data = dict(data) if isinstance(data, dict) else list(data)
@@ -99,7 +99,7 @@ def spoilt(data: Any, random: Random) -> Any:
 
 
 def text(random: Random) -> bytes:
-    """Return the text of a file, maybe damaged."""
+    """Return the text of a random rule file, which may be damaged."""
     data = rule_set(random)
     if random.random() < 0.4:
         data = spoilt(data, random)
@@ -116,7 +116,7 @@ def text(random: Random) -> bytes:
 
 
 def meets(match: Match, packet: tuple[Any, ...]) -> bool:
-    """Return True if a packet is one of those that a combination of a rule is about."""
+    """Return True if a rule's match applies to a packet."""
     from_zone, to_zone, source, destination, protocol, source_port, destination_port = packet
     return (
         match.from_zone in (None, from_zone)
@@ -134,7 +134,7 @@ def meets(match: Match, packet: tuple[Any, ...]) -> bool:
 
 
 def packets(random: Random) -> list[tuple[Any, ...]]:
-    """Return packets near the bounds of the rules."""
+    """Return random packets near the bounds of the rules' ranges."""
     found = []
     for _ in range(60):
         version = random.choice([4, 6])
@@ -148,7 +148,7 @@ def packets(random: Random) -> list[tuple[Any, ...]]:
 
 
 def check(rules: RuleSet, random: Random) -> int:
-    """Check by packets what the analysis says; return how many findings there are."""
+    """Check the analysis of a rule set against random packets; return the number of its findings."""
     try:
         findings = analyse(rules)
     except NetworkError:
@@ -171,7 +171,7 @@ def _fate(rules: RuleSet, index: int) -> tuple[str, str | None]:
 
 
 def main() -> int:
-    """Run for the given seconds; return 1 if something was found."""
+    """Run for the seconds on the command line; return 1 if a check failed, else 0."""
     session = Session("rules", "file")
     good, said = 0, 0
     with tempfile.TemporaryDirectory() as folder:

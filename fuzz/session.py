@@ -23,7 +23,7 @@ class Session:
         self._end = time.monotonic() + float(sys.argv[1])
 
     def goes_on(self) -> bool:
-        """Count a step and return True if there is time for it."""
+        """Count a step, and return True until the session's time is over."""
         self.count += 1
         return time.monotonic() < self._end
 

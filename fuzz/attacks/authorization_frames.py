@@ -22,17 +22,21 @@ Attributes = list[tuple[int, bytes]]
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    """Write one attribute (RFC 2865, section 5)."""
+    """Return the bytes of a RADIUS attribute (RFC 2865, section 5)."""
     return bytes((kind, 2 + len(value))) + value
 
 
 def wispr(kind: int, value: int) -> tuple[int, bytes]:
-    """Write a vendor's number as an attribute 26 (RFC 2865, section 5.26)."""
+    """Return WISPr's 32-bit number as a Vendor-Specific attribute 26 (RFC 2865, section 5.26)."""
     return 26, struct.pack("!IBBI", WISPR, kind, 6, value & 0xFFFFFFFF)
 
 
 def request(code: int, identifier: int, attributes: Iterable[tuple[int, bytes]], secret: bytes) -> bytes:
-    """Write a signed request: Message-Authenticator first, over zeros in place of both authenticators, and then the Request's."""
+    """Return a signed RADIUS request.
+
+    The Message-Authenticator comes first; it is computed over zeros in place of both authenticators, then the Request Authenticator
+    is.
+    """
     body = b"".join(attribute(kind, value) for kind, value in attributes)
     unsigned = body + attribute(MESSAGE_AUTHENTICATOR, bytes(16))
     head = struct.pack("!BBH", code, identifier & 0xFF, 20 + len(unsigned))

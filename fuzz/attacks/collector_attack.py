@@ -38,7 +38,7 @@ def packet(port: int, length: int = 60) -> bytes:
 def individual(
     hop: tuple[int, int, int], *, flags: int = TRACKED, reason: int | None = None, inner: bytes = b""
 ) -> bytes:
-    """Write an individual report of INT-XD: node, egress port and latency of a hop, the reason of a drop, and the packet."""
+    """Return an individual report of INT-XD about a hop (node, egress port, latency), with a drop's ``reason`` and a packet."""
     node, port, latency = hop
     bits, metadata = NODE_AND_PORTS_AND_LATENCY, struct.pack("!IHHI", node, 1, port, latency)
     if reason is not None:
@@ -49,7 +49,7 @@ def individual(
 
 
 def group(node: int, sequence: int, reports: bytes, hardware: int = 0, version: int = 2) -> bytes:
-    """Write a payload: the group header (3.1), and individual reports."""
+    """Return a report's payload: the group header (3.1), then the individual reports."""
     return struct.pack("!II", version << 28 | hardware << 22 | sequence & 0x3FFFFF, node) + reports
 
 
@@ -86,7 +86,7 @@ class CollectorUnderAttack(World):
         self.packets = len(self.reporters)
 
     def take(self, payload: bytes, hops: int | None) -> None:
-        """Hand a payload over. ``hops``: those that it tells of, if it is well-formed; None if nobody knows what it is."""
+        """Hand a payload to the collector. ``hops``: the number of hops in a well-formed payload; None for any other payload."""
         self.packets += 1
         self.bytes += len(payload)
         self.now_ns += 1000
@@ -99,7 +99,7 @@ class CollectorUnderAttack(World):
             self.hops = -(1 << 40)  # what it was worth is not known here
 
     def honest(self, reporter: Reporter, random: Random, *, arrives: bool = True) -> None:
-        """Let an honest node report a hop; the report arrives or is lost on its way."""
+        """Send an honest node's report of a hop; unless ``arrives``, the report is lost on its way."""
         reporter.sequence = reporter.sequence + 1 & 0x3FFFFF
         if not arrives:
             reporter.gap += 1
@@ -114,7 +114,7 @@ class CollectorUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Play a step of a sequence, then check the laws."""
+        """Execute one step of a sequence, then check the laws."""
         counts = self.collector.counts()
         state = f"hops {'full' if counts.hops_refused else 'free'}, reporters {'full' if counts.reporters_refused else 'free'}"
         done = STEPS.acts[step.name](self, Random(step.seed))
@@ -125,7 +125,7 @@ class CollectorUnderAttack(World):
         self.check()
 
     def check(self) -> None:
-        """Check that all is counted, and that memory is bounded."""
+        """Check that the collector counts every packet, and that its memory is bounded."""
         counts, malformed = self.collector.counts(), sum(self.collector.malformed().values())
         if counts.packets != self.packets:
             self.broken("packets are counted", f"{self.packets} were taken, {counts.packets} are counted")
@@ -162,7 +162,7 @@ class CollectorUnderAttack(World):
                     self.broken("an honest hop", f"node {each.node}, port {port} is not kept")
 
     def end(self) -> None:
-        """Export everything: pages and rows must be bounded and complete."""
+        """Export all data, and check that pages and rows are bounded and complete."""
         page = metrics.text(self.collector)
         if len(page) > LONGEST_PAGE:
             self.broken("the page of metrics is bounded", f"{len(page)} bytes for {len(self.collector.hops())} hops")
@@ -187,7 +187,7 @@ step = STEPS.step
 
 @step(5)
 def report(world: CollectorUnderAttack, random: Random) -> str:
-    """Let an honest node report; some reports are lost."""
+    """Send reports of an honest node, some of which may be lost."""
     reporter = random.choice(world.reporters)
     lossy = random.random() < 0.5
     for _ in range(random.choice((1, 5, 40))):
@@ -197,7 +197,7 @@ def report(world: CollectorUnderAttack, random: Random) -> str:
 
 @step(5)
 def make_up_hops(world: CollectorUnderAttack, random: Random) -> str:
-    """Report hops that are not there: of very many nodes, or very many ports."""
+    """Send reports of hops that do not exist: of very many nodes, or of very many ports."""
     count = random.choice((10, 400, 4000))
     wide = random.random() < 0.5
     for number in range(count):
@@ -211,7 +211,7 @@ def make_up_hops(world: CollectorUnderAttack, random: Random) -> str:
 
 @step(4)
 def make_up_flows(world: CollectorUnderAttack, random: Random) -> str:
-    """Report very many flows of one node."""
+    """Send one node's reports of very many flows."""
     count = random.choice((10, 400, 2000))
     for number in range(count):
         world.take(group(500, number, individual((500, 1, 5), inner=packet(random.randrange(60_000)))), 1)
@@ -220,7 +220,7 @@ def make_up_flows(world: CollectorUnderAttack, random: Random) -> str:
 
 @step(3)
 def jump(world: CollectorUnderAttack, random: Random) -> str:
-    """Send numbers in any order, back and far ahead, with many reports in one payload."""
+    """Send reports with random sequence numbers, some with many individual reports in one payload."""
     for _ in range(random.choice((1, 30))):
         many = random.choice((1, 1, 20))
         node = 600 + random.randrange(4)
@@ -231,7 +231,7 @@ def jump(world: CollectorUnderAttack, random: Random) -> str:
 
 @step(4)
 def damage(world: CollectorUnderAttack, random: Random) -> str:
-    """Send damaged reports and noise; never in the name of an honest node."""
+    """Send damaged reports and random bytes, but none in the name of an honest node."""
     for _ in range(random.choice((1, 20, 200))):
         if random.random() < 0.3:
             payload = random.randbytes(random.choice((0, 1, 7, 8, 11, 12, 40, 1400)))
@@ -251,7 +251,7 @@ def damage(world: CollectorUnderAttack, random: Random) -> str:
 
 @step(2)
 def scrape(world: CollectorUnderAttack, random: Random) -> str:
-    """Read the metrics, and look at the tables."""
+    """Read the page of metrics, and render the tables."""
     page = metrics.text(world.collector)
     if len(page) > LONGEST_PAGE:
         world.broken("the page of metrics is bounded", f"{len(page)} bytes for {len(world.collector.hops())} hops")

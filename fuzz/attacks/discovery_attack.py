@@ -37,7 +37,7 @@ class Sender:
         self._world, self._switch = world, switch
 
     def packet_out(self, frame: bytes, *, egress_port: int) -> None:
-        """Put a frame on the wire at a port."""
+        """Send a frame out of a port of the switch, as a packet-out does."""
         self._world.sent((self._switch, egress_port), frame)
 
 
@@ -91,15 +91,15 @@ class DiscoveryUnderAttack(World):
         return {switch: Sender(self, switch) for switch in SWITCHES}
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Return True if nobody has taken the port down."""
+        """Return True unless a step has taken the port down."""
         return (switch, port) not in self.down
 
     def secret(self) -> bytes:
-        """Return a secret that follows from the seed."""
+        """Return 32 bytes that are determined by the seed."""
         return self.random.randbytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call the handler after a delay of virtual time, in milliseconds."""
+        """Call ``handler`` once, ``delay_ms`` milliseconds of virtual time from now."""
         heapq.heappush(self._timers, (self.now_ps + round(delay_ms * 1e9), next(self._numbers), handler))
 
     # Wires.
@@ -110,7 +110,7 @@ class DiscoveryUnderAttack(World):
         return self.now_ps / PS_PER_S
 
     def plug(self, free: list[Port]) -> None:
-        """Put a cable into two free ports of two switches."""
+        """Connect two of the ``free`` ports, of two different switches, by a cable."""
         for one, other in itertools.combinations(free, 2):
             if one[0] != other[0]:
                 free.remove(one)
@@ -119,7 +119,7 @@ class DiscoveryUnderAttack(World):
                 return
 
     def sent(self, port: Port, frame: bytes) -> None:
-        """Carry a frame that discovery sends out of a port."""
+        """Carry a frame that discovery sends out of a port to the other end of the cable, or to the attacker there."""
         self.frames += 1
         if port in self.captured:
             self.captured[port] = [*self.captured[port][-9:], frame]
@@ -132,7 +132,7 @@ class DiscoveryUnderAttack(World):
             self.discovery.hear(peer[0], frame, peer[1])
 
     def inject(self, port: Port, frame: bytes) -> None:
-        """Let discovery hear an attacker's frame at its port."""
+        """Hand an attacker's frame to discovery, as received at ``port``; check how many calls discovery makes."""
         self.packets += 1
         if not self.profiled:
             self.discovery.hear(port[0], frame, port[1])
@@ -150,7 +150,7 @@ class DiscoveryUnderAttack(World):
         self.calls += event == "call"
 
     def run(self, duration_s: float) -> None:
-        """Let time pass, and check the laws each tenth of a second."""
+        """Run for ``duration_s`` of virtual time, and check the laws every tenth of a second."""
         until_ps = self.now_ps + round(duration_s * PS_PER_S)
         while self.now_ps < until_ps:
             piece_ps = min(until_ps, self.now_ps + PS_PER_S // 10)
@@ -169,7 +169,7 @@ class DiscoveryUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Play a step of a sequence, then check the laws."""
+        """Execute one step of a sequence, then check the laws."""
         port = self.attackers[step.actor % len(self.attackers)]
         state = f"{len(self.links())} links, {len(self.discovery.incidents)} incidents"
         done = STEPS.acts[step.name](self, port, Random(step.seed))
@@ -178,7 +178,7 @@ class DiscoveryUnderAttack(World):
         self.run(Random(step.seed).choice((0.0, 0.1, 0.1, 1.0)))
 
     def links(self) -> set[frozenset[Port]]:
-        """Return the links that are on the map."""
+        """Return the links on discovery's map, each as a set of two ports."""
         found = self.discovery.topology.present()
         return {
             frozenset(((it.a, it.a_port), (it.b, it.b_port)))
@@ -217,7 +217,7 @@ class DiscoveryUnderAttack(World):
         return stored(kept, ("holdfast.discovery", "collections"))
 
     def end(self) -> None:
-        """Silence the attackers, and check that the map is that of the cables."""
+        """Run without attacks until hold times are over, then check that the map has exactly the links that are cabled."""
         self.run(HOLD_S + 3 * INTERVAL_S)
         cabled = {frozenset(each) for each in self.cables.items() if not set(each) & self.down}
         if self.links() != cabled:
@@ -232,13 +232,13 @@ step = STEPS.step
 
 
 def tlv(kind: int, value: bytes) -> bytes:
-    """Write a TLV (IEEE 802.1AB, 8.4)."""
+    """Return the bytes of a TLV (IEEE 802.1AB, 8.4)."""
     return struct.pack("!H", kind << 9 | len(value)) + value
 
 
 @step(6)
 def pass_on(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Send frames in that it, or another attacker, have received: late or at once, once or often."""
+    """Send frames again that this or another attacker has received: early or late, once or often."""
     source = random.choice(world.attackers)
     frames = world.captured[source]
     if not frames:
@@ -252,7 +252,7 @@ def pass_on(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(4)
 def relay(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Pass all frames on between two attackers, both ways, for a while: a cable, as it seems."""
+    """Relay all frames between two attackers, both ways, for a while, as a cable between them would."""
     other = random.choice(world.attackers)
     for _ in range(random.choice((2, 5))):
         for one, two in ((port, other), (other, port)):
@@ -265,7 +265,10 @@ def relay(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(5)
 def forge(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Make frames that name any port: anew, with a signature of another frame, or by changing one that it has received."""
+    """Send forged frames that name any port.
+
+    A frame is made from nothing, carries the signature of another, or is a changed one.
+    """
     kind = random.choice(("anew", "changed", "renamed"))
     victim = (random.choice(SWITCHES), random.choice(PORTS))
     source = random.choice(world.attackers)
@@ -293,7 +296,7 @@ def forge(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(3)
 def damage(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Send what is no LLDP, or cut, or very long."""
+    """Send frames that are not LLDP, truncated, or very long."""
     for _ in range(random.choice((1, 10))):
         body = random.randbytes(random.choice((0, 1, 2, 40, 1480)))
         if random.random() < 0.5:
@@ -312,7 +315,7 @@ def damage(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(3)
 def cut(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Pull a cable, or plug one in; no port notices."""
+    """Remove a cable or plug one in, while no port changes its state."""
     world.caused_s = world.now_s
     if world.cables and random.random() < 0.6:
         one = random.choice(sorted(world.cables))
@@ -331,7 +334,7 @@ def cut(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
 
 @step(3)
 def port_changes(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Take a port down or bring one up; its switch says so."""
+    """Take a port down or bring one up, and notify discovery of this."""
     world.caused_s = world.now_s
     chosen = (
         random.choice(sorted(world.down))
@@ -352,7 +355,7 @@ def port_changes(world: DiscoveryUnderAttack, port: Port, random: Random) -> str
 
 @step(4)
 def wait(world: DiscoveryUnderAttack, port: Port, random: Random) -> str:
-    """Let time pass."""
+    """Run for a random time without attacks."""
     duration_s = random.choice((0.1, 0.5, 1.0, 3.0, 5.0, 20.0))
     world.run(duration_s)
     return f"{duration_s} s"

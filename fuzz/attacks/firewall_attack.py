@@ -39,7 +39,7 @@ FAR = 1 << 28
 
 
 def station(port: int, number: int) -> tuple[bytes, tuple[Address, Address]]:
-    """Return the MAC address and the addresses of a bound host."""
+    """Return the MAC address and the (IPv4, IPv6) addresses of a bound host at a port."""
     mac = bytes((2, 0, 0, 0, port - 1, number))
     return mac, (IPv4Address(f"10.0.{port}.{number}"), IPv6Address(f"2001:db8:{port}::{number}"))
 
@@ -87,7 +87,7 @@ Key = frozenset[tuple[Address, int]]
 
 
 def kept(frame: bytes) -> bytes:
-    """Return what a router keeps: all but MAC addresses, TTL and its checksum, or the hop limit."""
+    """Return the bytes of a frame that a router must not change: all but MAC addresses, TTL and its checksum, or hop limit."""
     if frame[12:14] == b"\x08\0":
         return frame[12:22] + frame[23:24] + frame[26:]
     return frame[12:21] + frame[22:]
@@ -95,7 +95,7 @@ def kept(frame: bytes) -> bytes:
 
 @cache
 def compiled() -> Program:
-    """Compile the router with few cells."""
+    """Compile the routed firewall with few register cells."""
     return compile_firewall("routed", SMALL)
 
 
@@ -115,12 +115,12 @@ class Connection:
         return frozenset((end[2], port) for end, port in zip(self.ends, self.ports, strict=True))
 
     def frame(self, who: int, body: bytes) -> bytes:
-        """Make a frame from one end (0 began) to the other."""
+        """Return a frame from end ``who`` (0: the end that began) to the other end."""
         (_, mac, source), (_, _, to) = self.ends[who], self.ends[1 - who]
         return wire.frame(mac, ROUTER, source, to, self.protocol, body)
 
     def segment(self, who: int, flags: int, data: bytes = b"") -> bytes:
-        """Make a segment with the numbers that both ends agree on, and move them on."""
+        """Return a frame with the next TCP segment of end ``who``, and advance the sequence numbers of the connection."""
         ports = self.ports if who == 0 else self.ports[::-1]
         body = wire.tcp(ports, self.next[who], self.next[1 - who] if flags & ACK else 0, flags, data)
         self.next[who] += len(data) + bool(flags & SYN) + bool(flags & FIN)
@@ -179,11 +179,11 @@ class FirewallUnderAttack(World):
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call a handler when :meth:`elapse` reaches its time."""
+        """Call ``handler`` when :meth:`elapse` reaches the time ``delay_ms`` from now."""
         heapq.heappush(self._timers, (self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Send a frame through the switch; return the frames that leave it, with their ports."""
+        """Send a frame through the switch. Returns (port, frame) for each frame that leaves it."""
         return [(to, bytes(sent)) for to, sent in self.switch.process(port, frame, self.now_ps)]
 
     def _route(self) -> None:
@@ -205,7 +205,7 @@ class FirewallUnderAttack(World):
     # Packets and time.
 
     def elapse(self, time_us: int) -> None:
-        """Let time pass, with the controller's timers."""
+        """Advance the clock by ``time_us`` microseconds, and call the controller's timers that are due."""
         until = self.now_us + time_us
         while self._timers and self._timers[0][0] <= until:
             self.now_us, _, handler = heapq.heappop(self._timers)
@@ -213,7 +213,7 @@ class FirewallUnderAttack(World):
         self.now_us = until
 
     def receive(self, port: int, frame: bytes) -> int | None:
-        """Send a frame and return the port at which it leaves, or None. Check what holds of any frame."""
+        """Send a frame and return the port at which it leaves, or None. Checks what must hold for every frame."""
         self.packets += 1
         self.elapse(1)
         out = [(to, sent) for to, sent in self.process(port, frame) if to != CPU_PORT]
@@ -250,7 +250,7 @@ class FirewallUnderAttack(World):
     # Honest flows.
 
     def begin(self, random: Random) -> None:
-        """Let an honest host begin a flow, which must pass, for honest ones are few."""
+        """Begin a flow of an honest host, which must pass the firewall, as honest hosts have few flows."""
         version = random.randrange(2)
         inside = (INSIDE, STATIONS[INSIDE][random.randrange(2)])
         kind = random.choice(("tcp", "tcp", "udp", "echo", "web", "web"))
@@ -276,14 +276,14 @@ class FirewallUnderAttack(World):
             self.exchange(connection)
 
     def honest(self, connection: Connection, who: int, frame: bytes, what: str) -> None:
-        """Send a frame of an honest end, which must come to the other end."""
+        """Send a frame of an honest end, and check that it reaches the other end."""
         if self.receive(connection.ends[who][0], frame) != connection.ends[1 - who][0]:
             law = "an honest flow cannot begin" if what == "begins" and who == 0 else "an honest packet is dropped"
             reasons = {name: count for name, (count, _) in self.controller.drops("s1").items() if count}
             self.broken(law, f"{what}, end {who} of {connection.ends}, {connection.ports}; drops {reasons}")
 
     def exchange(self, connection: Connection) -> None:
-        """Let both ends send something, and acknowledge it."""
+        """Send data of an honest connection in both directions, with acknowledgments, and check that all of it arrives."""
         if connection.protocol == TCP:
             for who, data in ((0, b"x" * 100), (1, b"y" * 300), (0, b"")):
                 self.honest(connection, who, connection.segment(who, ACK, data), "goes on")
@@ -296,7 +296,7 @@ class FirewallUnderAttack(World):
             self.honest(connection, who, connection.frame(who, body), "begins")
 
     def close(self, connection: Connection) -> None:
-        """Close a connection by honest segments from both ends."""
+        """Close an honest connection by FIN segments from both ends."""
         self.connections.remove(connection)
         for who, flags in ((0, FIN | ACK), (1, FIN | ACK), (0, ACK)):
             self.honest(connection, who, connection.segment(who, flags), "closes")
@@ -304,7 +304,7 @@ class FirewallUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Play a step of a sequence, then check the laws."""
+        """Execute one step of a sequence, then check the laws."""
         random = Random(step.seed)
         state = f"{len(self.connections)} connections, {min(len(self.begun), 200) // 20}x20 flows"
         done = STEPS.acts[step.name](self, random)
@@ -324,7 +324,7 @@ class FirewallUnderAttack(World):
             )
 
     def end(self) -> None:
-        """Let all flows time out; then nothing passes that does not begin one."""
+        """Wait until all flows have timed out, then check that only packets that begin a flow pass."""
         left = list(self.connections)
         self.elapse(round(LONGEST_S * 1e6) + 2_000_000)
         for connection in left:
@@ -344,7 +344,7 @@ step = STEPS.step
 
 
 def outsider(random: Random, version: int) -> Address:
-    """Return an address of somebody outside: one of few, or any."""
+    """Return the address of a host outside: one of a few, or a random one."""
     number = random.choice((2, 3, random.randrange(2, 60_000)))
     return (
         IPv6Address((0x20010DB80009 << 80) + number)
@@ -355,7 +355,10 @@ def outsider(random: Random, version: int) -> Address:
 
 @step(5)
 def forge(world: FirewallUnderAttack, random: Random) -> str:
-    """Send segments of an honest connection from outside, in the name of its end there or of another, with numbers far off."""
+    """Send forged segments of an honest connection from outside, with sequence numbers that are far off.
+
+    They have the address of the connection's end there, or of another host.
+    """
     if not world.connections:
         return "nothing"
     connection = random.choice(world.connections)
@@ -378,7 +381,7 @@ def forge(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(4)
 def take_address(world: FirewallUnderAttack, random: Random) -> str:
-    """Use an inside host's or a server's address from outside, or from an inside attacker's station, to begin flows."""
+    """Begin flows with the address of an inside host or a server, from outside or from an inside attacker's station."""
     port = random.choice((OUTSIDE, OUTSIDE, INSIDE, SERVERS))
     version = random.randrange(2)
     mac = NEIGHBOUR if port == OUTSIDE else STATIONS[port][2][0]
@@ -394,7 +397,7 @@ def take_address(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(4)
 def flood(world: FirewallUnderAttack, random: Random) -> str:
-    """Begin very many flows, from one or any address outside to servers and inside hosts."""
+    """Begin very many flows to servers and inside hosts, from one or from any address outside."""
     version = random.randrange(2)
     kind = random.choice(("one", "any"))
     source = outsider(random, version)
@@ -409,7 +412,7 @@ def flood(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def flood_from_inside(world: FirewallUnderAttack, random: Random) -> str:
-    """Let an inside host begin very many flows in its own name."""
+    """Begin very many flows from an inside host, in its own name."""
     version = random.randrange(2)
     mac, addresses = STATIONS[INSIDE][2]
     kind = random.choice(("tcp", "udp", "echo"))
@@ -426,7 +429,7 @@ def flood_from_inside(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def answer_unasked(world: FirewallUnderAttack, random: Random) -> str:
-    """Send answers and beginnings to inside hosts that nobody asked for."""
+    """Send to inside hosts answers that they have not asked for, and packets that begin flows."""
     version = random.randrange(2)
     source = random.choice((outsider(random, version), PEERS[version]))
     to = STATIONS[INSIDE][random.randrange(3)][1][version]
@@ -452,7 +455,7 @@ def answer_unasked(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def error_about(world: FirewallUnderAttack, random: Random) -> str:
-    """Send ICMP errors that quote an honest connection, with right ports and wrong numbers."""
+    """Send ICMP errors that quote an honest connection with its ports, but with wrong sequence numbers."""
     if not world.connections:
         return "nothing"
     connection = random.choice(world.connections)
@@ -472,7 +475,7 @@ def error_about(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(3)
 def damage(world: FirewallUnderAttack, random: Random) -> str:
-    """Send fragments, cut and changed frames, at any port."""
+    """Send fragments, and truncated or changed frames, to any port."""
     port = random.choice((INSIDE, SERVERS, OUTSIDE, 9))
     version = random.randrange(2)
     mac, addresses = (NEIGHBOUR, None) if port in (OUTSIDE, 9) else STATIONS[port][2]
@@ -502,7 +505,7 @@ def damage(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(5)
 def newcomers(world: FirewallUnderAttack, random: Random) -> str:
-    """Let honest hosts begin flows, and end some."""
+    """Begin flows of honest hosts, and close some."""
     for _ in range(random.choice((1, 1, 3))):
         world.begin(random)
     if world.connections and random.random() < 0.5:
@@ -512,7 +515,7 @@ def newcomers(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(4)
 def wait(world: FirewallUnderAttack, random: Random) -> str:
-    """Let some time pass, in which no connection sends."""
+    """Run for a random time in which no connection sends."""
     seconds = random.choice((0.001, 0.1, 1.0, 9.0, 31.0, 250.0, 3600.0))
     world.elapse(round(seconds * 1e6))
     return f"{seconds} s"
@@ -520,14 +523,14 @@ def wait(world: FirewallUnderAttack, random: Random) -> str:
 
 @step(1)
 def replace(world: FirewallUnderAttack, random: Random) -> str:
-    """Replace the rule set by the same one, as an operator: nothing changes for those who have flows."""
+    """Replace the rule set by an equal one, as an operator; flows must not notice."""
     world.controller.replace(world.controller.rules)
     return "rules"
 
 
 @step(1)
 def collect(world: FirewallUnderAttack, random: Random) -> str:
-    """Let the controller hear of dropped packets."""
+    """Collect the digests of dropped packets for the controller."""
     world.elapse(1_000_000)
     world.switch.set_now_ps(world.now_ps)
     world.device.collect_digests(world.now_us * 1000)

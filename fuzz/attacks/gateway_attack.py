@@ -51,7 +51,7 @@ MOST_REQUESTS = 600
 
 
 def users() -> dict[bytes, tuple[bytes, Verdict, float | None]]:
-    """Return the users by name: password, verdict, and the authenticator's time. Honest ones have a long Session-Timeout."""
+    """Return (password, verdict, delay of the answer in s) by user name. Honest users have a long Session-Timeout."""
     honest = Verdict(True, session_timeout_s=2_000_000)
     found: dict[bytes, tuple[bytes, Verdict, float | None]] = {b"honest": (b"right", honest, 0.0)}
     attackers = {
@@ -153,7 +153,7 @@ class GatewayUnderAttack(World):
         return Configuration.model_validate(values)
 
     def boot(self) -> None:
-        """Start a gateway on the plane and the store that there are, as a new process does."""
+        """Start a new gateway process on the existing plane and store."""
         self.clock = Epoch(self.time)
         self.others = Epoch(self.time)
         """The clock of what is not the gateway's own, and ends with it."""
@@ -178,11 +178,14 @@ class GatewayUnderAttack(World):
         self.gateway.start()
 
     def wall(self) -> float:
-        """Return the time of the day, which may jump."""
+        """Return the Unix time in seconds, which jumps when a step sets the clock."""
         return gateway_steps.UNIX_S + self.time.now() + self.wall_jump_s
 
     def crash(self) -> None:
-        """Kill the gateway and start another. What it had not stored is over: Accounting-On (RFC 2866, section 5.1)."""
+        """Kill the gateway and start another.
+
+        Sessions that were not stored end without a Stop: Accounting-On (RFC 2866, section 5.1).
+        """
         self.clock.end()
         self.others.end()
         self.half_open = {}
@@ -217,7 +220,7 @@ class GatewayUnderAttack(World):
         return host
 
     def rename(self, host: Host, mac: bytes) -> None:
-        """Give an attacker another MAC address; a session of the old one is abandoned."""
+        """Give an attacker another MAC address, and abandon the session of the old one."""
         if self.hosts.get((host.line, host.mac)) is host:
             del self.hosts[host.line, host.mac]
         host.mac = mac
@@ -226,7 +229,7 @@ class GatewayUnderAttack(World):
         self.hosts[host.line, mac] = host
 
     def dial(self, customer: Customer) -> None:
-        """Let an honest host begin to dial, and go on until it is online."""
+        """Start to dial as an honest host, and retry until it is online."""
         if customer.dials:
             return
         customer.dials, customer.waited_s = True, 0.0
@@ -239,7 +242,7 @@ class GatewayUnderAttack(World):
             self.time.later(3.0, lambda: self._tick(customer), self)
 
     def hang_up(self, customer: Customer, politely: bool) -> None:
-        """Let an honest host leave, with or without a word."""
+        """Hang up as an honest host, with a Terminate-Request and a PADT, or without any packet."""
         if not customer.dials:
             return
         customer.dials, customer.online_as, host = False, None, customer.host
@@ -270,7 +273,7 @@ class GatewayUnderAttack(World):
         self.send(host.line, frame)
 
     def send(self, line: Any, frame: bytes) -> None:
-        """Put a frame on a line, and check what the gateway spends on it."""
+        """Send a frame from a line, and check how many packets, timers and calls the gateway spends on it."""
         self.packets += 1
         if len(self.captured) < 400:
             self.captured.append(frame)
@@ -311,7 +314,7 @@ class GatewayUnderAttack(World):
             self.time.later(0.0003, lambda: host.hear(frame), self)
 
     def _note_word(self, frame: bytes) -> None:
-        """Keep the gateway's last word of each session: a network protocol is agreed, or the link is not up (any more)."""
+        """Record what the gateway last told each session's host: a network protocol is open, or the link is down."""
         number = int.from_bytes(frame[16:18], "big")
         if frame[12:14] == b"\x88\x63":
             if frame[15] == wire.PADT:
@@ -341,7 +344,7 @@ class GatewayUnderAttack(World):
         return self.radius is None or (not self.radius.silent and self.time.now() - self.radius_well_s >= 2 * DEAD_S)
 
     def silence_radius(self, silent: bool) -> None:
-        """Make all RADIUS servers silent, or make them answer again."""
+        """Stop all RADIUS servers from answering, or let them answer again."""
         if self.radius is not None:
             if self.radius.silent and not silent:
                 self.radius_well_s = self.time.now()
@@ -360,7 +363,7 @@ class GatewayUnderAttack(World):
         self.disk.full = full
 
     def run(self, duration_s: float) -> None:
-        """Let time pass in pieces, with traffic, and check the laws in each."""
+        """Run for ``duration_s`` in pieces with user traffic, and check the laws after each piece."""
         left = duration_s
         while left > 0:
             piece = min(left, 10.0)
@@ -387,7 +390,7 @@ class GatewayUnderAttack(World):
     # Steps.
 
     def play(self, step: Step) -> None:
-        """Play a step of a sequence, then check the laws."""
+        """Execute one step of a sequence, then check the laws."""
         host = self.attackers[step.actor % len(self.attackers)]
         session = self.gateway.sessions.get(host.session)
         state = "none" if session is None or session.mac != host.mac else str(session.phase.value)
@@ -412,12 +415,12 @@ class GatewayUnderAttack(World):
         return NAMES
 
     def authorize(self, datagram: bytes, wall_s: float) -> int | None:
-        """Hand a request to the dynamic authorization server; return the code of its answer."""
+        """Send a request to the dynamic authorization server. Returns the code of its answer, or None without an answer."""
         said = self.authorization.received(IPv4Address("192.0.2.9"), 4000, datagram, wall_s)
         return None if said is None else said[0]
 
     def expect_rates(self, number: int, acknowledged: bool, up: int, down: int) -> None:
-        """Check that an acknowledged change is in the plane (RFC 5176, section 2.2: the ACK says that it was done)."""
+        """Check that a change that was acknowledged is in the plane (RFC 5176, section 2.2: the ACK says that it was made)."""
         installed = self.plane.table.get(number)
         if not acknowledged or installed is None:
             return
@@ -430,7 +433,7 @@ class GatewayUnderAttack(World):
     # Laws.
 
     def check(self) -> None:
-        """Raise :class:`Violated` for an offence that has lasted for longer than its grace."""
+        """Check all laws. Raises :class:`Violated` if one has been broken for longer than its grace period."""
         now = self.time.now()
         for number, session in self.gateway.sessions.items():
             self.alive.add(session)
@@ -541,7 +544,7 @@ class GatewayUnderAttack(World):
     # The end.
 
     def end(self) -> None:
-        """End faults, let a fresh host dial, let everybody leave, and check that nothing is left."""
+        """End all faults, check that a new host can dial, make all hosts leave, and check that nothing is left."""
         self.fail_plane(None)
         self.fill_disk(False)
         self.silence_radius(False)
@@ -587,7 +590,7 @@ class GatewayUnderAttack(World):
             )
 
     def _check_delivery(self, radius: RadiusWorld) -> None:
-        """Check that all records have come to a server, with the usage."""
+        """Check that a server has received every record, with the right usage."""
         if len(radius.queue):
             self.broken("records left when all have left", f"{len(radius.queue)}")
         for key, usage in self.books.usages.items():

@@ -29,13 +29,13 @@ step = STEPS.step
 
 
 def session_of(world: Any, host: Host) -> Any:
-    """Return a host's session in the gateway; None if there is none, or if its number is another's by now."""
+    """Return a host's session in the gateway; None if there is none, or if another host has its number now."""
     session = world.gateway.sessions.get(host.session)
     return None if session is None or session.mac != host.mac else session
 
 
 def settle(world: Any, host: Host, most: int = 60) -> int:
-    """Let an attacker answer all that it hears, until it hears no more; return how many frames it heard."""
+    """Answer all frames as an attacker, until no more come or ``most`` were answered; return the number of frames."""
     heard = 0
     for wait_s in (_ROUND_TRIP_S, _BATCH_S):
         while heard < most:
@@ -49,7 +49,7 @@ def settle(world: Any, host: Host, most: int = 60) -> int:
 
 
 def some(random: Random, data: bytes) -> bytes:
-    """Return the data with a few changes."""
+    """Return the data with a few random changes."""
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 4))):
         if not changed:
@@ -74,7 +74,7 @@ def some(random: Random, data: bytes) -> bytes:
 
 @step(4)
 def dial(world: Any, host: Host, random: Random) -> str:
-    """Ask for a session, and get as far as the first Configure-Request."""
+    """Request a session as an attacker, up to the first Configure-Request."""
     host.forget()
     host.inbox.clear()
     host.padi()
@@ -87,7 +87,7 @@ def dial(world: Any, host: Host, random: Random) -> str:
 
 @step(10)
 def log_on(world: Any, host: Host, random: Random) -> str:
-    """Dial, and go as far as what the attacker withholds lets it."""
+    """Dial as an attacker, and log in as far as the answers that it withholds allow."""
     host.withheld = frozenset(random.sample(WITHHELD, random.choice((0, 0, 0, 1, 1, 2, 3))))
     dial(world, host, random)
     settle(world, host)
@@ -96,7 +96,7 @@ def log_on(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def log_on_together(world: Any, host: Host, random: Random) -> str:
-    """Log several attackers in at the same time, beside an honest host: what is written for them is one batch."""
+    """Log several attackers in at the same time, beside an honest host, so that the gateway writes them in one batch."""
     others = random.sample(world.attackers, random.choice((2, 2, 3)))
     if random.random() < 0.5:  # who has the same address, or one that another has
         name = random.choice((b"static", b"first", b"pooled", b"routed"))
@@ -119,7 +119,7 @@ def log_on_together(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def padi(world: Any, host: Host, random: Random) -> str:
-    """Send a PADI with tags of any kind."""
+    """Send a PADI with random tags."""
     tags: wire.Tags = [(wire.SERVICE_NAME, random.choice((b"", b"internet", random.randbytes(200))))]
     if random.random() < 0.5:
         tags.append((wire.HOST_UNIQ, random.randbytes(random.choice((0, 4, 64, 1400)))))
@@ -136,7 +136,7 @@ def padi(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def padr(world: Any, host: Host, random: Random) -> str:
-    """Send a PADR with a cookie: its last, an older one, another host's, a changed one, or none."""
+    """Send a PADR with the last cookie, an older one, another host's, a changed one, or none."""
     kind = random.choice(("last", "last", "old", "other", "changed", "none"))
     cookies = list(random.choice(world.attackers).cookies if kind == "other" else host.cookies)
     cookie = {"last": cookies[-1:], "none": []}.get(kind, random.sample(cookies, min(1, len(cookies))))
@@ -149,7 +149,7 @@ def padr(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def padt(world: Any, host: Host, random: Random) -> str:
-    """Let the attacker end its own session by a PADT."""
+    """Send a PADT for the attacker's own session."""
     host.padt()
     if random.random() < 0.7:
         host.forget()
@@ -158,7 +158,7 @@ def padt(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def other_name(world: Any, host: Host, random: Random) -> str:
-    """Take another MAC address: one of its own, another attacker's, or that of an honest host that is not there yet."""
+    """Take another MAC address: a new one, another attacker's, or that of an honest host that is not online."""
     kind = random.randrange(8)
     if kind < 5:
         world.rename(host, bytes.fromhex("060000000c") + bytes((random.randrange(12),)))
@@ -178,7 +178,7 @@ def other_name(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def other_user(world: Any, host: Host, random: Random) -> str:
-    """Let the host log in by another name from now on."""
+    """Choose another user name for the attacker's next logins."""
     if any(host.mac == each.host.mac for each in world.customers):
         return "none"
     host.user = random.choice(world.user_names)
@@ -191,7 +191,7 @@ def other_user(world: Any, host: Host, random: Random) -> str:
 
 @step(10)
 def answer(world: Any, host: Host, random: Random) -> str:
-    """Answer all that it has heard, or the oldest or newest of it."""
+    """Answer all frames that the attacker has received, or only the oldest or the newest one."""
     kind = random.choice(("all", "all", "all", "one", "newest"))
     if kind == "all":
         settle(world, host)
@@ -202,14 +202,14 @@ def answer(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def withhold(world: Any, host: Host, random: Random) -> str:
-    """Let the host leave some of its answers out from now on."""
+    """Choose the kinds of packets that the attacker does not answer from now on."""
     host.withheld = frozenset(random.sample(WITHHELD, random.choice((0, 1, 1, 2, 4))))
     return " ".join(["sets", *sorted(host.withheld)])
 
 
 @step(1)
 def forget_frames(world: Any, host: Host, random: Random) -> None:
-    """Forget what the host has heard, without an answer."""
+    """Discard the frames that the attacker has received, without an answer."""
     host.inbox.clear()
 
 
@@ -235,7 +235,7 @@ def _pairs(protocol: int, random: Random) -> bytes:
 
 @step(6)
 def negotiate_anew(world: Any, host: Host, random: Random) -> str:
-    """Send one Configure-Request of LCP, at whatever phase, and maybe answer what comes."""
+    """Send a Configure-Request of LCP in any phase, and perhaps answer the packets that follow."""
     host.request(LCP)
     if random.random() < 0.5:
         settle(world, host)
@@ -244,7 +244,7 @@ def negotiate_anew(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def negotiate_anew_often(world: Any, host: Host, random: Random) -> str:
-    """Negotiate the link again and again, through the login."""
+    """Negotiate the link several times in a row, through the login."""
     for _ in range(random.randrange(2, 12)):
         host.request(LCP)
         settle(world, host, 12)
@@ -267,7 +267,7 @@ def configure(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def reply(world: Any, host: Host, random: Random) -> str:
-    """Answer the gateway's last Configure-Request of a protocol: right or wrong, in time or late, once or twice."""
+    """Answer the gateway's last Configure-Request of a protocol: rightly or wrongly, in time or late, once or twice."""
     protocol = random.choice(CONTROL)
     asked = host.last.get((protocol, REQUEST))
     if asked is None:
@@ -291,7 +291,7 @@ def reply(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def other_code(world: Any, host: Host, random: Random) -> str:
-    """Send one of the other codes of a control protocol."""
+    """Send a control protocol's packet with a code other than those of configuration."""
     protocol = random.choice(CONTROL)
     code = random.choice((5, 5, 6, 7, 8, 8, 9, 10, 11, 12, 0, 255))
     data = b""
@@ -307,7 +307,7 @@ def other_code(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def log_in(world: Any, host: Host, random: Random) -> str:
-    """Send credentials: right or wrong, at any phase, once or often."""
+    """Send credentials, right or wrong, in any phase, once or several times."""
     protocol = random.choice((PAP, CHAP, host.wanted_login or PAP))
     name, password = host.user, host.password
     if random.random() < 0.15:
@@ -337,7 +337,7 @@ def address(world: Any, host: Host, random: Random) -> str:
 
 @step(4)
 def spoof(world: Any, host: Host, random: Random) -> str:
-    """Send a frame of another's session, with its MAC address, from its own line."""
+    """Send a frame of another host's session, with that host's MAC address, from the attacker's own line."""
     others = [each.host for each in world.customers if each.host.session] + world.attackers
     victim = random.choice(others)
     kind = random.choice(("padt", "terminate", "request", "ack", "padr", "login"))
@@ -368,7 +368,7 @@ def spoof(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def replay(world: Any, host: Host, random: Random) -> str:
-    """Send frames again that anybody has sent before, its own or honest ones."""
+    """Send frames again that the attacker, or an honest host, has sent before."""
     own = random.random() < 0.6
     frames = list(host.sent) if own else world.captured
     for _ in range(random.choice((1, 2, 6))):
@@ -379,7 +379,7 @@ def replay(world: Any, host: Host, random: Random) -> str:
 
 @step(3)
 def damage(world: Any, host: Host, random: Random) -> str:
-    """Send changed frames of its own, or noise."""
+    """Send frames of the attacker with random changes, or random bytes."""
     for _ in range(random.choice((1, 4, 12))):
         if host.sent and random.random() < 0.85:
             frame = some(random, random.choice(list(host.sent)))
@@ -392,7 +392,7 @@ def damage(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def flood(world: Any, host: Host, random: Random) -> str:
-    """Open many sessions by many names, and leave them half-open."""
+    """Open many sessions with many MAC addresses, and leave most of them half-open."""
     opened = 0
     for number in range(random.choice((3, 12))):
         world.rename(host, bytes.fromhex("060000000d") + bytes((number,)))
@@ -404,7 +404,7 @@ def flood(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def keep_silent(world: Any, host: Host, random: Random) -> str:
-    """Let the host neither send nor hear from now on, or do so again."""
+    """Stop the attacker from sending and answering, or let it do so again."""
     if host in world.silent:
         world.silent.discard(host)
         return "ends"
@@ -418,7 +418,7 @@ def keep_silent(world: Any, host: Host, random: Random) -> str:
 
 @step(5)
 def newcomer(world: Any, host: Host, random: Random) -> str:
-    """Let an honest host dial, beside what the attackers do next."""
+    """Start to dial as an honest host, at the same time as the attackers' next steps."""
     world.dial(random.choice(world.customers[:-1]))
     world.run(random.choice((0, 0.001, 0.003, 0.005)))
     return "dials"
@@ -426,14 +426,14 @@ def newcomer(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def leave(world: Any, host: Host, random: Random) -> str:
-    """Let an honest host end its session, with or without a word."""
+    """Hang up as an honest host, with or without a packet."""
     world.hang_up(random.choice(world.customers), random.random() < 0.5)
     return "hangs-up"
 
 
 @step(6)
 def wait(world: Any, host: Host, random: Random) -> str:
-    """Let some time pass without any step."""
+    """Run for a random time without any step."""
     duration_s = random.choice((0.0005, 0.001, 0.002, 0.004, 0.1, 1, 3, 3, 10, 31, 31, 100, 1000))
     world.run(duration_s)
     return f"{duration_s} s"
@@ -441,14 +441,14 @@ def wait(world: Any, host: Host, random: Random) -> str:
 
 @step(1)
 def day_changes(world: Any, host: Host, random: Random) -> str:
-    """Set the clock of the day; the monotonic one is not set."""
+    """Set the clock of the day; the monotonic clock is not changed."""
     world.wall_jump_s = random.choice((-1, 1)) * random.choice((0.5, 3600, 86_400, 40 * 86_400))
     return "steps"
 
 
 @step(2)
 def plane_fails(world: Any, host: Host, random: Random) -> str:
-    """Let writes to the user plane fail for some steps."""
+    """Make writes to the user plane fail from now on."""
     how = random.choice((REFUSE, HALF, LOST))
     world.fail_plane(how)
     return how
@@ -462,7 +462,7 @@ def plane_works(world: Any, host: Host, random: Random) -> None:
 
 @step(1)
 def disk_fills(world: Any, host: Host, random: Random) -> None:
-    """Let writes to the store fail for some steps."""
+    """Make writes to the store fail from now on."""
     world.fill_disk(True)
 
 
@@ -474,19 +474,19 @@ def disk_empties(world: Any, host: Host, random: Random) -> None:
 
 @step(0.7)
 def servers_fall_silent(world: Any, host: Host, random: Random) -> None:
-    """Let RADIUS servers not answer for some steps."""
+    """Stop the RADIUS servers from answering."""
     world.silence_radius(True)
 
 
 @step(2)
 def servers_answer(world: Any, host: Host, random: Random) -> None:
-    """Let RADIUS servers answer again."""
+    """Make the RADIUS servers answer again."""
     world.silence_radius(False)
 
 
 @step(1)
 def drain(world: Any, host: Host, random: Random) -> str:
-    """Tell the gateway, as an operator, to take no new sessions, or end that."""
+    """Drain the gateway as an operator, so that it refuses new sessions, or undrain it."""
     world.draining = not world.draining
     if world.draining:
         world.gateway.drain()
@@ -497,7 +497,7 @@ def drain(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def kick(world: Any, host: Host, random: Random) -> str:
-    """End an attacker's session, as an operator."""
+    """End an attacker's session as an operator."""
     session = session_of(world, host)
     number = world.gateway.kick([] if session is None else [session.id])
     return f"ends {number}"
@@ -512,7 +512,10 @@ def _ask(world: Any, code: int, attributes: coa.Attributes) -> int | None:
 
 @step(4)
 def change_rates(world: Any, host: Host, random: Random) -> str:
-    """Change a session's rates, as a server (RFC 5176): an attacker's or an honest one's, in what is possible and beyond."""
+    """Change a session's rates as a RADIUS server does (RFC 5176).
+
+    The session is an attacker's or an honest host's; the rates are possible ones, and impossible ones.
+    """
     honest = [each.host for each in world.customers if each.online_as is not None]
     chosen = random.choice([*honest, host, host, host])
     session = session_of(world, chosen)
@@ -530,7 +533,7 @@ def change_rates(world: Any, host: Host, random: Random) -> str:
 
 @step(2)
 def disconnect(world: Any, host: Host, random: Random) -> str:
-    """End an attacker's session, as a server (RFC 5176)."""
+    """End an attacker's session as a RADIUS server does (RFC 5176)."""
     session = session_of(world, host)
     if session is None:
         return "nobody"
@@ -540,7 +543,7 @@ def disconnect(world: Any, host: Host, random: Random) -> str:
 
 @step(0.7)
 def crash(world: Any, host: Host, random: Random) -> str:
-    """Kill the gateway, and start it again on the same plane and store."""
+    """Kill the gateway, and start it again on the same plane and store, if both work."""
     # What a new process knows of the time that has passed is the day's clock.
     if not (world.plane_is_well and world.disk_is_well) or abs(world.wall_jump_s) > _LONGEST_STEP_S:
         return "not now"

@@ -39,7 +39,7 @@ class SwitchPlane(CountingPlane):
         self._real = SinglePlane(client, EDGES)
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Install sessions in the switch as :class:`UserPlane` says, all, half or none of them by the present fault."""
+        """Install sessions in the switch: all, half or none of them, as the present fault says."""
         wanted = list(sessions)
         if self.fault == REFUSE:
             self._fail()

@@ -38,22 +38,25 @@ class Time:
         return self._now
 
     def later(self, delay_s: float, action: Action, epoch: object = None) -> Action:
-        """Call ``action`` later; return a function that cancels it."""
+        """Call ``action`` in ``delay_s`` seconds; return a function that cancels this.
+
+        ``epoch``: the owner, whose end cancels it, too.
+        """
         number = next(self._numbers)
         self._actions[number] = epoch, action
         heapq.heappush(self._queue, (self._now + delay_s, number))
         return lambda: self._actions.pop(number, None) and None
 
     def end(self, epoch: object) -> None:
-        """Cancel the timers of an epoch."""
+        """Cancel all timers that belong to ``epoch``."""
         self._actions = {number: each for number, each in self._actions.items() if each[0] is not epoch}
 
     def waiting(self, epoch: object) -> int:
-        """Return the number of timers of an epoch."""
+        """Return the number of timers that belong to ``epoch``."""
         return sum(each[0] is epoch for each in self._actions.values())
 
     def run(self, duration_s: float) -> None:
-        """Let time pass."""
+        """Advance the clock by ``duration_s`` seconds and call the timers that are due."""
         until = self._now + duration_s
         while self._queue and self._queue[0][0] <= until:
             at, number = heapq.heappop(self._queue)
@@ -75,11 +78,11 @@ class Epoch:
         return self._time.now()
 
     def call_later(self, delay_s: float, action: Action) -> Action:
-        """Call the action after a delay, unless the process has ended; return a function that cancels the call."""
+        """Call ``action`` in ``delay_s`` seconds unless the process has ended by then; return a function that cancels this."""
         return self._time.later(delay_s, action, self)
 
     def end(self) -> None:
-        """End the process: none of its timers fires any more."""
+        """End the process, so that none of its timers is called any more."""
         self._time.end(self)
 
     @property
@@ -126,7 +129,7 @@ class CountingPlane:
         raise HoldfastError("the user plane has not done it")
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Install sessions as :class:`UserPlane` says: all, half or none of them by the present fault."""
+        """Install sessions: all, half or none of them, as the present fault says."""
         wanted = list(sessions)
         if self.fault == REFUSE:
             self._fail()
@@ -162,7 +165,7 @@ class CountingPlane:
         )
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Remove sessions and return their last usage as :class:`UserPlane` says: all, half or none by the present fault."""
+        """Remove sessions and return their last usage: all, half or none of them, as the present fault says."""
         numbers = list(session_ids)
         if self.fault == REFUSE:
             self._fail()
@@ -179,7 +182,7 @@ class CountingPlane:
         return gone
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of sessions; fail while there is a fault."""
+        """Return the usage of sessions. Raises an error while there is a fault."""
         if self.fault is not None:
             self._fail()
         return {each: self.episodes[each].usage for each in session_ids if each in self.episodes}
@@ -194,11 +197,11 @@ class CountingPlane:
         self._deliver(line, frame)
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """Let the handler be called with each control frame from a line."""
+        """Set the handler that is called with each control frame and its line."""
         self.handler = handler
 
     def traffic(self, talks: Callable[[Session], bool]) -> None:
-        """Forward a packet down every session, and one up if the host talks."""
+        """Count a packet down every session, and one up each session for which ``talks`` returns True."""
         for number, session in self.table.items():
             episode = self.episodes[number]
             old, up = episode.usage, talks(session)
@@ -245,7 +248,7 @@ class Books:
         plane.is_accounted = self.sessions.__contains__
 
     def account(self, record: Record) -> None:
-        """Take an accounting record, and note what cannot be true of it."""
+        """Record an accounting record, and what contradicts earlier ones, such as a second Start."""
         self.records += 1
         session = record.session
         if session is None:
@@ -286,11 +289,11 @@ class Disk:
         self.failures = 0
 
     def load(self) -> list[object]:
-        """Return all rows that are kept."""
+        """Return all stored rows, ordered by number."""
         return [self.rows[number] for number in sorted(self.rows)]
 
     def save(self, put: Iterable[object], drop: Iterable[int]) -> None:
-        """Write rows and delete others; fail while the disk is full."""
+        """Write rows and delete others. Raises :class:`HoldfastError` while the disk is full."""
         put, drop = list(put), list(drop)
         if self.full and (put or drop):
             self.failures += 1

@@ -21,7 +21,7 @@ def _sum(data: bytes) -> int:
 def frame(
     mac: bytes, router: bytes, source: Address, to: Address, protocol: int, body: bytes, fragment: int = 0
 ) -> bytes:
-    """Write an Ethernet frame to a router. ``fragment``: flags and offset of IPv4."""
+    """Return an Ethernet frame with an IP packet to a router. ``fragment``: IPv4's flags and fragment offset."""
     if source.version == 4:
         head = (
             struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), 1, fragment, 64, protocol, 0) + source.packed + to.packed
@@ -35,22 +35,22 @@ def frame(
 def tcp(
     ports: tuple[int, int], sequence: int, acknowledged: int, flags: int, data: bytes = b"", window: int = 65535
 ) -> bytes:
-    """Write a segment without options."""
+    """Return the bytes of a TCP segment without options and checksum."""
     numbers = sequence & 0xFFFFFFFF, acknowledged & 0xFFFFFFFF
     return struct.pack("!HHIIBBHHH", *ports, *numbers, 5 << 4, flags, window, 0, 0) + data
 
 
 def udp(ports: tuple[int, int], data: bytes = b"") -> bytes:
-    """Write a datagram without a checksum."""
+    """Return the bytes of a UDP datagram without a checksum."""
     return struct.pack("!HHHH", *ports, 8 + len(data), 0) + data
 
 
 def echo(version: int, identifier: int, number: int, *, reply: bool = False) -> bytes:
-    """Write an echo or its reply (RFC 792, RFC 4443)."""
+    """Return the bytes of an ICMP echo request or reply (RFC 792, RFC 4443) without a checksum."""
     kinds = (8, 0) if version == 4 else (128, 129)
     return struct.pack("!BBHHH", kinds[reply], 0, 0, identifier & 0xFFFF, number & 0xFFFF)
 
 
 def unreachable(version: int, quoted: bytes) -> bytes:
-    """Write an ICMP error about a packet, which it quotes."""
+    """Return the bytes of an ICMP "unreachable" error that quotes a packet."""
     return struct.pack("!BBHI", 3 if version == 4 else 1, 1, 0, 0) + quoted[: 48 if version == 4 else 80]

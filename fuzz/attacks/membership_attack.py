@@ -51,7 +51,7 @@ OTHER_GROUPS_V6 = ("ff1e::2", "ff3e::2", "ff02::5", "ff0e::9")
 
 @cache
 def compiled() -> Program:
-    """Compile the program with small tables of channels."""
+    """Compile the BIER program with small tables of channels."""
     here = bier_program.HERE
     with tempfile.TemporaryDirectory() as folder:
         apps = Path(folder) / "apps"
@@ -69,7 +69,7 @@ def compiled() -> Program:
 
 
 def topology() -> Topology:
-    """Make three switches in a ring, with hosts of both versions of IP."""
+    """Return a topology of three switches in a ring, with hosts that have IPv4 and IPv6 addresses."""
     made = Topology("attacked")
     for switch in PLACES:
         made.add_switch(switch)
@@ -90,7 +90,7 @@ class Watched(BierController):
     watch: Callable[[str, bytes, Mapping[str, int], Callable[[], None]], None]
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Handle a packet-in as :class:`BierController` does, under the eyes of ``watch``."""
+        """Pass a packet-in to ``watch``, which calls :class:`BierController`'s handler."""
         self.watch(switch, packet, metadata, lambda: super(Watched, self).on_packet_in(switch, packet, metadata))
 
 
@@ -178,12 +178,12 @@ class MembershipUnderAttack(World):
         self.calls += event == "call"
 
     def send(self, host: str, frame: bytes) -> None:
-        """Put a frame on an attacker's wire."""
+        """Send a frame from an attacker's host."""
         self.packets += 1
         self.network.send_frame(host, frame)
 
     def join(self, member: Member) -> None:
-        """Let an honest host join a member's channel."""
+        """Join a member's channel as an honest host."""
         group, named = CHANNELS[member.channel]
         interface = self.source.ipv6 if ":" in group else self.source.address
         assert interface is not None
@@ -191,7 +191,7 @@ class MembershipUnderAttack(World):
         member.since_s, member.delivered = self.now_s, self._delivered(member)
 
     def leave(self, member: Member) -> None:
-        """Let an honest host leave a member's channel."""
+        """Leave a member's channel as an honest host."""
         self.network.leave(member.host, CHANNELS[member.channel][0])
         member.since_s = None
 
@@ -199,7 +199,7 @@ class MembershipUnderAttack(World):
         return self.network.statistics(self.flows[member.channel], host=member.host).delivered
 
     def run(self, duration_s: float) -> None:
-        """Let time pass in pieces, and check the laws in each."""
+        """Run for ``duration_s`` seconds in pieces, and check the laws after each piece."""
         left = duration_s
         while left > 1e-9:
             piece = min(left, 50.0)
@@ -217,7 +217,7 @@ class MembershipUnderAttack(World):
     # Steps and laws.
 
     def play(self, step: Step) -> None:
-        """Play a step of a sequence, then check the laws."""
+        """Execute one step of a sequence, then check the laws."""
         host = ATTACKERS[step.actor % len(ATTACKERS)]
         overlay = self.controller.overlay
         assert overlay is not None
@@ -234,9 +234,9 @@ class MembershipUnderAttack(World):
         return sum(max(1, len(it.sources)) for it in overlay.filters((place.switch, place.port)).values())
 
     def _check_members(self, before_s: float) -> None:
-        """Check that each honest member has all packets of its streams, except those of the moments after its join.
+        """Check that each honest member gets all packets of its streams, except those right after its join.
 
-        Tables that are smaller than what the controller was told may be full when it joins.
+        Members that joined later are not checked if tables are smaller than the controller was told, as they may be full.
         """
         for member in self.members:
             if member.since_s is None or (member.since_s > 0 and "channels" not in self.limits):
@@ -250,7 +250,7 @@ class MembershipUnderAttack(World):
                 )
 
     def check(self) -> None:
-        """Check the limits of channels, that ports are asked, and that who has not joined gets no stream."""
+        """Check the limits on channels, that queries reach all ports, and that hosts that have not joined get no stream."""
         overlay = self.controller.overlay
         assert overlay is not None
         for host in (*ATTACKERS, *HONEST):
@@ -271,7 +271,7 @@ class MembershipUnderAttack(World):
         return stored(self.controller.overlay, ("holdfast.control.membership", "collections"))
 
     def end(self) -> None:
-        """Let all hosts fall silent or leave, and check that nothing is left."""
+        """Make all honest hosts leave and the attackers fall silent, then check that no state is left."""
         for member in self.members:
             self.leave(member)
         self.run(MEMBERSHIP_S + 300.0)
@@ -298,7 +298,7 @@ step = STEPS.step
 
 
 def sender(world: MembershipUnderAttack, host: str, random: Random, version: int) -> Sender:
-    """Return the attacker as a station: with its own address, another host's, the router's, or none."""
+    """Return a source for an attacker's frames: its own address, another host's, the router's, or none."""
     own = world.topology.hosts[host]
     other = world.topology.hosts[random.choice(HONEST)]
     if version == 6:
@@ -369,7 +369,7 @@ def report(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(4)
 def report_many(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Join many channels, one report after another, as far as it is let."""
+    """Join many channels by one report after another, as far as the limits allow."""
     version = random.choice((4, 4, 6))
     station = sender(world, host, random, version)
     for _ in range(random.choice((5, 20, 60))):
@@ -386,7 +386,7 @@ def report_many(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(3)
 def older_report(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Speak an older version, and join or leave."""
+    """Send reports and leaves of an older protocol version."""
     version = random.choice((4, 6))
     kind = random.choice(
         (wire.MLD_REPORT, wire.MLD_DONE) if version == 6 else (wire.REPORT_V1, wire.REPORT_V2, wire.LEAVE)
@@ -398,7 +398,7 @@ def older_report(world: MembershipUnderAttack, host: str, random: Random) -> str
 
 @step(5)
 def query(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Ask as if it were a router: of any version, for anything, with any interval, robustness and response time."""
+    """Send a query as if from a router, of any version, with random group, interval, robustness and response time."""
     version = random.choice((4, 4, 6))
     group = random.choice((None, None, _group(random, version)))
     sources = _sources(world, random, version)[:40] if group is not None and random.random() < 0.5 else ()
@@ -417,7 +417,7 @@ def query(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(3)
 def damage(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Send damaged messages."""
+    """Send a report with random changes."""
     version = random.choice((4, 6))
     for _ in range(random.choice((1, 5))):
         frame = bytearray(
@@ -434,7 +434,7 @@ def damage(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(2)
 def flood(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Send the same report very often."""
+    """Send one report 50 or 200 times."""
     version = random.choice((4, 6))
     frame = wire.report(
         sender(world, host, random, version),
@@ -447,7 +447,7 @@ def flood(world: MembershipUnderAttack, host: str, random: Random) -> str:
 
 @step(3)
 def change_members(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Let an honest host join or leave."""
+    """Join or leave as an honest host."""
     member = random.choice(world.members)
     if member.since_s is None:
         world.join(member)
@@ -458,7 +458,7 @@ def change_members(world: MembershipUnderAttack, host: str, random: Random) -> s
 
 @step(6)
 def wait(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Let some time pass without any step."""
+    """Run for a random time without any step."""
     duration_s = random.choice((0.05, 0.5, 2.0, 2.0, 11.0, 130.0, 270.0))
     world.run(duration_s)
     return f"{duration_s} s"

@@ -48,7 +48,7 @@ def _group_mac(to: Address) -> bytes:
 
 
 def frame(sender: Sender, to: Address, message: bytes) -> bytes:
-    """Write a message in IP with its checksum."""
+    """Return an IP frame with a message and its checksum, which ``sender.damage`` changes."""
     source, target = sender.address.packed, to.packed
     if to.version == 4:
         message = message[:2] + struct.pack("!H", _sum(message) ^ sender.damage) + message[4:]
@@ -70,7 +70,7 @@ def frame(sender: Sender, to: Address, message: bytes) -> bytes:
 
 
 def report(sender: Sender, records: Iterable[Record]) -> bytes:
-    """Write a report of IGMPv3 or MLDv2 (RFC 3376, section 4.2; RFC 3810, section 5.2)."""
+    """Return a frame with a report of IGMPv3 or MLDv2 (RFC 3376, section 4.2; RFC 3810, section 5.2)."""
     body, count = b"", 0
     for record in records:
         count += 1
@@ -82,7 +82,7 @@ def report(sender: Sender, records: Iterable[Record]) -> bytes:
 
 
 def older(sender: Sender, kind: int, group: Address) -> bytes:
-    """Write a report or a leave of an older version (RFC 1112, 2236, 2710)."""
+    """Return a frame with a report or leave of an older version (RFC 1112, 2236, 2710)."""
     if sender.address.version == 6:
         to = IPv6Address("ff02::2") if kind == MLD_DONE else group
         return frame(sender, to, struct.pack("!BBHHH", kind, 0, 0, 0, 0) + group.packed)
@@ -100,7 +100,10 @@ def query(
     interval: int = 125,
     flags: int = 2,
 ) -> bytes:
-    """Write a query (RFC 3376, section 4.1; RFC 3810, section 5.1), of IGMP's versions. ``interval``: QQIC; ``flags``: S, QRV."""
+    """Return a frame with a query (RFC 3376, section 4.1; RFC 3810, section 5.1).
+
+    ``version``: IGMP's or MLD's; ``interval``: QQIC; ``flags``: S and QRV.
+    """
     six = sender.address.version == 6
     asked = group.packed if group is not None else bytes(16 if six else 4)
     everybody: Address = IPv6Address("ff02::1") if six else IPv4Address("224.0.0.1")

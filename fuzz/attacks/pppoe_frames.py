@@ -20,7 +20,7 @@ Tags = list[tuple[int, bytes]]
 
 
 def tags_of(body: bytes) -> Tags:
-    """Read tags; a wrong length ends them."""
+    """Return the tags in ``body`` as (type, value), up to the first one with a wrong length."""
     found, at = [], 0
     while at + 4 <= len(body):
         kind, size = struct.unpack_from("!HH", body, at)
@@ -30,29 +30,29 @@ def tags_of(body: bytes) -> Tags:
 
 
 def discovery(to: bytes, source: bytes, code: int, session: int = 0, tags: Iterable[tuple[int, bytes]] = ()) -> bytes:
-    """Write a frame of the discovery stage."""
+    """Return a frame of the PPPoE discovery stage."""
     body = b"".join(struct.pack("!HH", kind, len(value)) + value for kind, value in tags)
     return to + source + struct.pack("!HBBHH", 0x8863, 0x11, code, session, len(body)) + body
 
 
 def session_frame(to: bytes, source: bytes, session: int, protocol: int, packet: bytes) -> bytes:
-    """Write a frame of the session stage."""
+    """Return a frame of the PPPoE session stage."""
     head = struct.pack("!HBBHHH", 0x8864, 0x11, 0, session, 2 + len(packet), protocol)
     return to + source + head + packet
 
 
 def control(code: int, identifier: int, data: bytes = b"") -> bytes:
-    """Write a packet of a control protocol (RFC 1661, section 5)."""
+    """Return a packet of a PPP control protocol (RFC 1661, section 5)."""
     return struct.pack("!BBH", code & 0xFF, identifier & 0xFF, 4 + len(data)) + data
 
 
 def options(*pairs: tuple[int, bytes]) -> bytes:
-    """Write configuration options (RFC 1661, section 6)."""
+    """Return the bytes of configuration options (RFC 1661, section 6)."""
     return b"".join(bytes((kind, 2 + len(value))) + value for kind, value in pairs)
 
 
 def options_of(data: bytes) -> list[tuple[int, bytes]]:
-    """Read configuration options; a wrong length ends them."""
+    """Return configuration options as (type, value), up to the first one with a wrong length."""
     found, at = [], 0
     while at + 2 <= len(data) and data[at + 1] >= 2:
         found.append((data[at], data[at + 2 : at + data[at + 1]]))
@@ -72,7 +72,7 @@ class Packet(NamedTuple):
 
 
 def packet_of(frame: bytes) -> Packet:
-    """Read a frame of the session stage."""
+    """Parse a frame of the PPPoE session stage."""
     session, size, protocol = struct.unpack_from("!HHH", frame, 16)
     whole = frame[22 : 20 + size]
     if protocol in (IPV4, IPV6) or len(whole) < 4:
@@ -97,12 +97,12 @@ def _checksum(source: bytes, to: bytes, kind: int, body: bytes) -> int:
 
 
 def ipv6(source: bytes, to: bytes, kind: int, body: bytes) -> bytes:
-    """Write an IPv6 packet (RFC 8200) with hop limit 255."""
+    """Return an IPv6 packet (RFC 8200) with hop limit 255."""
     return struct.pack("!IHBB", 6 << 28, len(body), kind, 255) + source + to + body
 
 
 def router_solicitation(interface: bytes) -> bytes:
-    """Write a router solicitation (RFC 4861, section 4.1)."""
+    """Return an IPv6 packet with a router solicitation (RFC 4861, section 4.1)."""
     source = LINK_LOCAL + interface
     body = b"\x85\0\0\0" + bytes(4)
     body = body[:2] + struct.pack("!H", _checksum(source, ALL_ROUTERS, 58, body)) + body[4:]
@@ -110,7 +110,7 @@ def router_solicitation(interface: bytes) -> bytes:
 
 
 def dhcpv6(interface: bytes, kind: int, transaction: bytes, pairs: Iterable[tuple[int, bytes]]) -> bytes:
-    """Write a client's message (RFC 8415, section 8) in UDP and IPv6."""
+    """Return an IPv6 packet with a DHCPv6 client's message (RFC 8415, section 8) in UDP."""
     source = LINK_LOCAL + interface
     message = bytes((kind,)) + transaction + b"".join(struct.pack("!HH", code, len(v)) + v for code, v in pairs)
     body = struct.pack("!HHHH", 546, 547, 8 + len(message), 0) + message
@@ -119,7 +119,7 @@ def dhcpv6(interface: bytes, kind: int, transaction: bytes, pairs: Iterable[tupl
 
 
 def delegation(iaid: bytes, prefix: tuple[int, bytes] | None = None) -> tuple[int, bytes]:
-    """Write an IA_PD, with a prefix's length and address or without (RFC 8415, sections 21.21 and 21.22)."""
+    """Return an IA_PD option as (code, value), with ``prefix`` (length, address) or empty (RFC 8415, sections 21.21 and 21.22)."""
     inner = b""
     if prefix is not None:
         value = struct.pack("!IIB", 0, 0, prefix[0]) + prefix[1]

@@ -23,7 +23,7 @@ Users = Mapping[bytes, tuple[bytes, Verdict, float | None]]
 
 
 def attributes_of(data: bytes) -> dict[int, bytes]:
-    """Read the attributes of a packet, the first of each kind."""
+    """Return the values of a RADIUS packet's attributes by type; of equal types the first."""
     found: dict[int, bytes] = {}
     at = 20
     while at + 2 <= len(data) and data[at + 1] >= 2:
@@ -33,7 +33,7 @@ def attributes_of(data: bytes) -> dict[int, bytes]:
 
 
 def revealed(hidden: bytes, authenticator: bytes, secret: bytes) -> bytes:
-    """Read a User-Password (RFC 2865, section 5.2)."""
+    """Return the password in a User-Password attribute (RFC 2865, section 5.2)."""
     clear, before = b"", authenticator
     for at in range(0, len(hidden), 16):
         mask = hashlib.md5(secret + before).digest()
@@ -43,7 +43,10 @@ def revealed(hidden: bytes, authenticator: bytes, secret: bytes) -> bytes:
 
 
 def answer(request: bytes, code: int, pairs: list[tuple[int, bytes]], secret: bytes) -> bytes:
-    """Write an answer: a Message-Authenticator over the request's authenticator (RFC 2869, 5.14), and its own (RFC 2865, 3)."""
+    """Return a RADIUS server's answer.
+
+    It has a Message-Authenticator over the request's authenticator (RFC 2869, 5.14), and a Response Authenticator (RFC 2865, 3).
+    """
     rest = b"".join(attribute(kind, value) for kind, value in pairs)
     head = struct.pack("!BBH", code, request[1], 20 + 18 + len(rest))
     over = bytes(16) if code == ACCOUNTING_RESPONSE else request[4:20]
@@ -53,7 +56,7 @@ def answer(request: bytes, code: int, pairs: list[tuple[int, bytes]], secret: by
 
 
 def prefix(network: Any) -> bytes:
-    """Write a prefix (RFC 3162, section 2.3)."""
+    """Return the value of an IPv6 prefix attribute (RFC 3162, section 2.3)."""
     return bytes((0, network.prefixlen)) + network.network_address.packed
 
 
@@ -72,7 +75,7 @@ class RadiusWorld:
         self.wrong: list[str] = []
 
     def boot(self, clock: Epoch, own: Epoch, wall: Callable[[], float], books: Any) -> None:
-        """Make the client of a new process. ``own``: the clock of the servers."""
+        """Create the RADIUS client of a new process. ``own``: the clock of the servers."""
         self._clock, self._books = own, books
         self.client = RadiusClient(
             self._settings, clock, self._transmit, random=self._random.randbytes, wall=wall, queue=self.queue
@@ -84,7 +87,7 @@ class RadiusWorld:
         self.client.authenticate(question, answer)
 
     def account(self, record: Any) -> None:
-        """Account a record: the books see each record at once, and the servers in time."""
+        """Record an accounting record in the books, and pass it to the RADIUS client."""
         self._books.account(record)
         self.client.account(record)
 

@@ -57,16 +57,16 @@ class World:
         self.packets = 0
 
     def broken(self, law: str, text: str) -> None:
-        """Raise :class:`Violated` for a law that is looked for."""
+        """Raise :class:`Violated` with this law and text, if the run looks for this law."""
         if law.startswith(self.laws):
             raise Violated(law, text)
 
     def play(self, step: Step) -> None:
-        """Play a step of a sequence, then check the laws. Raises :class:`Violated`."""
+        """Execute one step of a sequence, then check the laws. Raises :class:`Violated`."""
         raise TypeError
 
     def end(self) -> None:
-        """Let everybody leave, let the timeouts pass, and check that nothing is left. Raises :class:`Violated`."""
+        """Make all hosts leave, wait for the timeouts, and check that no state is left. Raises :class:`Violated`."""
         raise TypeError
 
 
@@ -78,7 +78,7 @@ class Steps(Generic[A]):
         self.weights: dict[str, float] = {}
 
     def step(self, weight: float) -> Callable[[A], A]:
-        """Register a step under its function's name."""
+        """Return a decorator that registers a step under its function's name. ``weight``: how often the step is drawn."""
 
         def register(act: A) -> A:
             name = act.__name__.strip("_").replace("_", "-")
@@ -99,7 +99,7 @@ class Room:
     longest: int = 80
 
     def draw(self, random: Random) -> list[Step]:
-        """Return a sequence. Each has some kinds of steps often and others not at all, so that rare ones meet."""
+        """Return a random sequence of steps, in which some kinds are frequent and others missing, so that rare kinds meet."""
         weights = {name: weight * random.choice((0, 1, 1, 6)) for name, weight in self.weights.items()}
         names = [name for name, weight in weights.items() if weight]
         if not names:
@@ -119,7 +119,7 @@ class Outcome:
 
 
 def play(room: Room, seed: int, steps: Iterable[Step]) -> Outcome:
-    """Play a sequence in a fresh world. An exception that is no :class:`Violated` breaks the law of exceptions."""
+    """Execute a sequence in a new world. An exception other than :class:`Violated` counts as a broken law, too."""
     world, count = None, 0
     try:
         world = room.world(seed)
@@ -139,7 +139,10 @@ def play(room: Room, seed: int, steps: Iterable[Step]) -> Outcome:
 
 
 def shrunk(room: Room, seed: int, steps: list[Step], law: str) -> list[Step]:
-    """Remove steps, many at once and then fewer, as long as the same law is broken. Stops after :data:`PATIENCE_S`."""
+    """Return a shorter sequence that breaks the same law: steps are removed, many at once and then fewer.
+
+    Stops after :data:`PATIENCE_S` seconds.
+    """
     until = time.monotonic() + PATIENCE_S
     size = max(1, len(steps) // 2)
     while True:
@@ -185,7 +188,7 @@ class Run:
         self._began = time.monotonic()
 
     def one(self) -> Finding | None:
-        """Play the next sequence; return a finding of a law that was not broken before."""
+        """Play the next sequence. Returns a finding if it broke a law that no earlier one broke, else None."""
         seed = Random(f"{self.room.name} {self.seed} {self.sequences}").randrange(1 << 48)
         steps = self.room.draw(Random(seed))
         self.sequences += 1
@@ -210,7 +213,7 @@ class Run:
         return finding
 
     def counts(self) -> str:
-        """Describe in a line how much was played."""
+        """Return a line with the number of sequences, steps and packets played, and of laws broken."""
         spent_s = time.monotonic() - self._began
         return (
             f"{self.sequences} sequences, {self.steps} steps, {self.packets} packets in {spent_s:.0f} s (seed {self.seed}), "
@@ -219,7 +222,7 @@ class Run:
 
 
 def written(room: Room, finding: Finding) -> str:
-    """Return a finding as a file that can be replayed: the steps as JSON, and the rest as it reads."""
+    """Return a finding as JSON text: the seed and steps, which :func:`replay` reads, and the log for people."""
     return json.dumps(
         {
             "room": room.name,
@@ -234,13 +237,13 @@ def written(room: Room, finding: Finding) -> str:
 
 
 def replay(room: Room, path: Path) -> Outcome:
-    """Play the sequence of a file that :func:`written` made."""
+    """Play the sequence in a file that :func:`written` made."""
     kept = json.loads(path.read_text(encoding="utf-8"))
     return play(room, kept["seed"], [Step(*step) for step in kept["steps"]])
 
 
 def main(room: Room, description: str) -> int:
-    """Run a room's attackers from the command line; return 1 if a law was broken."""
+    """Run a room's attackers as the command line says; return 1 if a law was broken, else 0."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", type=float, nargs="?", default=10.0)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("FUZZ_SEED", time.time_ns() % (1 << 32))))

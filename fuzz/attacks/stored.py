@@ -9,7 +9,10 @@ _PLAIN = (str, bytes, int, float, bool, type(None), type)
 
 
 def stored(root: Any, rooms: tuple[str, ...]) -> int:
-    """Return the number of entries of containers reachable from ``root``, through attributes of objects of these modules alone."""
+    """Return the number of entries in all containers that are reachable from ``root``.
+
+    The search follows the attributes of objects that classes of the modules ``rooms`` made.
+    """
     seen: set[int] = set()
     waiting, count = [root], 0
     while waiting:

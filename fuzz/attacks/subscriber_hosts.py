@@ -51,7 +51,7 @@ class Host:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the session and all that was agreed."""
+        """Reset the host's state to that without a session."""
         self.session = 0
         self.tries = 0
         self.acked: set[int] = set()
@@ -74,37 +74,37 @@ class Host:
     # What it sends.
 
     def discovery(self, code: int, tags: wire.Tags, session: int = 0, to: bytes | None = None) -> None:
-        """Send a frame of the discovery stage."""
+        """Send a frame of the PPPoE discovery stage."""
         self.put(wire.discovery(self.gateway if to is None else to, self.mac, code, session, tags))
 
     def put(self, frame: bytes) -> None:
-        """Send any frame."""
+        """Send a frame, and record it in ``sent``."""
         self.sent.append(frame)
         self._send(self, frame)
 
     def say(self, protocol: int, packet: bytes) -> None:
-        """Send a PPP packet in the session."""
+        """Send a PPP packet in the host's session."""
         self.put(wire.session_frame(self.gateway, self.mac, self.session, protocol, packet))
 
     def identifier(self) -> int:
-        """Return an Identifier that the last packet did not have."""
+        """Return the next Identifier, which differs from the last packet's."""
         self._number = self._number % 255 + 1
         return self._number
 
     def padi(self) -> None:
-        """Look for a gateway."""
+        """Send a PADI, by which a host looks for a gateway."""
         self.discovery(wire.PADI, [(wire.SERVICE_NAME, b"")], to=wire.BROADCAST)
 
     def padr(self, cookie: bytes) -> None:
-        """Ask for a session."""
+        """Send a PADR with a cookie, by which a host requests a session."""
         self.discovery(wire.PADR, [(wire.SERVICE_NAME, b""), (wire.AC_COOKIE, cookie)])
 
     def padt(self) -> None:
-        """End the session (RFC 2516, section 5.5)."""
+        """Send a PADT, which ends the session (RFC 2516, section 5.5)."""
         self.discovery(wire.PADT, [], self.session)
 
     def request(self, protocol: int) -> None:
-        """Send the Configure-Request of an honest host."""
+        """Send the Configure-Request of an honest host for a protocol."""
         self.asked.add(protocol)
         pairs = {
             LCP: [(1, struct.pack("!H", 1492)), (5, self.mac[2:])],
@@ -135,7 +135,7 @@ class Host:
     # What it hears.
 
     def hear(self, frame: bytes) -> None:
-        """Take note of a frame, and answer it unless that is withheld."""
+        """Record a frame, and answer it unless the answer is withheld."""
         if frame[12:14] == b"\x88\x63":
             self._hear_discovery(frame)
             return
@@ -244,7 +244,10 @@ class Host:
                 self.delegated = inner[8], inner[9:25]
 
     def tick(self) -> None:
-        """Ask again for what it has no answer to, as after a Restart timer; ten times at most (RFC 1661, section 4.6)."""
+        """Repeat the request that has no answer yet, as after a Restart timer.
+
+        After ten repetitions the session is given up (RFC 1661, section 4.6).
+        """
         self.tries += 1
         if self.session and self.tries > MAX_CONFIGURE:
             self.padt()

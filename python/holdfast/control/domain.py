@@ -31,7 +31,7 @@ class DomainPorts:
         self._adopted: dict[str, frozenset[int]] = {}
 
     def start(self) -> None:
-        """Adopt what an earlier controller has left, and write what is known now."""
+        """Read the domain ports that an earlier controller wrote, keep them for now, and write the ports that are known now."""
         hosts = self._links.host_ports()
         for name, client in self._clients.items():
             self._installed[name] = domain_ports(client)
@@ -39,9 +39,9 @@ class DomainPorts:
         self.install()
 
     def install(self) -> None:
-        """Write the domain's ports where they differ from the map, one batch for each switch.
+        """Write the domain's ports where they differ from the map, in one batch per switch.
 
-        Call it before entries that send over new links.
+        Call this before entries that send packets over new links.
         """
         wanted = self._links.domain_ports()
         if self._links.is_settled:
@@ -59,11 +59,11 @@ def domain_ports(client: Client) -> frozenset[int]:
 
 
 def set_domain_ports(client: Client, ports: frozenset[int], before: frozenset[int] = frozenset()) -> None:
-    """Make these ports of a switch lead to the domain, and those among ``before`` that are not among them no more."""
+    """Write that ``ports`` of a switch lead to the domain, and that the ports in ``before`` alone no longer do."""
     for port in sorted(ports ^ before):
         client.write_register(REGISTER, port, int(port in ports))
 
 
 def refused(client: Client, port: int) -> int:
-    """Return the number of packets that a switch has refused at a port."""
+    """Return the number of packets that a switch has refused at a port, as they came from outside the domain."""
     return client.counter(REFUSED, port)[0]

@@ -29,7 +29,7 @@ class LinkState:
         self._down: frozenset[int] = frozenset()
 
     def attach(self, plane: ControlPlane, on_change: Callable[[], None], reaction_delay_ps: int) -> None:
-        """Prepare discovery, if links are discovered: ``on_change`` is called when its map has changed."""
+        """Prepare the discovery of links, or read the declared links. ``on_change`` is called when a discovered map has changed."""
         self._plane = plane
         if self._settings is not None:
             for name, client in plane.clients.items():
@@ -76,13 +76,16 @@ class LinkState:
         return frozenset() if self._discovery is None else self._discovery.topology.replaced
 
     def ask_ports(self) -> None:
-        """Ask the switches for the states of all ports, which a controller that starts late was not told."""
+        """Read the states of all ports from the switches, of which a controller that starts late was not notified."""
         if self._discovery is None and self._plane is not None:
             self._down_ports = {port for _, port in self.ends() if not self._plane.port_is_up(*port)}
             self._down = self._links_down()
 
     def port_changed(self, switch: str, port: int, up: bool) -> bool:
-        """Note a port's change; return True if :attr:`down` has changed. Discovery tells ``on_change`` instead."""
+        """Record a port's change; return True if :attr:`down` has changed.
+
+        With discovery, False is returned, and ``on_change`` is called instead.
+        """
         if self._discovery is not None:
             self._discovery.port_changed(switch, port, up)
             return False
@@ -102,7 +105,7 @@ class LinkState:
         return frozenset(index for port, index in self._links.items() if port in self._down_ports)
 
     def ends(self) -> Iterator[tuple[int, Port]]:
-        """Yield the ports of links between switches, with the links' indices."""
+        """Yield (index of the link, port) for both ends of each link between switches."""
         topology = self.topology
         for index, link in enumerate(topology.links):
             if link.a in topology.switches and link.b in topology.switches:
@@ -110,7 +113,10 @@ class LinkState:
                 yield index, (link.b, link.b_port)
 
     def domain_ports(self) -> dict[str, frozenset[int]]:
-        """Return each switch's ports that lead to other switches: of all declared links, or of those discovered that are there."""
+        """Return by switch the ports that lead to other switches.
+
+        These are the ports of all declared links, or of the discovered links that are present.
+        """
         absent: frozenset[int] = frozenset() if self._discovery is None else self._discovery.topology.absent
         found: dict[str, set[int]] = {}
         for index, (switch, port) in self.ends():
@@ -119,20 +125,20 @@ class LinkState:
         return {switch: frozenset(ports) for switch, ports in found.items()}
 
     def host_ports(self) -> frozenset[Port]:
-        """Return the ports of declared hosts."""
+        """Return the (switch, port) of every declared host."""
         topology = self.topology
         return frozenset((place.switch, place.port) for place in map(topology.attachment, topology.hosts))
 
     def hear(self, switch: str, packet: bytes, ingress_port: int) -> None:
-        """Pass a packet-in to the discovery, if links are discovered."""
+        """Pass a packet-in to the discovery; do nothing if links are declared."""
         if self._discovery is not None:
             self._discovery.hear(switch, packet, ingress_port)
 
     def find(self, one: Port, other: Port, *, in_use: bool) -> int:
-        """Return the index of the link between two ports, of which an entry in a switch says that it was there.
+        """Return the index of the link between two ports, which an entry in a switch names.
 
-        A link that is in use is believed in until discovery has had the time to hear it. Raises :class:`NetworkError` if there is
-        none.
+        With discovery, a link that is ``in_use`` counts as present until there was time for a frame over it. Raises
+        :class:`NetworkError` if there is no such link.
         """
         if self._discovery is not None:
             return self._discovery.presume(one, other, is_there=in_use)
@@ -143,9 +149,9 @@ class LinkState:
 
 
 def _check_controller_headers(switch: str, client: Client) -> None:
-    """Raise :class:`NetworkError` for a program without the headers by which discovery tells a frame's port.
+    """Raise :class:`NetworkError` if a switch's program lacks the controller headers that discovery needs.
 
-    They say where a frame is to leave, and where one came in.
+    They carry the egress port of a packet-out and the ingress port of a packet-in.
     """
     for name, header, wanted in (
         ("packet_out", client.p4info.packet_out, "egress_port"),

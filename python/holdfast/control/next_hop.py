@@ -21,7 +21,7 @@ class NextHop:
 
 
 def over_link(topology: Topology, switch: str, index: int) -> NextHop:
-    """Return the next hop of a switch over a link between switches, given by index."""
+    """Return the next hop of a switch over the link between switches that has this index."""
     link = topology.links[index]
     ends = ((link.a, link.a_port), (link.b, link.b_port))
     (_, port), (there, there_port) = ends if link.a == switch else ends[::-1]
@@ -35,7 +35,7 @@ def to_neighbour(topology: Topology, switch: str, neighbour: str) -> NextHop:
 
 
 def to_host(topology: Topology, place: Attachment) -> NextHop:
-    """Return the next hop to a host, from the switch that it is attached to."""
+    """Return the next hop from a host's switch to the host."""
     return NextHop(place.port, _mac(topology.port_mac(place.switch, place.port)), _mac(place.host.mac))
 
 

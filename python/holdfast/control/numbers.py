@@ -26,7 +26,7 @@ class Numbers:
         return len(self._used)
 
     def take(self) -> int:
-        """Take a free number, and return it. Raises :class:`NetworkError` if there is none."""
+        """Allocate a free number and return it. Raises :class:`NetworkError` if all are in use."""
         while self._next <= self._last and self._next in self._touched:
             self._next += 1
         if self._next <= self._last:
@@ -40,7 +40,7 @@ class Numbers:
         return number
 
     def claim(self, number: int) -> bool:
-        """Mark this number as used, and return True; return False if it is in use or out of range."""
+        """Mark a number as used and return True; return False if it is in use or out of range."""
         if number in self._used or not self._first <= number <= self._last:
             return False
         self._used.add(number)
@@ -50,11 +50,11 @@ class Numbers:
         return True
 
     def give_back(self, number: int) -> None:
-        """Free a number."""
+        """Free a number that is in use."""
         self._used.remove(number)
         self._touched.add(number)
         self._returned.append(number)
 
     def is_untouched(self, number: int) -> bool:
-        """Return True if the number has never been given back, so that its state is as the program's start left it."""
+        """Return True if the number was never used or freed, so that its state in the switch is still the initial state."""
         return number not in self._touched

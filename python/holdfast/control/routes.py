@@ -32,14 +32,14 @@ class Route:
     hop: Hop | None
 
     def next_hop(self, topology: Topology) -> NextHop:
-        """Return the next hop of the host's packets."""
+        """Return the next hop of packets to the route's host."""
         if self.hop is None:
             return to_host(topology, self.destination)
         return over_link(topology, self.switch, self.hop.link)
 
 
 def routes_to(paths: ShortestPaths, destination: Attachment) -> Iterator[Route]:
-    """Yield the route to a host of every switch that reaches it."""
+    """Yield a route to a host for every switch from which a path leads to it."""
     yield Route(destination.switch, destination, None)
     hops = paths.next_hops_to(paths.number[destination.switch])
     for switch, hop in zip(paths.nodes, hops, strict=True):
@@ -60,32 +60,32 @@ class RouteTables:
     """By the action of an entry for IPv4, the one that does the same for IPv6."""
 
     def match(self, prefix: Prefix) -> Match:
-        """Return the table of a prefix, and the match of its entry."""
+        """Return the name of the table for a prefix, and the match of the prefix's entry."""
         value = int(prefix.network_address), prefix.prefixlen
         return (self.ipv4, {self.key: value}) if prefix.version == 4 else (self.ipv6, {self.key_v6: value})
 
     def host_matches(self, place: Attachment, *, ipv6: bool) -> list[Match]:
-        """Return table and match of each of a host's subnets; with ``ipv6`` also of its IPv6 subnet, if it has one."""
+        """Return (table, match) of each of a host's subnets; with ``ipv6`` also of its IPv6 subnet, if it has one."""
         return [self.match(prefix) for prefix in _prefixes(place, ipv6=ipv6)]
 
     def entry(self, prefix: Prefix, action: str, params: Mapping[str, int | str]) -> TableEntry:
-        """Return the entry of a prefix; ``action`` is the one for IPv4."""
+        """Return the table entry of a prefix; ``action`` is the name of the IPv4 action, also for IPv6."""
         (entry,) = self.entries([self.match(prefix)], action, params)
         return entry
 
     def entries(self, matches: Iterable[Match], action: str, params: Mapping[str, int | str]) -> list[TableEntry]:
-        """Return the entries with these matches; ``action`` is the one for IPv4."""
+        """Return the table entries with these matches; ``action`` is the name of the IPv4 action, also for IPv6."""
         return [
             TableEntry(table, match, action if table == self.ipv4 else self.actions_v6[action], params)
             for table, match in matches
         ]
 
     def host_keys(self, place: Attachment, *, ipv6: bool) -> list[EntryKey]:
-        """Return the keys of the entries of a host's subnets."""
+        """Return the keys of the table entries of a host's subnets."""
         return [entry_key(table, match) for table, match in self.host_matches(place, ipv6=ipv6)]
 
     def ipv6_switches(self, topology: Topology, clients: Mapping[str, Client]) -> set[str]:
-        """Return the switches that route IPv6: those whose programs have the table, if any host has an address."""
+        """Return the switches whose programs have the IPv6 table; none if no host has an IPv6 address."""
         if not self.ipv6 or all(host.ipv6 is None for host in topology.hosts.values()):
             return set()
         return {name for name, client in clients.items() if has_table(client, self.ipv6)}
@@ -118,7 +118,7 @@ class HopParams:
         self._known: dict[tuple[str, int], dict[str, int | str]] = {}
 
     def of(self, route: Route) -> Mapping[str, int | str]:
-        """Return the parameters of a route's next hop. They are not to be changed."""
+        """Return the action parameters of a route's next hop; the caller must not change them, as they are shared."""
         if route.hop is None:
             return route.next_hop(self._topology).params()
         key = route.switch, route.hop.link
@@ -161,13 +161,13 @@ class Routing:
 
     @classmethod
     def of_router(cls, clients: Mapping[str, Client]) -> Routing:
-        """Return a routing by the tables of ``router.p4``."""
+        """Return a routing that uses the tables of ``router.p4``."""
         return cls(ROUTER_TABLES, clients, lambda topology, route: ROUTER_FORWARD)
 
     def install(self, topology: Topology, unusable: Collection[int]) -> None:
-        """Plan the routes without these links, by index, and write what differs, one batch per switch.
+        """Compute the routes without ``unusable`` links (indices), and write what differs from before, in one batch per switch.
 
-        All of them are planned once for a map. What other links are unusable later only moves those that lead over them.
+        All routes are computed once per map. When more links become unusable, only the routes over these links are computed again.
         """
         planned, size = self._planned, (len(topology.hosts), len(topology.switches), len(topology.links))
         gone = frozenset(unusable)
@@ -185,9 +185,9 @@ class Routing:
     def reroute(
         self, topology: Topology, before: ShortestPaths, after: ShortestPaths, moved: Mapping[int, Collection[int]]
     ) -> None:
-        """Write the routes that differ after some links went, one batch for each switch that has one.
+        """Write the routes that differ after some links were lost, in one batch per switch.
 
-        ``moved``: by destination the nodes whose next hops may be others (:meth:`ShortestPaths.without`).
+        ``moved``: by destination the nodes whose next hops may have changed (:meth:`ShortestPaths.without`).
         """
         places: dict[int, list[Attachment]] = {}
         for host in topology.hosts:
@@ -215,7 +215,7 @@ class Routing:
             self.writers[switch].change(put.get(switch, ()), removed.get(switch, ()))
 
     def plan(self, topology: Topology, paths: ShortestPaths) -> dict[str, list[TableEntry]]:
-        """Return the wanted entries by switch."""
+        """Return by switch the table entries of the routes to all hosts."""
         wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
         params = HopParams(topology)

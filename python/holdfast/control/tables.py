@@ -26,7 +26,7 @@ EntryKey: TypeAlias = tuple[str, tuple[tuple[str, MatchValue], ...], int | None]
 
 
 def entry_key(table: str, match: Mapping[str, MatchValue], priority: int | None = None) -> EntryKey:
-    """Return the key of an entry of a table."""
+    """Return the key that identifies an entry in its switch: table, match and priority."""
     return table, tuple(sorted(match.items())) if len(match) > 1 else tuple(match.items()), priority
 
 
@@ -45,7 +45,7 @@ class TableEntry(NamedTuple):
 
     @classmethod
     def of(cls, entry: Entry) -> TableEntry:
-        """Return the value of an entry that was read from a switch."""
+        """Return the table entry that equals an entry read from a switch."""
         return cls(entry.table, entry.match, entry.action, entry.params, entry.priority or None, entry.metadata)
 
     @property
@@ -67,17 +67,17 @@ class TableEntry(NamedTuple):
 
 
 def read_entries(client: Client, table: str) -> list[TableEntry]:
-    """Return the entries of a table; none if the program does not have the table."""
+    """Return the entries of a switch's table; an empty list if the program does not have the table."""
     return [TableEntry.of(entry) for entry in client.read_table(table)] if has_table(client, table) else []
 
 
 def has_table(client: Client, table: str) -> bool:
-    """Return True if a switch's program has this table: applications have optional ones."""
+    """Return True if the switch's program has this table; some tables of applications are optional."""
     return any(known.preamble.name == table for known in client.p4info.message.tables)
 
 
 def has_register(client: Client, register: str) -> bool:
-    """Return True if a switch's program has this register."""
+    """Return True if the switch's program has this register."""
     return any(known.preamble.name == register for known in client.p4info.message.registers)
 
 
@@ -111,7 +111,10 @@ class TableWriter:
         groups: Mapping[int, Replicas] | None = None,
         sessions: Mapping[int, Replicas] | None = None,
     ) -> None:
-        """Take over what an earlier controller has left in the switch: the next write keeps, changes or removes it."""
+        """Record entries, multicast groups and clone sessions that an earlier controller left in the switch.
+
+        The next write keeps, changes or removes them.
+        """
         self._installed = {entry.key: entry for entry in entries}
         self._groups, self._sessions = dict(groups or {}), dict(sessions or {})
 
@@ -121,9 +124,9 @@ class TableWriter:
         groups: Mapping[int, Replicas] | None = None,
         sessions: Mapping[int, Replicas] | None = None,
     ) -> None:
-        """Write the differences between what is installed and what is wanted in one batch.
+        """Write in one batch the differences between the installed state and the wanted state.
 
-        ``groups``, ``sessions``: the wanted multicast groups and clone sessions by id; by default those that are there stay.
+        ``groups``, ``sessions``: the wanted multicast groups and clone sessions by id; None leaves them unchanged.
         """
         entries = {entry.key: entry for entry in wanted}
         self._change(
@@ -140,10 +143,10 @@ class TableWriter:
         groups: Mapping[int, Replicas | None] | None = None,
         sessions: Mapping[int, Replicas | None] | None = None,
     ) -> None:
-        """Make sure in one batch that these entries are there and others are not; the rest stays as it is.
+        """Put some entries and remove others in one batch; all other entries are unchanged.
 
-        ``groups``, ``sessions``: multicast groups and clone sessions by id, None for those that are not to be there. No entry
-        loses its group before it goes itself.
+        ``groups``, ``sessions``: multicast groups and clone sessions by id; None as a value removes one. No entry loses its group
+        before the entry itself is removed.
         """
         self._change({entry.key: entry for entry in put}, removed, groups, sessions)
 
@@ -154,7 +157,7 @@ class TableWriter:
         groups: Mapping[int, Replicas | None] | None,
         sessions: Mapping[int, Replicas | None] | None,
     ) -> None:
-        """Make the changes of :meth:`change`, with the keys of the entries given, which take long to make."""
+        """Apply the changes of :meth:`change`. ``put`` has the entries by key, as keys take long to compute."""
         client, installed = self._client, self._installed
         changed = {key: entry for key, entry in put.items() if installed.get(key) != entry}
         gone = [key for key in dict.fromkeys(removed) if key in installed]

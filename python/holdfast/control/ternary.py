@@ -12,7 +12,7 @@ from holdfast.errors import NetworkError
 
 
 def prefix_of(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Return a prefix (``"10.0.1.0/24"``) or a single address. Raises :class:`NetworkError` if it is neither."""
+    """Parse a prefix (``"10.0.1.0/24"``) or a single address. Raises :class:`NetworkError` if ``text`` is neither."""
     try:
         return ipaddress.ip_network(text)
     except ValueError as error:
@@ -22,7 +22,10 @@ def prefix_of(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 def ternary_key(
     prefixes: Mapping[str, str | None], numbers: Mapping[str, tuple[int | None, int]]
 ) -> dict[str, tuple[int, int]]:
-    """Return value and mask by key field: of prefixes their own masks, of numbers those that are given with them."""
+    """Return (value, mask) by key field, without fields that are None.
+
+    A prefix has its own netmask; a number has the mask that is given with it.
+    """
     key: dict[str, tuple[int, int]] = {}
     for field, text in prefixes.items():
         if text is not None:

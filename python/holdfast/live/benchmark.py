@@ -85,7 +85,7 @@ class LiveResult:
 
 
 def ipv4_frame(size_bytes: int, destination: int) -> bytes:
-    """Return the frame of a UDP datagram from the sender to one of the routed addresses; ``size_bytes``: of the whole frame."""
+    """Return the frame of a UDP datagram from the sender to the address ``destination``. ``size_bytes``: the whole frame's size."""
     total = size_bytes - 14
     header = bytearray(bytes.fromhex("4500000000000000401100000a000001") + destination.to_bytes(4, "big"))
     header[2:4] = total.to_bytes(2, "big")
@@ -99,7 +99,7 @@ def ipv4_frame(size_bytes: int, destination: int) -> bytes:
 
 
 def _thread_times() -> tuple[float, float]:
-    """Return user and kernel time of the switch's thread, in seconds. Raises :class:`LiveError` if the thread is gone."""
+    """Return the user and kernel time of the switch's thread in seconds. Raises :class:`LiveError` if the thread has ended."""
     tick = os.sysconf("SC_CLK_TCK")
     for task in Path("/proc/self/task").iterdir():
         try:
@@ -113,7 +113,7 @@ def _thread_times() -> tuple[float, float]:
 
 
 def _machine_busy() -> float:
-    """Return the time in seconds that the machine's processors were busy, summed."""
+    """Return the time in seconds that the machine's processors have been busy since it started, summed over all processors."""
     numbers = [int(word) for word in Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
     user, nice, system, _idle, _wait, interrupt, soft, steal = numbers
     return (user + nice + system + interrupt + soft + steal) / os.sysconf("SC_CLK_TCK")
@@ -153,7 +153,7 @@ class _Bench:
         client.close()
 
     def flood(self, size_bytes: int, duration_s: float, packets_per_s: float | None = None) -> Flood:
-        """Send for a while, and count at the other end."""
+        """Send frames for ``duration_s`` seconds, at ``packets_per_s`` or as fast as possible, and count those that arrive."""
         stride = max(1, ROUTES // FLOWS)
         frames = [ipv4_frame(size_bytes, 0x0B000001 + (i * stride % ROUTES << 8)) for i in range(FLOWS)]
         before = self._counts()
@@ -182,7 +182,7 @@ class _Bench:
         )
 
     def lossless(self, size_bytes: int, duration_s: float, at_most: float) -> float:
-        """Return the highest rate found without loss, in packets per second, by bisection below a rate that is too high."""
+        """Return the highest rate without loss that bisection finds below ``at_most``, in packets per second."""
         low, high = 0.0, at_most
         for _ in range(6):
             rate = (low + high) / 2
@@ -205,7 +205,7 @@ class _Bench:
 def _limit(
     flood: Flood, worker_share: float, kernel_share: float | None, ns_per_packet: float, other_load: float
 ) -> str:
-    """Return a sentence about the bottleneck, from the measured numbers."""
+    """Return a sentence that names the bottleneck of a measurement, as the measured loads show it."""
     cores = os.cpu_count() or 1
     split = f"{ns_per_packet:.0f} ns per packet"
     if kernel_share is not None:
@@ -227,7 +227,10 @@ def _limit(
 def run(
     sizes_bytes: Sequence[int], *, io: Io = "auto", quick: bool = False, progress: Callable[[str], None]
 ) -> list[LiveResult]:
-    """Measure each size (the usual ones if none is named). Needs root; :func:`reason_against` says why not."""
+    """Measure frames of each size in bytes (the usual sizes if none is given).
+
+    Needs root; :func:`reason_against` says what is missing.
+    """
     for size in sizes_bytes:
         if not 60 <= size <= 1514:
             raise LiveError(f"frames of {size} bytes cannot be sent on these interfaces: from 60 to 1514")
@@ -276,7 +279,7 @@ def _result(bench: _Bench, size_bytes: int, floods: list[Flood], lossless: float
 
 
 def reason_against() -> str | None:
-    """Return which capabilities or tools this machine lacks for the measurement; None if it lacks none."""
+    """Return the capabilities and tools that the measurement needs and this machine lacks, as text; None if it lacks none."""
     absent = [
         f"{name}: {detail}"
         for name, (there, detail) in _core.probe().items()
@@ -286,7 +289,7 @@ def reason_against() -> str | None:
 
 
 def write_json(results: Sequence[LiveResult], file: Path) -> None:
-    """Write a list with an object per result."""
+    """Write the results to a JSON file as a list of objects."""
     whole_files.write_text(file, json.dumps([asdict(result) for result in results], indent=2) + "\n")
 
 

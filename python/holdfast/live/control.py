@@ -30,7 +30,7 @@ _PATIENCE_S = 10.0
 
 
 def socket_path(device_id: int) -> Path:
-    """Return the socket at which the switch with this device id listens."""
+    """Return the path of the socket at which the switch with this device id listens."""
     return DIRECTORY / f"switch-{device_id}.sock"
 
 
@@ -134,7 +134,7 @@ class ControlSocket:
 
 
 def request(device_id: int, **fields: object) -> list[dict[str, object]]:
-    """Ask the switch with this device id, and return the ports in its answer."""
+    """Send a request to the switch with this device id, and return the ports in its answer."""
     return cast("list[dict[str, object]]", _ask(device_id, fields)["ports"])
 
 
@@ -148,13 +148,16 @@ class RunningServer:
 
 
 def running_switches() -> list[int]:
-    """Return the device ids of the switches on this machine, also of those that this user may not ask."""
+    """Return the device ids of the switches that run on this machine, also of those that this user may not access."""
     names = [path.stem.removeprefix("switch-") for path in DIRECTORY.glob("switch-*.sock")]
     return sorted(int(name) for name in names if name.isdecimal() and not _is_left_behind(socket_path(int(name))))
 
 
 def server_of(device_id: int) -> RunningServer:
-    """Ask the switch with this device id for its P4Runtime server. Raises :class:`LiveError` if what answers is no switch."""
+    """Ask the switch with this device id for the address and access of its P4Runtime server.
+
+    Raises :class:`LiveError` if it does not answer as a switch does.
+    """
     answer = _ask(device_id, {"verb": "server"})
     address, access = answer.get("address"), answer.get("access")
     if not isinstance(address, str) or access not in get_args(Access):
@@ -181,7 +184,7 @@ def _ask(device_id: int, fields: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_left_behind(path: Path) -> bool:
-    """Return True if no switch listens at a socket: the switch was killed, or the socket is not there at all."""
+    """Return True if no switch listens at a socket, as the switch was killed or the socket does not exist."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_PATIENCE_S)
         try:
@@ -194,7 +197,7 @@ def _is_left_behind(path: Path) -> bool:
 
 
 def _read_line(connection: socket.socket) -> bytes:
-    """Read up to the end of a line, within the patience for all of it. Raises TimeoutError beyond it."""
+    """Read up to the end of a line or the limit of bytes. Raises TimeoutError if the line is not complete in time."""
     data, deadline = b"", time.monotonic() + _PATIENCE_S
     while not data.endswith(b"\n"):
         if time.monotonic() > deadline:

@@ -24,7 +24,7 @@ PACKAGES = {"ip": "iproute2", "ping": "iputils-ping", "iperf3": "iperf3"}
 
 
 def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
-    """Raise :class:`LiveError` if the machine lacks rights or tools for a live network, and name all that is missing."""
+    """Raise :class:`LiveError` with all rights and tools that the machine lacks for a live network, if it lacks any."""
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         packages = ", ".join(PACKAGES[tool] for tool in missing)
@@ -35,9 +35,9 @@ def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
 
 @contextmanager
 def preferred() -> Iterator[None]:
-    """Run the block with a higher priority (nice -15) of this thread, and of what it starts meanwhile, where that is permitted.
+    """Run the context with a higher priority (nice -15) for this thread and the processes that it starts, if that is permitted.
 
-    Other work of the machine should hold the wall clock up as little as possible.
+    So other work of the machine delays the network's events as little as possible.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with suppress(OSError):
@@ -51,7 +51,7 @@ def preferred() -> Iterator[None]:
 
 @contextmanager
 def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespace], dict[str, str]]]:
-    """Yield a configured namespace and the outer interface of each host, and remove them on the way out."""
+    """Yield by host a configured network namespace and the name of its outer interface; remove them at the end of the context."""
     with ExitStack() as stack:
         namespaces: dict[str, _core.Namespace] = {}
         interfaces: dict[str, str] = {}
@@ -74,7 +74,7 @@ def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespac
 
 
 def start(namespace: _core.Namespace, *command: str) -> subprocess.Popen[str]:
-    """Start a command in a namespace, with all that it says in its standard output."""
+    """Start a command in a namespace, with its standard error merged into its standard output."""
     return subprocess.Popen(
         [*namespace.exec_prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -97,7 +97,7 @@ def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
 
 
 def iperf3_report(output: str, name: str) -> dict[str, Any]:
-    """Return the JSON that iperf3 printed; raise :class:`LiveError` with its reason if it failed."""
+    """Return the JSON report that iperf3 printed. Raises :class:`LiveError` with iperf3's reason if it failed."""
     try:
         report: dict[str, Any] = json.loads(output)
     except ValueError:

@@ -69,15 +69,15 @@ class RemoteControl:
         return (time.monotonic_ns() - self._begin_ns) * 1000
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Return True for every port: P4Runtime has no message about the state of a port."""
+        """Return True for every port, since P4Runtime has no message about the state of a port."""
         return True
 
     def secret(self) -> bytes:
-        """Return 32 random bytes of the machine."""
+        """Return 32 bytes from the machine's random number generator."""
         return secrets.token_bytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call the handler after a delay."""
+        """Call ``handler`` once, ``delay_ms`` milliseconds from now."""
         self._scheduler.add(self.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def __enter__(self) -> Self:
@@ -104,9 +104,9 @@ class RemoteControl:
         self._stack.close()
 
     def run(self, for_s: float | None = None) -> None:
-        """Run the controllers' handlers as their events come; without a time until :meth:`stop`.
+        """Call the controllers' handlers as their events come, for ``for_s`` seconds or, if None, until :meth:`stop`.
 
-        Raises what ends a client's stream: a switch that is gone, or a controller that has taken over.
+        Raises an error when a client's stream ends: the switch has stopped, or another controller has taken over.
         """
         end_ps = None if for_s is None else self.now_ps + round(for_s * PS_PER_S)
         while not self._stopping.is_set() and (end_ps is None or self.now_ps < end_ps):
@@ -116,7 +116,7 @@ class RemoteControl:
             self._stopping.wait(max(0, self._scheduler.next_ps_within(now_ps + _POLL_PS) - now_ps) / PS_PER_S)
 
     def stop(self) -> None:
-        """End :meth:`run`, from another thread or a signal's handler."""
+        """End :meth:`run`; callable from another thread or a signal's handler."""
         self._stopping.set()
 
     def _deliver(self) -> None:

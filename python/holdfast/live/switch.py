@@ -44,7 +44,7 @@ _LOOK_S = 1.0
 
 
 def parse_port(text: str) -> tuple[int, str]:
-    """Return port number and interface name of a text like ``0@veth0``. Raises :class:`LiveError` for another one."""
+    """Return the port number and interface name in a text like ``0@veth0``. Raises :class:`LiveError` for any other text."""
     number, separator, name = text.partition("@")
     if not separator or not name or not number.isdecimal() or int(number) > MAX_PORT:
         raise LiveError(f"port {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
@@ -54,7 +54,10 @@ def parse_port(text: str) -> tuple[int, str]:
 def tls_files(
     certificate: Path | None, key: Path | None, client_ca: Path | None, client_rights: Path | None = None
 ) -> TlsFiles | None:
-    """Return the server's TLS files; None if none are given. Raises :class:`LiveError` for files that do not go together."""
+    """Return the server's TLS files, or None if none is given.
+
+    Raises :class:`LiveError` if a file that belongs to them is missing.
+    """
     if client_rights is not None and client_ca is None:
         raise LiveError("--client-rights are given to certificates, so they need --tls-client-ca")
     if certificate is None and key is None and client_ca is None:
@@ -102,7 +105,7 @@ class LiveSwitch:
         return dict(sorted(self._ports.items()))
 
     def add_port(self, port: int, interface: str, *, io: Io = "auto") -> None:
-        """Make an interface a port, also while packets go through the others."""
+        """Add an interface as a port, also while packets pass through others. Raises :class:`LiveError` if that is not possible."""
         if port == self._cpu_port:
             raise LiveError(f"port {port} is the controller's; choose another one, or another CPU port")
         if not 0 <= port <= MAX_PORT:
@@ -116,7 +119,10 @@ class LiveSwitch:
         self._ports[port] = interface
 
     def remove_port(self, port: int) -> PortStatistics:
-        """Remove a port, even while packets pass; return its :meth:`port_statistics`. Raises :class:`LiveError` if unknown."""
+        """Remove a port, also while packets pass, and return its final counters.
+
+        Raises :class:`LiveError` if there is no such port.
+        """
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         statistics = self._network.remove_port(_NODE, port)
@@ -130,20 +136,23 @@ class LiveSwitch:
         return self._network.port_statistics(_NODE, port)
 
     def port_io(self, port: int) -> str | None:
-        """Return how the frames of a port leave now, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
+        """Return how frames leave a port, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
         return self._network.port_io(_NODE, port)
 
     def port_is_up(self, port: int) -> bool:
-        """Return True if the interface is there, up, and has a carrier."""
+        """Return True if the port's interface exists, is up, and has a carrier."""
         return self._network.port_is_up(_NODE, port)
 
     def drops(self) -> dict[str, int]:
-        """Return how many packets the program or the switch dropped, by reason, and those for ports that do not exist."""
+        """Return the number of packets dropped by the program or the switch, by reason.
+
+        ``no_such_port`` counts packets for ports that do not exist.
+        """
         unconnected = self._network.node_counters(_NODE).unconnected_drops
         return dict(sorted(self.switch.drops().items())) | ({"no_such_port": unconnected} if unconnected else {})
 
     def start(self) -> None:
-        """Open the interfaces and forward from now on."""
+        """Open the interfaces and start to forward packets."""
         self._network.start(copies_per_s=self._copies_per_s)
 
     def stop(self) -> None:
@@ -151,7 +160,10 @@ class LiveSwitch:
         self._network.stop()
 
     def poll(self, timeout_s: float) -> list[_core.Notification]:
-        """Wait for news from the data plane, hand packet-ins and digests to the device, and return all of it."""
+        """Wait up to ``timeout_s`` seconds for notifications of the data plane and return them.
+
+        Packet-ins, digests and idle entries are also handed to the device.
+        """
         notifications = self._network.poll(timeout_s)
         for notification in notifications:
             if notification.kind == "packet_in":
@@ -173,9 +185,9 @@ class LiveSwitch:
 
 
 def statistics_table(rows: Sequence[Mapping[str, object]]) -> Table:
-    """Return a table of ports' counters: a row for each port, and columns of drops where there were any.
+    """Return a table of ports' counters, with a row per port, and columns for those kinds of drops that occurred.
 
-    Each of ``rows`` has ``port``, ``interface`` and statistics.
+    Each of ``rows`` has ``port``, ``interface`` and the port's statistics.
     """
     always = ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes"]
     others = ["rx_overrun_drops", "rx_oversized_drops", "rx_errors", "rx_checksums_completed", "tx_drops"]
@@ -206,7 +218,7 @@ def run(
     executor: Literal["jit", "interpreter"],
     console: Console,
 ) -> None:
-    """Run until interrupted (SIGINT, SIGTERM), and then print counters."""
+    """Run a switch and its P4Runtime server until a signal (SIGINT, SIGTERM) ends them, then print counters."""
     # It knows this module.
     from holdfast.live.control import ControlSocket
 
@@ -262,7 +274,7 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
 
 
 def _print_losses(live: LiveSwitch, server: Server, console: Console) -> None:
-    """Print how many notifications controllers did not get."""
+    """Print how many digests, packet-ins and other notifications did not reach controllers, by reason, if any were lost."""
     losses = {
         "digest messages lost, too many waited": live.switch.digests_lost(),
         "packet-ins shorter than their header": live.device.short_packet_ins,
@@ -298,9 +310,9 @@ class _OffloadsHint:
 
 @contextmanager
 def _interruption() -> Iterator[threading.Event]:
-    """Yield an event that the first signal to end sets; the next signal is an exception, as ever.
+    """Yield an event that the first SIGINT or SIGTERM sets; the next signal has its usual effect.
 
-    An exception comes wherever the program is, and is lost where nobody can take it, such as in a call-back of gRPC's.
+    Unlike an event, an exception could come at any place in the program, and would be lost in places such as gRPC's call-backs.
     """
     interrupted = threading.Event()
     before: dict[signal.Signals, Any] = {}
@@ -330,7 +342,7 @@ def _serve(
     interrupted: threading.Event,
     hint: _OffloadsHint,
 ) -> None:
-    """Run the switch and its server until somebody interrupts."""
+    """Run the switch and its server until ``interrupted`` is set."""
     live.start()
     server.start()
     console.print(

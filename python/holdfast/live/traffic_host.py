@@ -145,7 +145,7 @@ def schedule(stream: Stream) -> Schedule:
 
 
 def checksum(data: bytes) -> int:
-    """Return the Internet checksum of these bytes."""
+    """Return the Internet checksum of ``data``."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1]))
     if len(data) % 2:
         total += data[-1] << 8
@@ -187,16 +187,16 @@ class Host:
     # ---- Time ----
 
     def now_ns(self) -> int:
-        """Return the nanoseconds since the start."""
+        """Return the time since the start in nanoseconds."""
         return time.monotonic_ns() - self.start_ns
 
     def at(self, due_ns: int, action: Callable[[], None]) -> None:
-        """Schedule an action for a time in nanoseconds since the start; it is called then, or as soon as possible after it."""
+        """Schedule ``action`` for the time ``due_ns`` since the start; it is called then, or as soon as possible afterwards."""
         self.order += 1
         heapq.heappush(self.actions, (due_ns, self.order, action))
 
     def stream(self, stream: Stream, send: Callable[[int, int], None]) -> None:
-        """Send a stream's packets when they are due; those that are late leave at once."""
+        """Schedule a stream's packets, each of which calls ``send`` at its time; a late packet leaves at once."""
         times = schedule(stream)
         log = self.sent.setdefault(stream["flow"], [])
         due_ns = 0
@@ -218,7 +218,7 @@ class Host:
         plan()
 
     def run(self, start_ns: int) -> dict[str, object]:
-        """Run until everything is over; return :class:`Seen`, whose keys JSON makes text."""
+        """Run all traffic until ``stop_ns``, and return what was seen (:class:`Seen`); keys become text in JSON."""
         self.start_ns = start_ns
         while (now_ns := self.now_ns()) < self.given["stop_ns"]:
             while self.actions and self.actions[0][0] <= now_ns:
@@ -241,7 +241,7 @@ class Host:
     # ---- Probes ----
 
     def probe_socket(self, kind: int, protocol: int) -> socket.socket:
-        """Return a socket that says when the kernel received what is read, and holds what comes while this program waits."""
+        """Return a socket with a large buffer whose packets have the times at which the kernel received them."""
         probe = socket.socket(socket.AF_INET, kind, protocol)
         probe.setblocking(False)
         probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
@@ -250,7 +250,10 @@ class Host:
         return probe
 
     def read_probes(self, probe: socket.socket, flow: int, header: Callable[[bytes], int | None]) -> None:
-        """Note all probes that come; ``header`` gives the payload's offset, or None if the packet is somebody else's."""
+        """Record all probes that arrive on a socket.
+
+        ``header`` returns the offset of a packet's payload, or None for a packet of another program.
+        """
         log = self.received.setdefault(flow, [])
 
         def read() -> None:
@@ -268,7 +271,7 @@ class Host:
         self.selector.register(probe, selectors.EVENT_READ, read)
 
     def receive_udp(self, udp: UdpReceiver) -> None:
-        """Bind a socket for a stream of probes, and note those that come."""
+        """Open a UDP socket for a stream of probes, and record the probes that arrive."""
         probe = self.probe_socket(socket.SOCK_DGRAM, 0)
         probe.bind(("", udp["port"]))
         if udp["group"] is not None:
@@ -278,7 +281,7 @@ class Host:
         self.read_probes(probe, udp["flow"], lambda _: 0)
 
     def udp_sender(self, udp: UdpStream) -> Callable[[int, int], None]:
-        """Return a function that sends the probe of a number, with the time."""
+        """Return a function that sends the probe with a given number and time."""
         probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         probe.setblocking(False)
         probe.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, MULTICAST_TTL)
@@ -286,7 +289,7 @@ class Host:
         return lambda sequence, now_ns: void(probe.sendto(PROBE.pack(sequence, now_ns) + rest, to))
 
     def pinger(self, ping: Stream) -> Callable[[int, int], None]:
-        """Return a function that sends an echo request, which the other host's kernel answers."""
+        """Return a function that sends an ICMP echo request, which the other host's kernel answers."""
         probe = self.probe_socket(socket.SOCK_RAW, socket.IPPROTO_ICMP)
         probe.setsockopt(SOL_RAW, ICMP_FILTER, struct.pack("=I", 0xFFFFFFFF & ~(1 << ECHO_REPLY)))
         identifier = ping["flow"] & 0xFFFF
@@ -310,7 +313,7 @@ class Host:
     # ---- TCP ----
 
     def listen(self, flow: TcpReceiver) -> None:
-        """Take one connection, and count what it brings, by time."""
+        """Accept one TCP connection, and count the bytes that arrive by time."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if (window := flow["window_bytes"]) is not None:
@@ -353,7 +356,7 @@ class Host:
         self.selector.register(listener, selectors.EVENT_READ, accept)
 
     def connecting(self, flow: TcpSender) -> Callable[[], None]:
-        """Connect, and write until the end or until all is written."""
+        """Return a function that connects and sends until the end or until all bytes are sent."""
 
         def connect() -> None:
             connection = socket.socket()
@@ -396,16 +399,16 @@ class Host:
 
 
 def void(_: object) -> None:
-    """Return None: for functions whose result is not wanted."""
+    """Return None and ignore the argument, for use where a function's result is not wanted."""
 
 
 def clamp(connection: socket.socket, window_bytes: int) -> None:
-    """Limit the window that a TCP connection offers to the other end, in bytes."""
+    """Limit the receive window that a TCP connection advertises to ``window_bytes`` bytes."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, window_bytes)
 
 
 def tcp_counts(connection: socket.socket) -> Counts:
-    """Return the retransmitted bytes and timeouts of the kernel's TCP; None of counts that its version does not tell."""
+    """Return the retransmitted bytes and timeouts that the kernel's TCP counts; None for a count that this kernel lacks."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
 
     def field(form: str, offset: int) -> int | None:
@@ -415,7 +418,7 @@ def tcp_counts(connection: socket.socket) -> Counts:
 
 
 def main() -> int:
-    """Read what to do from standard input, run until it is over, and print what was seen as JSON."""
+    """Read the traffic to send and receive from standard input, run it, and print what was seen as JSON."""
     gc.disable()
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)

@@ -12,7 +12,7 @@ Access: TypeAlias = Literal["machine", "certificate", "anybody"]
 
 
 def access_at(address: str, *, certificates: bool) -> Access:
-    """Return the clients that may connect to a server at an address, which demands certificates or does not."""
+    """Return which clients can write to a server at an address; ``certificates``: the server demands certificates of clients."""
     if certificates:
         return "certificate"
     return "machine" if is_loopback(address) else "anybody"

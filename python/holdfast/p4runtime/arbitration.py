@@ -55,7 +55,7 @@ class Arbitration:
         self._roles: dict[str, _Role] = {"": _Role()}
 
     def update(self, session: Session, message: Proto) -> None:
-        """Handle a ``MasterArbitrationUpdate``. Raises the :class:`P4RuntimeError` that the stream must be terminated with."""
+        """Process a ``MasterArbitrationUpdate``. Raises a :class:`P4RuntimeError` if the stream must be ended with this error."""
         name, election_id = message.role.name, election_id_of(message)
         self._check(session, message, name, election_id)
         if name not in self._roles and len(self._roles) >= limits.MAX_ROLES:
@@ -100,7 +100,10 @@ class Arbitration:
                 raise invalid_argument(f"election id {election_id} is used by another controller")
 
     def disconnect(self, session: Session) -> None:
-        """Forget a closed stream. Without its primary, a role waits for a new arbitration update."""
+        """Remove a closed stream from its role.
+
+        If it was the primary's, the role has no primary until another arbitration update.
+        """
         role = self._roles.get(session.role) if session.role is not None else None
         if role is None or session not in role.sessions:
             return
@@ -112,7 +115,7 @@ class Arbitration:
             del self._roles[session.role]
 
     def check_primary(self, role_name: str, role_id: int, election_id: int | None) -> None:
-        """Raise NOT_FOUND for an unknown role, PERMISSION_DENIED if the election id is not its primary's.
+        """Raise NOT_FOUND for an unknown role, and PERMISSION_DENIED unless the election id is that of the role's primary.
 
         These are the first checks of a Write or SetForwardingPipelineConfig.
         """

@@ -35,7 +35,10 @@ class Calls:
         """Calls whose request has not arrived whole, the oldest first."""
 
     def begin(self, client: str, cancel: Callable[[], object]) -> Call:
-        """Count one more call, which ``cancel`` ends. Raises RESOURCE_EXHAUSTED if its client has its share already."""
+        """Count one more call of a client; ``cancel`` is called if the call must end early.
+
+        Raises RESOURCE_EXHAUSTED if the client has as many calls in progress as one client may.
+        """
         with self._lock:
             if client and self._counts[client] >= limits.MAX_CALLS_PER_CLIENT:
                 raise P4RuntimeError(
@@ -52,12 +55,12 @@ class Calls:
         return call
 
     def arrived(self, call: Call) -> None:
-        """Note that the request of the call is whole."""
+        """Record that the whole request of a call has arrived."""
         with self._lock:
             self._waiting.pop(call, None)
 
     def end(self, call: Call) -> None:
-        """Forget a call that is over: it no longer counts for its client."""
+        """Remove a finished call, which no longer counts for its client."""
         with self._lock:
             self._waiting.pop(call, None)
             self._counts[call.client] -= 1
@@ -65,12 +68,15 @@ class Calls:
                 del self._counts[call.client]
 
     def waiting(self) -> int:
-        """Return the number of calls that wait for their request."""
+        """Return the number of calls whose request has not arrived yet."""
         with self._lock:
             return len(self._waiting)
 
     def cancel_late(self, now_s: float) -> None:
-        """Cancel calls whose request is late: after ``REQUEST_S``, or sooner if others wait too. To be called now and then."""
+        """Cancel calls whose request is late: after ``REQUEST_S`` seconds, or sooner if too many calls wait.
+
+        Must be called from time to time.
+        """
         with self._lock:
             late = [call for call in self._waiting if now_s - call.since_s > limits.REQUEST_S]
             for call in late:
@@ -81,7 +87,10 @@ class Calls:
             call.cancel()
 
     def _take_oldest(self, number: int, before_s: float) -> list[Call]:
-        """Take so many calls that wait since before ``before_s``, each the oldest of the client that has most of all that wait."""
+        """Remove and return up to ``number`` calls that have waited since before ``before_s``.
+
+        Each is the oldest such call of the client that has most waiting calls.
+        """
         if number <= 0:
             return []
         counts = Counter(call.client for call in self._waiting)

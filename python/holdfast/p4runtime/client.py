@@ -70,7 +70,7 @@ class Client(ClientSession):
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
     ) -> None:
-        """Add an entry to a table. Fields left out of ``match`` (or given as None) are don't-care.
+        """Add an entry to a table. Fields that are left out of ``match`` (or are None) match any value.
 
         ``action``: in a table with an action profile or selector, a :class:`Member` or :class:`Group`. ``priority``: the
         highest wins; only for tables with ternary, range or optional fields, and there required.
@@ -159,7 +159,7 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify"] = "insert",
     ) -> None:
-        """Make a member of an action profile or selector, or change it with ``verb="modify"``."""
+        """Create a member of an action profile or selector, or change it with ``verb="modify"``."""
         info = self.p4info.action_profiles[profile]
         given = {"action_profile_id": info.id, "member_id": uint(member_id, 32, "member")}
         entity = p4runtime_pb2.Entity(action_profile_member=given)
@@ -187,9 +187,9 @@ class Client(ClientSession):
         max_size: int = 0,
         verb: Literal["insert", "modify"] = "insert",
     ) -> None:
-        """Make a group of an action selector, or change it with ``verb="modify"``.
+        """Create a group of an action selector, or change it with ``verb="modify"``. ``members``: ids, or weights by id.
 
-        ``members``: ids, or weights by id. ``watch_ports``: by member, the port without which it is not chosen.
+        ``watch_ports``: by member, the port that must be up for the member to be chosen.
         """
         info = self.p4info.action_profiles[profile]
         entity = p4runtime_pb2.Entity()
@@ -211,7 +211,10 @@ class Client(ClientSession):
         self._update("delete", entity, f"group {group_id} of {info.name}")
 
     def configure_meter(self, name: str, index: int | None, rates: tuple[int, int, int, int] | None) -> None:
-        """Configure a cell of a meter (None: all cells) with cir, cburst, pir and pburst; None makes it all green again."""
+        """Configure a cell of a meter (None: all cells) with cir, cburst, pir and pburst.
+
+        ``rates`` of None turns the meter off: all packets are green.
+        """
         meter = self.p4info.meters[name]
         entity = p4runtime_pb2.Entity(meter_entry={"meter_id": meter.id, "index": _cell(index)})
         if rates is not None:
@@ -220,7 +223,7 @@ class Client(ClientSession):
         self._update("modify", entity, f"meter {meter.name}[{'*' if index is None else index}]")
 
     def meter_rates(self, name: str, index: int | None = None) -> dict[int, tuple[int, int, int, int] | None]:
-        """Return cir, cburst, pir and pburst of the cells of a meter, by index; None for a cell that is always green."""
+        """Return (cir, cburst, pir, pburst) of a meter's cells by index; None for a cell that is not configured."""
         entity = p4runtime_pb2.Entity(meter_entry={"meter_id": self.p4info.meters[name].id, "index": _cell(index)})
         cells = [entry.meter_entry for entry in self._read(entity)]
         return {
@@ -237,7 +240,7 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
-        """Make a multicast group, or change it with ``verb="modify"``: replicas are (egress port, instance)."""
+        """Create a multicast group, or change it with ``verb="modify"``. Each replica is (egress port, instance)."""
         entity = p4runtime_pb2.Entity()
         group = entity.packet_replication_engine_entry.multicast_group_entry
         group.multicast_group_id = uint(group_id, 32, "multicast group id")
@@ -257,9 +260,9 @@ class Client(ClientSession):
         *,
         verb: Literal["insert", "modify", "delete"] = "insert",
     ) -> None:
-        """Make a clone session, or change it with ``verb="modify"``.
+        """Create a clone session, or change it with ``verb="modify"``. Each replica is (egress port, instance).
 
-        Replicas are (egress port, instance). Clones longer than ``packet_length_bytes`` are cut; 0: none is.
+        Clones are truncated to ``packet_length_bytes``; 0 means that they are not.
         """
         entity = p4runtime_pb2.Entity()
         session = entity.packet_replication_engine_entry.clone_session_entry
@@ -298,7 +301,7 @@ class Client(ClientSession):
         self._update("modify", entity, f"register {register.name}[{'*' if index is None else index}]")
 
     def write_counter(self, name: str, index: int | None, packets: int = 0, bytes: int = 0) -> None:
-        """Set a cell of a counter, or with ``index=None`` all of them; by default to zero."""
+        """Set a cell of a counter, or with ``index=None`` all cells, to ``packets`` and ``bytes``."""
         counter = self.p4info.counters[name]
         cell = {"counter_id": counter.id, "index": _cell(index), "data": _counts(packets, bytes)}
         entity = p4runtime_pb2.Entity(counter_entry=cell)
@@ -312,7 +315,7 @@ class Client(ClientSession):
         packets: int = 0,
         bytes: int = 0,
     ) -> None:
-        """Set the direct counter of a table's entry; by default to zero."""
+        """Set the direct counter of a table's entry to ``packets`` and ``bytes``."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(direct_counter_entry={"data": _counts(packets, bytes)})
         fill_key(entity.direct_counter_entry.table_entry, info, match, priority)
@@ -321,7 +324,7 @@ class Client(ClientSession):
     def enable_digest(
         self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
     ) -> None:
-        """Tell the device to send digests of this kind, by default each by itself and unacknowledged."""
+        """Enable the sending of digests of this name; by default each is sent alone, and need not be acknowledged."""
         digest = self.p4info.digests[name]
         config = {
             "max_timeout_ns": int64(max_timeout_ns, "max_timeout_ns"),
@@ -334,7 +337,7 @@ class Client(ClientSession):
     def ensure_digest(
         self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
     ) -> None:
-        """Enable a digest, as :meth:`enable_digest` does, or keep it as it is if a predecessor of this controller has enabled it.
+        """Enable a digest as :meth:`enable_digest` does; if an earlier controller has enabled it, keep its configuration.
 
         It cannot be used in a batch.
         """
@@ -370,20 +373,20 @@ class Client(ClientSession):
         return next(read_entry(self.p4info, info, e.table_entry) for e in self._read(entity))
 
     def counters(self, name: str, index: int | None = None) -> dict[int, tuple[int, int]]:
-        """Read the cells of a counter, or one of them: (packets, bytes) by index."""
+        """Read a counter's cells, or one of them. Returns (packets, bytes) by index."""
         cell = {"counter_id": self.p4info.counters[name].id, "index": _cell(index)}
         entity = p4runtime_pb2.Entity(counter_entry=cell)
         cells = (e.counter_entry for e in self._read(entity))
         return {cell.index.index: (cell.data.packet_count, cell.data.byte_count) for cell in cells}
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
-        """Read one cell of a counter: (packets, bytes)."""
+        """Read one cell of a counter. Returns (packets, bytes)."""
         return self.counters(name, index)[index]
 
     def direct_counter(
         self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None
     ) -> tuple[int, int]:
-        """Read the direct counter of the entry with this key: (packets, bytes). Raises NOT_FOUND if there is no such entry."""
+        """Read the direct counter of the entry with this key as (packets, bytes). Raises NOT_FOUND if there is no such entry."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
         key = entity.direct_counter_entry.table_entry
@@ -395,11 +398,11 @@ class Client(ClientSession):
         raise P4RuntimeError("NOT_FOUND", f"table '{info.name}' has no entry {describe(match, priority)}")
 
     def registers(self, name: str, index: int | None = None) -> dict[int, int]:
-        """Read the cells of a register, by index; a struct is one number, its first member in the highest bits."""
+        """Read a register's cells, or one of them. Returns numbers by index; a struct's first member is in the highest bits."""
         return self._cells(name, [index])
 
     def register_cells(self, name: str, indices: Iterable[int]) -> dict[int, int]:
-        """Read some cells of a register, as :meth:`registers` does, in few requests."""
+        """Read the cells of a register with these indices, in few requests. Returns numbers by index, as :meth:`registers` does."""
         wanted = list(indices)
         found: dict[int, int] = {}
         for first in range(0, len(wanted), MAX_READ_ENTITIES):
@@ -477,7 +480,7 @@ class LocalClient(Client):
         self._events.append(event)
 
     def poll(self, timeout_s: float = 0.0) -> Event | None:
-        """Return the next event, or None; never wait, because nobody else could make one."""
+        """Return the next event, or None. The timeout is ignored, as no event can come from elsewhere."""
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
@@ -558,7 +561,10 @@ class GrpcClient(Client):
         return self._ended is not None
 
     def _outgoing(self) -> Iterator[bytes]:
-        """Yield the serialized messages to the server, in gRPC's thread. Those that wait travel together if the server allows."""
+        """Yield the serialized messages to the server, in gRPC's thread.
+
+        Waiting messages are sent as one batch if the server allows.
+        """
         while (first := self._requests.get()) is not None:
             if not self._batched or self._requests.empty():
                 yield first
@@ -641,7 +647,7 @@ class GrpcClient(Client):
         self._events.put(event)
 
     def poll(self, timeout_s: float = 0.0) -> Event | None:
-        """Return the next event, or None if there is none within the timeout.
+        """Return the next event, or None if none comes within ``timeout_s`` seconds.
 
         Raises :class:`P4RuntimeError` when the stream has ended and all events are read.
         """
@@ -655,7 +661,7 @@ class GrpcClient(Client):
         return event
 
     def close(self) -> None:
-        """End the session and close the channel. The election id is free when this returns, unless the server does not answer."""
+        """End the session and close the channel. When this returns, the election id is free, unless the server does not answer."""
         if self._closed:
             return
         self._closed = True
@@ -669,7 +675,7 @@ class GrpcClient(Client):
 
 
 def _cell(index: int | None) -> dict[str, int] | None:
-    """Return the message of a cell's index, or None, which means all cells."""
+    """Return the fields of an ``Index`` message, or None, which means all cells."""
     return None if index is None else {"index": int64(index, "index")}
 
 
@@ -678,7 +684,10 @@ def _counts(packets: int, bytes: int) -> dict[str, int]:
 
 
 def _from_rpc_error(error: grpc.RpcError) -> P4RuntimeError:
-    """Convert an error of gRPC, with the details in ``grpc-status-details-bin`` if there are any, else with code and message."""
+    """Convert an error of gRPC to a :class:`P4RuntimeError`.
+
+    The details in ``grpc-status-details-bin`` are used if there are any, else code and message.
+    """
     call: Any = error
     for key, value in call.trailing_metadata() or ():
         if key == "grpc-status-details-bin":

@@ -37,7 +37,7 @@ UPDATE_TYPES: dict[str, int] = {
 
 @lru_cache(maxsize=16)
 def _index_of(p4info: bytes) -> P4InfoIndex:
-    """Return the index of a serialized P4Info. It is cached, because the switches of a network mostly run the same program."""
+    """Return the index of a serialized P4Info. The result is cached, as most switches of a network run the same program."""
     message = p4info_pb2.P4Info()
     message.ParseFromString(p4info)
     return P4InfoIndex(message)
@@ -45,7 +45,7 @@ def _index_of(p4info: bytes) -> P4InfoIndex:
 
 @lru_cache(maxsize=1024)
 def _head(device_id: int, role: str, election_id: int, atomicity: Atomicity) -> bytes:
-    """Return a serialized ``WriteRequest`` without updates; serialized updates can be appended to it."""
+    """Return a serialized ``WriteRequest`` without updates, to which serialized updates are appended."""
     head = p4runtime_pb2.WriteRequest(device_id=device_id, role=role)
     head.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
     set_election_id(head, election_id)
@@ -57,7 +57,7 @@ _MOST_PACKED = 1024
 
 
 def _varint(number: int) -> bytes:
-    """Encode a length as protobuf does, 7 bits to a byte, the lowest first."""
+    """Encode a length as a protobuf varint: 7 bits per byte, the lowest first."""
     if number < 0x80:
         return bytes((number,))
     found = bytearray()
@@ -127,11 +127,11 @@ class ClientSession(abc.ABC):
     def _put(self, event: Event) -> None: ...
     @abc.abstractmethod
     def poll(self, timeout_s: float = 0.0) -> Event | None:
-        """Return the next event, or None if there is none within the timeout."""
+        """Return the next event, or None if none comes within ``timeout_s`` seconds."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End the session. If this was the primary, the device has none afterwards."""
+        """End the session. If this client was the primary, its role then has no primary."""
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +149,7 @@ class ClientSession(abc.ABC):
         return self.arbitration is not None and self.arbitration.is_primary
 
     def arbitrate(self, election_id: int | None = None) -> None:
-        """Ask for the primary role, with a new election id if given. The answer is an :class:`Arbitration` event."""
+        """Ask to be the primary, with a new election id if one is given. The answer comes as an :class:`Arbitration` event."""
         if election_id is not None:
             self.election_id = election_id
         if not 0 <= self.election_id < 1 << 128:
@@ -162,7 +162,7 @@ class ClientSession(abc.ABC):
         self._send(message.SerializeToString())
 
     def _receive(self, message: Proto) -> None:
-        """Handle a ``StreamMessageResponse`` from the device: hand it to a listener, or put it among the events."""
+        """Process a ``StreamMessageResponse`` from the device: call a listener, or queue an event."""
         kind = message.WhichOneof("update")
         if kind == "arbitration":
             update = message.arbitration
@@ -183,7 +183,7 @@ class ClientSession(abc.ABC):
             self._put(StreamError(code_name(message.error.canonical_code), message.error.message))
 
     def packets_in(self, timeout_s: float = 0.0) -> Iterator[PacketIn]:
-        """Yield packet-ins as they come, until none comes for ``timeout_s``. Other events are discarded."""
+        """Yield packet-ins as they come until none comes for ``timeout_s`` seconds. Other events are discarded."""
         while (event := self.poll(timeout_s)) is not None:
             if isinstance(event, PacketIn):
                 yield event
@@ -211,7 +211,10 @@ class ClientSession(abc.ABC):
         action: PipelineAction = "verify_and_commit",
         cookie: int | None = None,
     ) -> None:
-        """Push a pipeline: a compiled program, or P4Info (text or message) and artifact. ``commit`` takes neither."""
+        """Set the pipeline: from a compiled program, or from P4Info (text or message) and artifact.
+
+        The action ``commit`` takes neither.
+        """
         if program is not None:
             if p4info is not None or artifact:
                 raise invalid_argument("give a program, or P4Info and artifact, not both")
@@ -243,7 +246,10 @@ class ClientSession(abc.ABC):
 
     @contextmanager
     def batch(self, atomicity: Atomicity = "rollback_on_error") -> Iterator[None]:
-        """Collect all writes inside and send them as one request at the end; nothing is sent if the block raises."""
+        """Collect all writes made within the context and send them as one request at its end.
+
+        If the code raises, nothing is sent.
+        """
         if self._batch is not None:
             raise invalid_argument("batches do not nest")
         batch = self._batch = _Batch()
@@ -267,7 +273,7 @@ class ClientSession(abc.ABC):
         self._send_update(verb, p4runtime_pb2.WriteRequest(updates=[update]).SerializeToString(), what)
 
     def _send_update(self, verb: str, update: bytes, what: str | EntryName) -> None:
-        """Send one update, or add it to the batch that is open. ``update``: a serialized request with nothing else."""
+        """Send one update, or add it to the open batch. ``update``: a serialized request that has this update alone."""
         if self._batch is not None:
             self._batch.updates.append(update)
             self._batch.descriptions.append((verb, what))
@@ -282,7 +288,7 @@ class ClientSession(abc.ABC):
     # ---- Packets and digests ----
 
     def packet_out(self, payload: bytes, /, **metadata: Value) -> None:
-        """Send a packet into the switch, with fields of the packet-out header (those left out are zero)."""
+        """Send a packet into the switch. ``metadata``: fields of the packet-out header; the others are zero."""
         key = tuple(metadata.items())
         packed = self._packet_out_metadata.get(key)
         if packed is None:
@@ -295,7 +301,7 @@ class ClientSession(abc.ABC):
         self._send(b"\x12" + _varint(len(packet)) + packet)
 
     def _pack_metadata(self, metadata: Mapping[str, Value]) -> bytes:
-        """Serialize the metadata of a ``PacketOut``; fields of the packet-out header that are left out are zero."""
+        """Return the serialized metadata of a ``PacketOut``; fields of the packet-out header that are left out are zero."""
         message = p4runtime_pb2.PacketOut()
         header = self.p4info.packet_out
         if header is None and metadata:
@@ -325,7 +331,7 @@ class ClientSession(abc.ABC):
         return DigestList(digest.name, message.list_id, values, message.timestamp)
 
     def acknowledge(self, digest_list: DigestList) -> None:
-        """Acknowledge a digest list: tell the device that it was acted upon."""
+        """Acknowledge a digest list, so that the device can send a digest with the same values again."""
         message = p4runtime_pb2.StreamMessageRequest()
         message.digest_ack.digest_id = self.p4info.digests[digest_list.digest].id
         message.digest_ack.list_id = digest_list.list_id

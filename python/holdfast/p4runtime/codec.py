@@ -41,7 +41,7 @@ def encode_signed(value: int) -> bytes:
 
 
 def decode(data: bytes, width: int, what: str = "value") -> int:
-    """Decode a binary string for ``bit<width>``. Leading zeros are fine; raise OUT_OF_RANGE if it is empty or too large."""
+    """Decode a binary string for ``bit<width>``. Leading zeros are allowed. Raises OUT_OF_RANGE if it is empty or too large."""
     if not data:
         raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
     value = int.from_bytes(data, "big")
@@ -51,7 +51,7 @@ def decode(data: bytes, width: int, what: str = "value") -> int:
 
 
 def decode_signed(data: bytes, width: int, what: str = "value") -> int:
-    """Decode a binary string for ``int<width>``. Sign extension is fine; raise OUT_OF_RANGE if it is empty or too large."""
+    """Decode a binary string for ``int<width>``. Sign extension is allowed. Raises OUT_OF_RANGE if it is empty or too large."""
     if not data:
         raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
     value = int.from_bytes(data, "big", signed=True)
@@ -61,24 +61,24 @@ def decode_signed(data: bytes, width: int, what: str = "value") -> int:
 
 
 def canonical(data: bytes) -> bytes:
-    """Return the canonical form of a binary string that is known to fit: without leading zeros, at least one byte."""
+    """Return a binary string without its leading zeros, but with one byte at least. The string must fit its field."""
     return data.lstrip(b"\0") or b"\0"
 
 
 def all_ones(width: int) -> int:
-    """Return the largest value of ``bit<width>``, which is a mask of all bits."""
+    """Return the largest value of ``bit<width>``, in which all bits are 1."""
     return (1 << width) - 1
 
 
 def prefix_mask(width: int, prefix_len: int) -> int:
-    """Return the mask of a prefix, in ``width`` bits."""
+    """Return the mask of a prefix: ``width`` bits, of which the first ``prefix_len`` are 1."""
     return all_ones(width) ^ all_ones(width - prefix_len)
 
 
 def is_pair(value: Value | Pair | None) -> TypeGuard[Pair]:
     """Return True if a value is a pair.
 
-    Raises INVALID_ARGUMENT for a list or tuple without exactly two elements; YAML has pairs as lists.
+    Raises INVALID_ARGUMENT for a list or tuple without exactly two elements; YAML files have pairs as lists.
     """
     if not isinstance(value, tuple | list):
         return False
@@ -88,11 +88,11 @@ def is_pair(value: Value | Pair | None) -> TypeGuard[Pair]:
 
 
 def to_int(value: Value | Pair, width: int, what: str = "value") -> int:
-    """Return the integer that a person means by a value for ``bit<width>``.
+    """Convert a value as people write it for ``bit<width>`` to an integer.
 
-    Takes a non-negative int; bytes in network order; a string with an IPv4, IPv6 or MAC address (the field must have
-    32, 128 or 48 bits), or with a decimal, ``0x``, ``0o`` or ``0b`` number; an address of :mod:`ipaddress`. Raises
-    INVALID_ARGUMENT for what is none of these, OUT_OF_RANGE for what does not fit.
+    Accepted are a non-negative int; bytes in network order; a string with an IPv4, IPv6 or MAC address (the field must have 32, 128
+    or 48 bits), or with a decimal, ``0x``, ``0o`` or ``0b`` number; an address of :mod:`ipaddress`. Raises INVALID_ARGUMENT for any
+    other value, OUT_OF_RANGE for one that does not fit.
     """
     if type(value) is int and value >= 0 and value.bit_length() <= width:
         return value  # most values, and there are many
@@ -114,7 +114,7 @@ def to_int(value: Value | Pair, width: int, what: str = "value") -> int:
 def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[int, int]:
     """Return (value, prefix length in bits) from ``"10.0.0.0/24"``, a network, a pair, or a single value (all bits).
 
-    Bits behind the prefix must be zero: INVALID_ARGUMENT otherwise, with the value that was probably meant.
+    Raises INVALID_ARGUMENT if bits behind the prefix are not zero; the message has the value that was probably meant.
     """
     if isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network):
         value = str(value)
@@ -136,9 +136,9 @@ def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[in
 
 
 def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[int, int]:
-    """Return (value, mask) from a pair, a prefix, or a single value (then all bits count).
+    """Return (value, mask) from a pair, a prefix, or a single value (then the mask has all bits).
 
-    Value bits outside the mask must be zero.
+    Raises INVALID_ARGUMENT if a bit of the value is outside the mask.
     """
     is_network = isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network)
     if is_network or (isinstance(value, str) and "/" in value):
@@ -153,7 +153,10 @@ def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[
 
 
 def to_range(value: Value | Pair, width: int, what: str = "range") -> tuple[int, int]:
-    """Return (low, high), both included, from a pair, or from a single value (then both). Raises INVALID_ARGUMENT if low > high."""
+    """Return (low, high), both included, from a pair, or from a single value, which is both.
+
+    Raises INVALID_ARGUMENT if low > high.
+    """
     if not is_pair(value):
         number = to_int(value, width, what)
         return number, number
@@ -203,5 +206,5 @@ def _parse(text: str, width: int, what: str) -> int:
 
 
 def _short(data: bytes) -> str:
-    """Format bytes in hexadecimal for a message; of more than 20 bytes, return the first 20, and their number."""
+    """Return bytes as hexadecimal digits for a message; of more than 20 bytes, the first 20 and the number of bytes."""
     return f"0x{data.hex()}" if len(data) <= 20 else f"0x{data[:20].hex()}... ({len(data)} bytes)"

@@ -50,10 +50,7 @@ Without one, numbers mean themselves, and strings are given numbers as they come
 
 @lru_cache(maxsize=32)
 def _load_program(artifact: bytes) -> Program:
-    """Load the program of an artifact.
-
-    The same one for the same bytes, so switches that are given one program share its code.
-    """
+    """Load the program of an artifact. Equal bytes give the same program, so that switches with the same program share its code."""
     return Program.from_artifact(artifact)
 
 
@@ -67,7 +64,7 @@ class _Pipeline:
     switch: Switch
 
     def is_same(self, other: _Pipeline) -> bool:
-        """Return True if program and P4Info are the same, whatever the cookie is."""
+        """Return True if program and P4Info equal those of ``other``; the cookies may differ."""
         config = other.config
         return bool(self.config.p4_device_config == config.p4_device_config and self.config.p4info == config.p4info)
 
@@ -106,9 +103,9 @@ class Device:
         self._saved: _Pipeline | None = None
 
     def load(self, program: Program) -> None:
-        """Make a compiled program the pipeline without any client, as if the switch had come with it.
+        """Set the pipeline to a compiled program without a client, as if the switch had been delivered with it.
 
-        Clears the switch.
+        Clears the switch's state.
         """
         if not program.p4info:
             raise invalid_argument(f"program '{program.name}' carries no P4Info; compile it, or have a client push it")
@@ -128,18 +125,18 @@ class Device:
     # ---- Streams ----
 
     def open(self, send: Callable[[Proto], None]) -> Session:
-        """Open a stream. ``send`` takes a ``StreamMessageResponse``, from any thread, and must not block."""
+        """Open a stream. ``send`` is called with each ``StreamMessageResponse``, from any thread, and must not block."""
         return Session(send)
 
     def close(self, session: Session) -> None:
-        """Forget a stream that is closed. If it was the primary's, the other clients are told that there is none."""
+        """Remove a closed stream. If it was the primary's, the other clients are notified that there is no primary."""
         with self._lock:
             self._arbitration.disconnect(session)
 
     def handle(self, session: Session, message: Proto) -> None:
-        """Handle a ``StreamMessageRequest``.
+        """Process a ``StreamMessageRequest``.
 
-        Raises what the stream must be terminated with; lesser errors are sent on the stream.
+        Raises an error if the stream must be ended with it; lesser errors are sent on the stream.
         """
         kind = message.WhichOneof("update")
         with self._lock:
@@ -179,7 +176,7 @@ class Device:
             self._running.core.acknowledge(self._running.switch, message.digest_id, message.list_id)
 
     def _send_to_primaries(self, response: Proto, object_id: int = 0) -> None:
-        """Send a message to the primaries, if it is about an object to those whose role may deal with that."""
+        """Send a message to the primaries; if ``object_id`` is given, only to those whose role may access that object."""
         for session in self._arbitration.primaries():
             if self._running is None or self._running.core.role_may(session.role or "", object_id):
                 session.send(response)
@@ -187,14 +184,17 @@ class Device:
     # ---- From the data plane ----
 
     def _packet_in(self, packet: bytes) -> Proto | None:
-        """Return the ``PacketIn`` for a packet from the CPU port, or None if it is shorter than the packet-in header."""
+        """Return the ``PacketIn`` for a packet from the CPU port, or None if the packet is shorter than the packet-in header."""
         if self._running is None:
             return p4runtime_pb2.PacketIn(payload=packet)
         data = self._running.core.packet_in(packet)
         return None if data is None else p4runtime_pb2.PacketIn.FromString(data)
 
     def split_packet_in(self, data: bytes) -> tuple[bytes, dict[str, int]]:
-        """Split a packet from the CPU port into payload and packet-in header fields by name; all is payload if it is too short."""
+        """Split a packet from the CPU port into its payload and the fields of its packet-in header by name.
+
+        If the packet is too short for the header, all of it is payload.
+        """
         with self._lock:
             message, running = self._packet_in(data), self._running
         if message is None or running is None:
@@ -204,9 +204,9 @@ class Device:
         return message.payload, {names[m.metadata_id]: int.from_bytes(m.value, "big") for m in message.metadata}
 
     def packet_in(self, data: bytes) -> bool:
-        """Send a packet from the CPU port, packet-in header first, to the primaries.
+        """Send a packet from the CPU port, which begins with the packet-in header, to the primaries.
 
-        Returns False if it is shorter than the header.
+        Returns False if the packet is shorter than the header.
         """
         with self._lock:
             message = self._packet_in(data)
@@ -217,9 +217,9 @@ class Device:
             return True
 
     def collect_digests(self, now_ns: int) -> None:
-        """Send the digest lists that are due; to be called whenever the network says that there are some.
+        """Send the digest lists that are due; must be called whenever the network reports that there are some.
 
-        If more are due than are taken at once, the network says so again.
+        If more are due than are sent at a time, the network reports this again.
         """
         with self._lock:
             if self._running is None:
@@ -231,7 +231,7 @@ class Device:
     def collect_idle(self, now_ns: int) -> None:
         """Send notifications of entries that became idle to the primaries; must be called when the network reports such entries.
 
-        If more wait than are taken at once, the network says so again.
+        If more wait than are sent at a time, the network reports this again.
         """
         with self._lock:
             if self._running is None:
@@ -244,19 +244,19 @@ class Device:
     # ---- Write and Read ----
 
     def write(self, request: Proto) -> Proto:
-        """Handle a ``WriteRequest`` and return a ``WriteResponse``.
+        """Process a ``WriteRequest`` and return a ``WriteResponse``.
 
-        Raises UNKNOWN with one failure per refused update if some were.
+        Raises UNKNOWN, with one failure per refused update, if any was refused.
         """
         self.write_serialized(request.SerializeToString())
         return p4runtime_pb2.WriteResponse()
 
     def write_serialized(self, data: bytes) -> None:
-        """Handle a ``WriteRequest`` as :meth:`write` does, from bytes that have not been decoded."""
+        """Process a ``WriteRequest`` as :meth:`write` does, given as serialized bytes."""
         self.write_request(write_request(data))
 
     def write_request(self, request: WriteRequest) -> None:
-        """Handle a ``WriteRequest`` as :meth:`write` does, from what the function :func:`write_request` returns."""
+        """Process a ``WriteRequest`` as :meth:`write` does, given as the result of the function :func:`write_request`."""
         with self._lock:
             self._check_writer(request)
             atomic = self._is_atomic(request.atomicity)
@@ -297,9 +297,9 @@ class Device:
         return bool(atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR)
 
     def read(self, request: Proto) -> Iterator[Proto]:
-        """Answer a ``ReadRequest`` with ``ReadResponse`` messages, as of now; taking them does not lock the device.
+        """Answer a ``ReadRequest`` with ``ReadResponse`` messages of the state at the time of the call.
 
-        Raises after the last one if a request was refused.
+        The device is not locked while they are read. Raises an error after the last message if a part of the request was refused.
         """
         return map(p4runtime_pb2.ReadResponse.FromString, self.read_serialized(request.SerializeToString()))
 
@@ -315,7 +315,7 @@ class Device:
         return _responses(reading, pipeline.switch)
 
     def written(self) -> int:
-        """Count the table entries that clients have written, replicas of multicast groups, and members of action profiles."""
+        """Return how many table entries, replicas of multicast groups, and action profile members clients have written."""
         wanted = p4runtime_pb2.ReadRequest(device_id=self.device_id)
         wanted.entities.add().table_entry.SetInParent()
         wanted.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
@@ -397,7 +397,7 @@ class Device:
             return response
 
     def _verified(self, request: Proto) -> _Pipeline:
-        """Build the config of a request as a pipeline on a scratch switch. Raises INVALID_ARGUMENT if it cannot be realized."""
+        """Return a request's config as a pipeline on a scratch switch. Raises INVALID_ARGUMENT if it cannot be realized."""
         if not request.HasField("config"):
             raise invalid_argument("the config is missing")
         config = p4runtime_pb2.ForwardingPipelineConfig()
@@ -415,7 +415,7 @@ class Device:
         return _Pipeline(config, program, core, scratch)
 
     def _realize(self, prepared: _Pipeline, reconciliation: Reconciliation | None = None) -> None:
-        """Put a prepared switch into the place of the device's own, between two packets."""
+        """Replace the device's switch by a prepared one, between two packets."""
         with refusals():
             self.switch.replace_with(prepared.switch, reconciliation)
         self._saved = None
@@ -428,7 +428,7 @@ class Device:
         self._realize(self._saved)
 
     def _reconcile(self, verified: _Pipeline) -> None:
-        """Put a config into effect and keep the state; the switch goes on if only the cookie is new."""
+        """Put a config into effect and keep the switch's state. If only the cookie differs, the switch is not replaced."""
         old = self._running
         if old is None:
             self._realize(verified)
@@ -441,7 +441,10 @@ class Device:
             self._realize(verified, kept)
 
     def _target(self) -> _Pipeline:
-        """Return the pipeline that reads and writes refer to: the saved config if there is one, else the running one."""
+        """Return the pipeline that reads and writes refer to: the saved config if there is one, else the running one.
+
+        Raises an error if there is neither.
+        """
         pipeline = self._saved or self._running
         if pipeline is None:
             raise no_pipeline()
@@ -472,9 +475,9 @@ def _responses(reading: _core.Reading, switch: Switch) -> Iterator[bytes]:
 
 
 def write_request(data: bytes) -> WriteRequest:
-    """Return a request whose updates have not been decoded.
+    """Return a ``WriteRequest`` whose updates have not been decoded.
 
-    Raises INVALID_ARGUMENT if the bytes are no ``WriteRequest``, RESOURCE_EXHAUSTED if it is too large.
+    Raises INVALID_ARGUMENT if the bytes are not a ``WriteRequest``, RESOURCE_EXHAUSTED if there are too many of them.
     """
     updates, longest = _core.extent(data, _UPDATES)
     _check_size(updates, limits.MAX_WRITE_UPDATES, "updates")
@@ -484,19 +487,19 @@ def write_request(data: bytes) -> WriteRequest:
 
 
 def small_request(kind: Proto, data: bytes) -> Proto:
-    """Decode a request, as :func:`decoded` does, that has few bytes. Raises RESOURCE_EXHAUSTED if it has more."""
+    """Decode a request of a kind that has few bytes, as :func:`decoded` does. Raises RESOURCE_EXHAUSTED if it has more."""
     check_bytes(len(data), limits.MAX_SMALL_REQUEST_BYTES, f"a {kind.DESCRIPTOR.name}")
     return decoded(kind, data)
 
 
 def check_bytes(size: int, most: int, what: str) -> None:
-    """Raise RESOURCE_EXHAUSTED for what has more than ``most`` bytes, before it is decoded."""
+    """Raise RESOURCE_EXHAUSTED if ``what`` has more than ``most`` bytes; call this before it is decoded."""
     if size > most:
         raise P4RuntimeError("RESOURCE_EXHAUSTED", f"{what} has {size} bytes; {most} are taken")
 
 
 def decoded(kind: Proto, data: bytes) -> Proto:
-    """Decode bytes as a message of this kind. Raises INVALID_ARGUMENT if they are none."""
+    """Decode bytes as a message of this kind. Raises INVALID_ARGUMENT if they are not such a message."""
     try:
         return kind.FromString(data)
     except DecodeError:
@@ -504,13 +507,13 @@ def decoded(kind: Proto, data: bytes) -> Proto:
 
 
 def _check_size(count: int, most: int, what: str) -> None:
-    """Raise RESOURCE_EXHAUSTED, before anything is done, if one request has more elements than are taken."""
+    """Raise RESOURCE_EXHAUSTED if a request has more than ``most`` elements; called before any of them is processed."""
     if count > most:
         raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the request has {count} {what}; {most} are taken in one")
 
 
 def _check_atomic_size(count: int) -> None:
-    """Raise RESOURCE_EXHAUSTED for an atomic batch that would halt packets, and other clients, for too long."""
+    """Raise RESOURCE_EXHAUSTED for an atomic batch so large that it would stop packets, and other clients, for too long."""
     if count > limits.MAX_ATOMIC_UPDATES:
         raise P4RuntimeError(
             "RESOURCE_EXHAUSTED",
@@ -525,7 +528,7 @@ def no_pipeline() -> P4RuntimeError:
 
 
 def _stream_error(message: Proto, error: P4RuntimeError) -> Proto:
-    """Return a ``StreamError`` for a message, which it carries back, with as much of its payload as tells it apart."""
+    """Return a ``StreamError`` about a message. It includes the message, with a truncated payload if it is long."""
     response = p4runtime_pb2.StreamMessageResponse()
     response.error.canonical_code = code_number(error.code)
     response.error.message = error.message

@@ -17,7 +17,7 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 
 def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], priority: int | None) -> None:
-    """Write a table, a key and a priority into a ``TableEntry``."""
+    """Write a table's id, a match key and a priority into a ``TableEntry``."""
     message.table_id = table.id
     message.priority = uint(priority or 0, 31, "priority")
     for name, value in match.items():
@@ -58,7 +58,10 @@ def _fill_match(message: Proto, table: str, match_field: MatchField, value: Valu
 
 
 def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
-    """Fill the match of a string, which is exact whatever its kind (specification, "Translation of Match Fields")."""
+    """Fill the match of a string field.
+
+    It is exact whatever the kind of the field (specification, "Translation of Match Fields").
+    """
     if match_field.kind == "lpm":
         message.lpm.MergeFrom(p4runtime_pb2.FieldMatch.LPM(value=value, prefix_len=8 * len(value)))
     elif match_field.kind == "ternary":
@@ -81,12 +84,12 @@ def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, 
 
 
 def _is_plain(value: Value | Pair, owner: MatchField | Param) -> TypeGuard[int]:
-    """Return True if the value is a number that fits as it stands: most are, and there are many."""
+    """Return True if the value is a number that fits the field unchanged, as most values do."""
     return type(value) is int and owner.uri is None and value >= 0 and value.bit_length() <= owner.width
 
 
 def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
-    """Encode a value as bytes: a number, or a string of a type that is translated to strings."""
+    """Encode a number, or a string for a type that is translated to strings, as bytes."""
     if owner.uri is None:
         return codec.encode(codec.to_int(value, owner.width, what))
     if not isinstance(value, str):
@@ -95,12 +98,12 @@ def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> 
 
 
 def decoded_value(owner: MatchField | Param, data: bytes) -> int | str:
-    """Decode bytes to a number, or to a string of a type that is translated to strings."""
+    """Decode bytes to a number, or to a string for a type that is translated to strings."""
     return int.from_bytes(data, "big") if owner.uri is None else data.decode(errors="replace")
 
 
 def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:
-    """Convert a ``TableEntry`` to a value, with names for ids."""
+    """Convert a ``TableEntry`` message to an :class:`Entry`, with names in place of ids."""
     match: dict[str, int | str | tuple[int, int]] = {}
     for item in message.match:
         match_field = table.fields.by_id(item.field_id)
@@ -163,7 +166,7 @@ def read_replicas(message: Proto) -> list[tuple[int, int]]:
 
 
 def describe(match: Mapping[str, Value | Pair], priority: int | None) -> str:
-    """Describe a key and its priority for people."""
+    """Return a text for people that describes a match key and its priority."""
 
     def text(value: Value | Pair) -> str:
         if isinstance(value, tuple | list):
@@ -175,12 +178,12 @@ def describe(match: Mapping[str, Value | Pair], priority: int | None) -> str:
 
 
 def uint(value: int, bits: int, what: str) -> int:
-    """Return the value as an integer. Raises OUT_OF_RANGE if it does not fit into so many bits."""
+    """Return the value as an integer. Raises OUT_OF_RANGE if it does not fit into ``bits`` bits."""
     return codec.to_int(value, bits, what)
 
 
 def int64(value: int, what: str) -> int:
-    """Return the value. Raises OUT_OF_RANGE if it does not fit into 64 bits with a sign."""
+    """Return ``value``. Raises OUT_OF_RANGE if it does not fit into 64 bits with a sign."""
     if not -(1 << 63) <= value < 1 << 63:
         raise codec.out_of_range(f"{what}: {value} does not fit into 64 bits")
     return value

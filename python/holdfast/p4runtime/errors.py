@@ -74,7 +74,7 @@ class P4RuntimeError(HoldfastError):
         return self._failures[:most]
 
     def details(self, most_bytes: int) -> tuple[bytes, int, bool]:
-        """Return the details of all elements of the batch, as :meth:`Failures.details` does."""
+        """Return the serialized details of the batch's elements, as :meth:`Failures.details` does."""
         if isinstance(self._failures, Failures):
             return self._failures.details(self.batch_size, most_bytes)
         failures = Failures()
@@ -90,36 +90,36 @@ class P4RuntimeError(HoldfastError):
         return "\n  ".join([self.message, *map(str, self.first_failures(_FAILURES_SHOWN)), *rest])
 
     def with_descriptions(self, descriptions: Sequence[str]) -> P4RuntimeError:
-        """Return the same error with each failure naming the element that it belongs to."""
+        """Return the same error with a description of the element in each failure."""
         failures = [f._replace(what=descriptions[f.index]) if f.index < len(descriptions) else f for f in self.failures]
         return P4RuntimeError(self.code, self.message, failures, self.batch_size)
 
 
 def invalid_argument(message: str) -> P4RuntimeError:
-    """Return the error for a request that makes no sense for this program, whatever the state of the device."""
+    """Return the error INVALID_ARGUMENT, for a request that is wrong for this program in any state of the device."""
     return P4RuntimeError("INVALID_ARGUMENT", message)
 
 
 def unimplemented(message: str) -> P4RuntimeError:
-    """Return the error for a request that may make sense, but that this device does not support."""
+    """Return the error UNIMPLEMENTED, for a valid request that this device does not support."""
     return P4RuntimeError("UNIMPLEMENTED", message)
 
 
 @cache
 def code_number(name: str) -> int:
-    """Return the number of a canonical status; that of ``UNKNOWN`` for a name that is none."""
+    """Return the number of a canonical status code by name; that of ``UNKNOWN`` for an unknown name."""
     codes: dict[str, int] = dict(code_pb2.Code.items())
     return codes.get(name, codes["UNKNOWN"])
 
 
 @cache
 def code_name(number: int) -> str:
-    """Return the name of a canonical status number; ``UNKNOWN`` for a number that is none."""
+    """Return the name of a canonical status code by number; ``UNKNOWN`` for an unknown number."""
     return next((name for name, value in code_pb2.Code.items() if value == number), "UNKNOWN")
 
 
 def batch_error(call: str, failures: Failures, count: int) -> P4RuntimeError:
-    """Return the error of a batch of so many elements, of which some failed.
+    """Return the error of a batch with ``count`` elements of which some failed (specification: "Write RPC", "Error Reporting").
 
     Specification: "Write RPC", "Error Reporting".
     """
@@ -128,7 +128,7 @@ def batch_error(call: str, failures: Failures, count: int) -> P4RuntimeError:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise what the native core refuses as :class:`P4RuntimeError`."""
+    """Raise errors of the native core within the context as :class:`P4RuntimeError`."""
     try:
         yield
     except ControlError as e:
@@ -140,10 +140,11 @@ DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
 
 
 def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
-    """Return ``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included, if they fit.
+    """Return ``google.rpc.Status``.
 
-    If they need more than ``most_bytes``, messages go first, then the elements at the end of the batch; the status' message
-    says so. A position in the details is always one in the batch. The work is that for what fits.
+    For a batch it has a ``p4.v1.Error`` for each element in order, also those that succeeded, if they fit into ``most_bytes``.
+    Otherwise messages are left out first, then elements at the end of the batch, which the status' message says. A position in the
+    details is always the position in the batch. The time taken depends on what fits, not on the batch.
     """
     status = status_pb2.Status(code=code_number(error.code), message=error.message)
     if not error.failed:
@@ -163,10 +164,7 @@ _SHORTER_BYTES = 100
 
 
 def from_status(status: Proto) -> P4RuntimeError:
-    """Return the error that a ``google.rpc.Status`` with ``p4.v1.Error`` details tells of.
-
-    Details of other types are passed over.
-    """
+    """Return the error that a ``google.rpc.Status`` with ``p4.v1.Error`` details describes. Details of other types are ignored."""
     failures = []
     for index, detail in enumerate(status.details):
         if not detail.value or not detail.Is(p4runtime_pb2.Error.DESCRIPTOR):
@@ -178,5 +176,5 @@ def from_status(status: Proto) -> P4RuntimeError:
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Quote names for a message: ``'a', 'b'``."""
+    """Return names in quotes for a message: ``'a', 'b'``."""
     return ", ".join(f"'{name}'" for name in names)

@@ -126,9 +126,9 @@ STREAM_HANDSHAKE_S = 10.0
 
 
 def change(assignments: Iterable[str]) -> None:
-    """Set limits for servers and devices that are made from now on, each as ``NAME=VALUE``.
+    """Set limits, each given as ``NAME=VALUE``, for servers and devices made from now on.
 
-    Raises :class:`HoldfastError` for a name that is no limit, or a value that is out of range.
+    Raises :class:`HoldfastError` for a name that is not a limit, or a value that is out of range.
     """
     known = {name: value for name, value in globals().items() if name.isupper()}
     for text in assignments:

@@ -42,7 +42,7 @@ def _checked_width(width: int) -> int:
 
 
 def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
-    """Return the kind and the specification of a type, with names looked up in ``P4TypeInfo``."""
+    """Return the kind and the specification of a type; the names of structs, headers and enums are looked up in ``types``."""
     if depth > _MAX_DEPTH:
         raise invalid_argument("P4Info: types are nested too deeply, or in themselves")
     kind = spec.WhichOneof("type_spec")
@@ -81,7 +81,7 @@ def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
 def width_of(spec: Proto, types: Proto) -> int:
     """Return the width in bits of a ``P4DataTypeSpec``, given the program's ``P4TypeInfo``.
 
-    Raises INVALID_ARGUMENT or UNIMPLEMENTED for a type that cannot be dealt with; one that has a width can be.
+    Raises INVALID_ARGUMENT or UNIMPLEMENTED for a type that is not supported; every type that has a width is.
     """
     return _width(spec, types, 0, itertools.count(1))
 
@@ -103,7 +103,7 @@ def _width(spec: Proto, types: Proto, depth: int, parts: Iterator[int]) -> int:
 
 
 def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
-    """Convert a value to its canonical ``P4Data``; the value is one number with the first member in the highest bits."""
+    """Convert a value to canonical ``P4Data``. ``value`` is one number with a struct's first member in the highest bits."""
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
@@ -135,7 +135,7 @@ def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
 
 
 def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
-    """Convert ``P4Data`` to one number, the reverse of :func:`to_p4data`. Raises INVALID_ARGUMENT if it is not of the type."""
+    """Convert ``P4Data`` to one number, as :func:`to_p4data` takes it. Raises INVALID_ARGUMENT if the data are not of the type."""
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
@@ -173,7 +173,7 @@ def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
 
 
 def to_plain(spec: Proto, types: Proto, value: int, depth: int = 0) -> Plain:
-    """Convert a value (one number, as in :func:`to_p4data`) to one for people."""
+    """Convert a value, one number as for :func:`to_p4data`, to bools, numbers, texts, lists and dictionaries for people."""
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)

@@ -163,7 +163,7 @@ class Names(Generic[T]):
         return id in self._by_id
 
     def has(self, name: str) -> bool:
-        """Return True if a name, as :meth:`__getitem__` takes it, means exactly one object."""
+        """Return True if ``name`` is a key for :meth:`__getitem__` that means exactly one object."""
         try:
             self[name]
         except P4RuntimeError:
@@ -171,21 +171,24 @@ class Names(Generic[T]):
         return True
 
     def spellings(self) -> Iterator[tuple[str, T]]:
-        """Yield every name that means one object, with the object."""
+        """Yield (name, object) for every name, alias or ending of a name that means exactly one object."""
         return ((name, self[name]) for name in self._by_name if self.has(name))
 
     def get(self, id: int) -> T | None:
-        """Return the object with an id, or None if there is none."""
+        """Return the object with this id, or None if there is none."""
         return self._by_id.get(id)
 
     def by_id(self, id: int) -> T:
-        """Return the object with an id. Raises INVALID_ARGUMENT if there is none."""
+        """Return the object with this id. Raises INVALID_ARGUMENT if there is none."""
         if (item := self._by_id.get(id)) is None:
             raise invalid_argument(f"no {self.kind} has id {id}{self.where}; {self._choices()}")
         return item
 
     def __getitem__(self, name: str) -> T:
-        """Return the object with a name. Raises INVALID_ARGUMENT, with suggestions, if there is none or the name is ambiguous."""
+        """Return the object with this name.
+
+        Raises INVALID_ARGUMENT, with suggestions, if there is none or the name is ambiguous.
+        """
         if (known := self._found.get(name)) is not None:
             return known
         found = self._by_name.get(name, [])
@@ -213,7 +216,7 @@ class Names(Generic[T]):
 
 @lru_cache(maxsize=4096)
 def _names_of(name: str, alias: str) -> tuple[str, ...]:
-    """Return the names of an object: whole, alias, and every ending after a dot.
+    """Return all names of an object: the whole name, its alias, and every part of the name after a dot.
 
     It is cached: every switch of a network has mostly the same objects, and splitting their names took a tenth of a short
     simulation.
@@ -302,9 +305,9 @@ class P4InfoIndex:
 
 
 def message_of(program: Program) -> Proto:
-    """Return the ``P4Info`` of a program: the compiler's, or what was given with the artifact.
+    """Return the ``P4Info`` of a program: the compiler's, or the one that was given with the artifact.
 
-    INVALID_ARGUMENT if that cannot be parsed.
+    Raises INVALID_ARGUMENT if its text cannot be parsed.
     """
     data = program.p4info_message
     return p4info_pb2.P4Info.FromString(data) if data else parse_text(program.p4info)
@@ -319,7 +322,7 @@ def parse_text(text: str) -> Proto:
 
 @lru_cache(maxsize=32)
 def _parsed(text: str) -> Proto:
-    """Parse a ``P4Info`` in protobuf text format once for the same text.
+    """Parse a ``P4Info`` in protobuf text format; equal texts are parsed once.
 
     Every switch of a network has mostly the same text, and parsing it took half of a short simulation's time.
     """

@@ -40,7 +40,7 @@ class Client:
     rights: ClientRights | None = None
 
     def check_device(self, device_id: int) -> None:
-        """Raise PERMISSION_DENIED unless the client may deal with the device."""
+        """Raise PERMISSION_DENIED unless the client may access the device."""
         if self.rights and self.rights.devices is not None and device_id not in self.rights.devices:
             raise self._denied(f"deal with device {device_id}")
 
@@ -55,7 +55,7 @@ class Client:
             raise self._denied("write")
 
     def check_role(self, role: str) -> None:
-        """Raise PERMISSION_DENIED unless the client may write as this role; "" is the default one."""
+        """Raise PERMISSION_DENIED unless the client may write as ``role``; "" is the default role."""
         if self.rights and role not in self.rights.roles:
             raise self._denied(f"take the role '{role}'" if role else "take the default role")
 
@@ -103,7 +103,7 @@ def _texts(values: Sequence[bytes]) -> list[str]:
 
 
 def _der(pem: bytes) -> bytes:
-    """Return the DER form of the first certificate in a PEM file, which is the server's own."""
+    """Return the DER form of the first certificate in a PEM file; in the server's file this is the server's own."""
     begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
     first = pem[pem.index(begin) : pem.index(end) + len(end)]
     return ssl.PEM_cert_to_DER_cert(first.decode())

@@ -34,5 +34,5 @@ class _File(BaseModel):
 
 
 def read(path: Path) -> Rights:
-    """Read the rights in a file. Raises :class:`holdfast.errors.ScenarioError` with what is wrong in it."""
+    """Read clients' rights from a YAML file. Raises :class:`holdfast.errors.ScenarioError` with the mistake in the file."""
     return Rights(tuple(client.rights() for client in yaml_model.read(path, _File, MOST_BYTES).clients))

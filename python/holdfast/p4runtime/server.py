@@ -81,15 +81,16 @@ class TlsFiles:
     rights: Rights | None = None
 
     def trust(self) -> Trust | None:
-        """Return the trust in clients by their certificates and rights, or None if they need no certificates."""
+        """Return the object that identifies clients by their certificates, or None if clients need no certificates."""
         if self.client_ca is None:
             return None
         return Trust(read_regular(self.certificate, MOST_PEM_BYTES, HoldfastError), self.rights)
 
     def server_credentials(self) -> grpc.ServerCredentials:
-        """Return gRPC's credentials of the files. Raises HoldfastError for a file that cannot be read, OSError if it is no PEM.
+        """Return gRPC's credentials from the files.
 
-        gRPC says only in its log what is wrong with a file.
+        Raises HoldfastError for a file that cannot be read, OSError if it is not valid PEM. The files are checked first, as gRPC
+        reports a mistake in its log only.
         """
         # OpenSSL would wait for what a pipe brings.
         contents = {
@@ -136,7 +137,7 @@ class _Backlog:
         self._bytes = 0
 
     def take(self, size: int) -> bool:
-        """Count ``size`` more bytes and return True, or return False if there is no room for them."""
+        """Add ``size`` to the queued bytes and return True; return False if the limit would be exceeded."""
         with self._lock:
             if self._bytes + size > limits.MAX_QUEUED_BYTES_IN_ALL:
                 return False
@@ -144,7 +145,7 @@ class _Backlog:
             return True
 
     def give_back(self, size: int) -> None:
-        """Subtract bytes that have been sent or thrown away."""
+        """Subtract the bytes of messages that have been sent or discarded."""
         with self._lock:
             self._bytes -= size
 
@@ -158,14 +159,14 @@ class _Handled:
         self._due_s = math.inf
 
     def add(self, size: int) -> None:
-        """Count ``size`` more bytes, and schedule when freed memory is given back."""
+        """Add ``size`` to the bytes of handled messages, and schedule the return of freed memory to the system."""
         with self._lock:
             self._bytes += size
             wait_s = _GIVE_BACK_SOON_S if self._bytes >= _GIVE_BACK_BYTES else _GIVE_BACK_S
             self._due_s = min(self._due_s, time.monotonic() + wait_s)
 
     def give_back(self, now_s: float) -> None:
-        """Give freed memory back to the system if that is due."""
+        """Return freed memory to the operating system if the scheduled time has come."""
         with self._lock:
             if now_s < self._due_s:
                 return
@@ -188,7 +189,7 @@ class _Stream:
         """Whether the client takes several messages in one."""
 
     def send(self, message: Proto) -> None:
-        """Queue a message; drop notifications, but never arbitration, when the client does not keep up."""
+        """Queue a message. If the client reads too slowly, notifications are dropped, but never arbitration updates."""
         if message.WhichOneof("update") == "arbitration":
             self._send_arbitration(message)
             return
@@ -202,9 +203,9 @@ class _Stream:
             self._items.put((message, size))
 
     def _send_arbitration(self, message: Proto) -> None:
-        """Queue an arbitration update beside the limit of notifications.
+        """Queue an arbitration update regardless of the limit of notifications.
 
-        A client that reads slowly still learns who is the primary.
+        So a client that reads slowly still learns who is the primary. The stream ends if too many updates are queued.
         """
         with self._lock:
             if self._over:
@@ -217,11 +218,11 @@ class _Stream:
             self._items.put((message, 0))
 
     def end(self, error: P4RuntimeError | None = None) -> None:
-        """End the stream behind the messages that wait, with the status of ``error`` if one is given."""
+        """End the stream after the messages that are queued, with the status of ``error`` if one is given."""
         self._items.put(_End(error))
 
     def take(self, timeout_s: float | None = None) -> Proto | _End:
-        """Return the next message, for which it waits ``timeout_s``. Raises ``queue.Empty`` if none comes."""
+        """Return the next message or the stream's end. Raises ``queue.Empty`` if none comes within ``timeout_s`` seconds."""
         item = self._items.get(timeout=timeout_s)
         if isinstance(item, _End):
             return item
@@ -230,7 +231,7 @@ class _Stream:
         return self._with_more(message, size) if self.batched and not self._items.empty() else message
 
     def _with_more(self, first: Proto, size: int) -> Proto:
-        """Return a batch of a message and what waits behind it."""
+        """Return a batch of a message and the messages queued after it."""
         batch = [first.SerializeToString()]
         sizes = [size]
         while len(batch) < stream_batches.MOST_MESSAGES and sum(sizes) < stream_batches.MOST_BYTES:
@@ -254,7 +255,7 @@ class _Stream:
             self._backlog.give_back(size)
 
     def discard(self) -> None:
-        """Discard the messages that wait for a client that is gone, and queue no more."""
+        """Discard all queued messages, as the client is gone, and queue no more."""
         with self._lock:
             self._over = True
             self._items = queue.SimpleQueue()
@@ -275,7 +276,10 @@ class _Streams:
         self._closing = False
 
     def admit(self, stream: _Stream, client: str) -> None:
-        """Admit one more stream; if there are too many, end the oldest silent one of the client that has most of these."""
+        """Admit one more stream.
+
+        If there are too many streams that have sent nothing, end the oldest of the client that has most of them.
+        """
         with self._lock:
             if self._closing:
                 raise P4RuntimeError("UNAVAILABLE", "the server is shutting down")
@@ -290,9 +294,9 @@ class _Streams:
             victim.end(P4RuntimeError("RESOURCE_EXHAUSTED", "newer streams came before an arbitration update did"))
 
     def speaks(self, stream: _Stream) -> None:
-        """Give a place to a stream whose client is about to send its first arbitration update.
+        """Count a stream among those that speak, as its client is about to send its first arbitration update.
 
-        Raises RESOURCE_EXHAUSTED if there is no place for it.
+        Raises RESOURCE_EXHAUSTED if there are too many of these.
         """
         with self._lock:
             if (client := self._silent.get(stream)) is None:
@@ -320,7 +324,7 @@ class _Streams:
             return self._dropped + sum(stream.dropped for stream in (*self._silent, *self._speaking))
 
     def close(self) -> list[_Stream]:
-        """Accept no more streams, and return those that are open."""
+        """Refuse new streams from now on, and return the open ones."""
         with self._lock:
             self._closing = True
             return [*self._silent, *self._speaking]
@@ -346,7 +350,10 @@ class _Reads:
         self._computing = threading.Lock()
 
     def begin(self, cancel: Callable[[], object], client: str = "") -> _Read:
-        """Count one more Read, which ``cancel`` ends. Raises RESOURCE_EXHAUSTED if there are too many in all or of its client."""
+        """Count one more Read; ``cancel`` is called if it must end early.
+
+        Raises RESOURCE_EXHAUSTED if there are too many Reads, in all or of its client.
+        """
         with self._lock:
             if len(self._reads) >= limits.MAX_READS:
                 raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the server answers {limits.MAX_READS} Reads at a time")
@@ -360,20 +367,20 @@ class _Reads:
             return read
 
     def next_of(self, responses: Iterator[Proto | bytes]) -> Proto | bytes | None:
-        """Return the next message, or None.
+        """Return the next response, or None after the last one.
 
-        One thread at a time computes: several would take the interpreter from each other, and from what writes.
+        One thread at a time computes responses: several would take processor time from each other and from writes.
         """
         with self._computing:
             return next(responses, None)
 
     def end(self, read: _Read) -> None:
-        """Remove an ended Read from those that are counted."""
+        """Remove a finished Read from the count."""
         with self._lock:
             self._reads.discard(read)
 
     def cancel_stalled(self, now: float) -> None:
-        """Cancel Reads whose client has not taken a message for too long."""
+        """Cancel Reads whose client has not received a message for ``READ_STALL_S`` seconds."""
         with self._lock:
             reads = list(self._reads)
         for read in reads:
@@ -396,9 +403,9 @@ class _Servicer:
     def _call(
         self, requests: Iterator[bytes], context: grpc.ServicerContext, check: Callable[[Client], object]
     ) -> Iterator[tuple[bytes, Client]]:
-        """Receive the request of a call, from a client that passes the check; the call is in progress within the context.
+        """Receive the request of a call whose client passes ``check``; within the context the call counts as in progress.
 
-        The check and the client's share come first: a client could keep the request back.
+        Client and limits are checked before the request is read, as a client may send it late.
         """
 
         def permitted() -> Client:
@@ -550,7 +557,7 @@ class _Servicer:
             self._handled.add(handled)
 
     def look_after(self) -> None:
-        """End calls whose request is late and Reads that stall, and give memory back. To be called now and then."""
+        """End calls whose request is late and Reads that stall, and return freed memory. Must be called from time to time."""
         now_s = time.monotonic()
         self._calls.cancel_late(now_s)
         self._reads.cancel_stalled(now_s)
@@ -659,9 +666,9 @@ class Server:
         self._timer.start()
 
     def stop(self, grace_s: float = 1.0) -> None:
-        """End all streams, let calls in progress finish for ``grace_s``, and return when the server is gone.
+        """End all streams, let calls in progress finish for ``grace_s`` seconds, and return when the server has stopped.
 
-        A call that gRPC itself cannot end is left behind after a few more seconds.
+        A call that gRPC itself cannot end is abandoned after a few more seconds.
         """
         self._stopping.set()
         self._servicer.end_streams()
@@ -685,16 +692,16 @@ class Server:
 
 
 def serve(devices: Iterable[Device], address: str, tls: TlsFiles | None = None, *, insecure: bool = False) -> Server:
-    """Start and return a :class:`Server`."""
+    """Start a :class:`Server` for these devices and return it."""
     server = Server(devices, address, tls, insecure=insecure)
     server.start()
     return server
 
 
 def _stream_message(data: bytes) -> _Sized:
-    """Decode a ``StreamMessageRequest``; return its size and the message, or why it was refused.
+    """Decode a ``StreamMessageRequest``. Returns its size in bytes, and the message or the error for which it was refused.
 
-    Does not raise: gRPC would end the call itself, at the same time as the handler does, and then never finish it.
+    Nothing is raised: gRPC would end the call itself, at the same time as the handler does, and then never finish it.
     """
     try:
         check_bytes(len(data), limits.MAX_STREAM_MESSAGE_BYTES, "a message")
@@ -704,7 +711,7 @@ def _stream_message(data: bytes) -> _Sized:
 
 
 def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Proto) -> None:
-    """Handle several messages in one; an empty one asks the server to send such ones."""
+    """Process a batch of messages; an empty one asks the server to send batches too."""
     try:
         messages = stream_batches.messages_of(batch)
     except DecodeError:
@@ -724,10 +731,11 @@ def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Prot
 
 
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
-    """Return the handlers of ``p4.v1.P4Runtime``, as ``add_P4RuntimeServicer_to_server`` has them, but requests come as bytes.
+    """Return the handlers of ``p4.v1.P4Runtime``.
 
-    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. They receive the request
-    themselves, which gRPC does without a limit of time. The answers of Read are serialized already.
+    Unlike gRPC's own, they receive requests as bytes. gRPC answers INTERNAL to a request that it cannot decode; these handlers
+    answer INVALID_ARGUMENT. They receive the request themselves, which gRPC does without a time limit. The answers of Read are
+    serialized already.
     """
     p4 = p4runtime_pb2
 
@@ -768,7 +776,7 @@ def _by_id(devices: Iterable[Device]) -> dict[int, Device]:
 
 
 def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
-    """Return the result of the call, or end the RPC with the status of the error that it raises."""
+    """Return the result of ``call``, or end the RPC with the status of the error that it raises."""
     try:
         return call()
     except P4RuntimeError as e:
@@ -781,13 +789,16 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
 
 
 def _owner(context: grpc.ServicerContext, client: Client) -> str:
-    """Return a call's owner: a certificate's name or another machine's address; "" here, where everybody may do everything."""
+    """Return a name for the client of a call, to count its calls: that of its certificate, or the address of its machine.
+
+    The name is empty for clients on this machine, which have no limits.
+    """
     return client.name or _machine(context.peer())
 
 
 @lru_cache(maxsize=1024)
 def _machine(peer: str) -> str:
-    """Return the address of another machine from gRPC's name of a connection's end; "" for this one."""
+    """Return the address of the machine in gRPC's name of a peer; empty for this machine."""
     kind, _, address = peer.partition(":")
     if kind not in ("ipv4", "ipv6"):
         return ""
@@ -796,7 +807,7 @@ def _machine(peer: str) -> str:
 
 
 def _details_bytes(context: grpc.ServicerContext) -> int:
-    """Return the number of bytes that the details of an error may have, as the client says or by default."""
+    """Return the number of bytes that the details of an error may have: as the client's metadata says, or the default."""
     given = dict(context.invocation_metadata()).get(DETAILS_BYTES_KEY, "")
     text = given if isinstance(given, str) and given.isdecimal() and len(given) < 10 else ""
     return int(text) if text else limits.ERROR_DETAILS_BYTES

@@ -42,12 +42,12 @@ _StreamMessages = _kind()
 
 
 def request(messages: Iterable[bytes] = ()) -> bytes:
-    """Serialize a ``StreamMessageRequest`` that is a batch of these messages."""
+    """Return a serialized ``StreamMessageRequest`` that contains these messages as a batch."""
     return cast("bytes", _filled(p4runtime_pb2.StreamMessageRequest(), messages).SerializeToString())
 
 
 def response(messages: Iterable[bytes] = ()) -> Proto:
-    """Return a ``StreamMessageResponse`` that is a batch of these messages."""
+    """Return a ``StreamMessageResponse`` that contains these messages as a batch."""
     return _filled(p4runtime_pb2.StreamMessageResponse(), messages)
 
 
@@ -68,5 +68,5 @@ def messages_of(batch: Proto) -> Sequence[bytes]:
 
 
 def refuses(message: Proto) -> bool:
-    """Return True if a ``StreamMessageResponse`` says that the server knows no batches."""
+    """Return True if a ``StreamMessageResponse`` says that the server does not support batches."""
     return bool(message.WhichOneof("update") == "error" and message.error.other.other.type_url == TYPE_URL)

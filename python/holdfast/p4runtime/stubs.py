@@ -45,7 +45,7 @@ def _serialized_descriptor(path: Path) -> bytes:
 
 
 def _build(name: str) -> types.ModuleType:
-    """Build a ``_pb2`` module from the descriptor in the installed file of that name, and register it as if it were imported."""
+    """Build a ``_pb2`` module from the descriptor in its installed file, and register it as an imported module."""
     from google.protobuf.internal import builder
 
     spec = importlib.util.find_spec(name)

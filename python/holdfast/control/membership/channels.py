@@ -34,9 +34,10 @@ class ChannelChange:
 
 
 def wanted_channels(memberships: Mapping[tuple[PortKey, Address], Filter]) -> dict[Channel, dict[str, frozenset[int]]]:
-    """Return the channels of memberships, by port and group: the definition that :class:`ChannelTable` follows step by step.
+    """Return the channels that memberships need: for each channel, the ports by switch.
 
-    (*,G) is there if a port takes all sources but some; (S,G) if a port's filter names S, be it to include or to exclude it.
+    :class:`ChannelTable` computes the same step by step. (*,G) exists if a port takes all sources but some; (S,G) if a port's
+    filter names S, to include or to exclude it.
     """
     groups: dict[Address, dict[PortKey, Filter]] = {}
     for (place, group), wanted in memberships.items():
@@ -61,7 +62,7 @@ def _by_switch(places: Iterable[PortKey]) -> dict[str, frozenset[int]]:
 
 
 def memberships_of(channels: Channels) -> dict[tuple[PortKey, Address], Filter]:
-    """Return the memberships that have these channels: a controller that takes over reads them back."""
+    """Return the memberships from which these channels result, as a controller that takes over reads channels alone."""
     takers: dict[Address, set[PortKey]] = {}
     for (source, group), switches in channels.items():
         if source is None:
@@ -95,18 +96,18 @@ class _Group:
         self.excluded: dict[Address, _Places] = {}
 
     def names(self, source: Address) -> bool:
-        """Return True if a port's filter names the source."""
+        """Return True if the filter of any port names the source."""
         return source in self.included or source in self.excluded
 
     def switches(self, source: Address | None) -> set[str]:
-        """Return the switches at which a source's channel of the group is."""
+        """Return the switches that have ports which take all sources, or which include this ``source``."""
         found = set(self.takers)
         if source is not None:
             found.update(_switches(self.included.get(source)))
         return found
 
     def ports(self, source: Address | None, switch: str) -> frozenset[int] | None:
-        """Return the ports of a switch that want the channel; None if the switch has nothing to do with it."""
+        """Return the ports of a switch that want a source's channel (None: that of all sources), or None if the switch has none."""
         takers = self.takers.get(switch, _NO_PORTS)
         if source is None:
             return frozenset(takers) or None
@@ -153,7 +154,7 @@ class ChannelTable:
         self.channels: Channels = ChannelsView(self)
 
     def change(self, place: PortKey, change: FilterChange) -> list[ChannelChange]:
-        """Change a port's filter of a group, and return the changes of channels that follow."""
+        """Change a port's filter of a group, and return the changes of channels that result."""
         group = change.group
         state = self.groups.get(group)
         if state is None:
@@ -180,10 +181,10 @@ class ChannelTable:
 def _ports_by_switch(
     state: _Group, source: Address | None, place: PortKey, is_named: bool
 ) -> dict[str, frozenset[int] | None]:
-    """Return the ports of a channel at the switches where the change of a place may change them.
+    """Return by switch the ports of a channel, for the switches where a change at ``place`` may alter them.
 
-    That is its switch, but for a source that this place may be the first or the last to name: its channel comes to, or goes from,
-    all switches with ports that take all sources.
+    That is the switch of ``place``. If no other port names the source, the channel appears or vanishes at all switches with ports
+    that take all sources, so these are included.
     """
     switches = {place[0]}
     if source is not None and is_named and _is_alone(state.included.get(source), state.excluded.get(source)):

@@ -47,19 +47,19 @@ class Family:
         return decoded((1 << self.code_bits + 4) - 1, self.code_bits) * self.response_unit_ps
 
     def group(self, data: bytes, at: int) -> Address:
-        """Return the group address at an offset. Raises :class:`MalformedError` if the address is none."""
+        """Return the group address at offset ``at``. Raises :class:`MalformedError` if the address is not that of a group."""
         is_group = data[at] == 0xFF if self.address_bytes == 16 else data[at] >> 4 == 0xE
         if not is_group:
             raise MalformedError(Malformed.GROUP)
         return self.address_of(data[at : at + self.address_bytes])
 
     def query_group(self, data: bytes) -> Address | None:
-        """Return the group of a query; None: it is a general one."""
+        """Return the group that a query asks about, or None for a general query."""
         end = self.group_at + self.address_bytes
         return self.group(data, self.group_at) if any(data[self.group_at : end]) else None
 
     def query(self, data: bytes, code: int) -> Query:
-        """Decode a query of the latest version (RFC 3376, 4.1; RFC 3810, 5.1), with the code of its response time."""
+        """Decode a query of the latest version (RFC 3376, 4.1; RFC 3810, 5.1). ``code``: its encoded response time."""
         at = self.group_at + self.address_bytes
         if len(data) < at + 4:
             raise MalformedError(Malformed.QUERY_LENGTH)
@@ -75,17 +75,20 @@ class Family:
         )
 
     def query_code(self, query: Query) -> int:
-        """Return the code of a query's response time."""
+        """Return the encoded response time of a query."""
         return encoded(query.max_response_ps // self.response_unit_ps, self.code_bits)
 
     def behind_group(self, query: Query) -> bytes:
-        """Return the bytes behind the group in a query of the latest version."""
+        """Return the bytes that follow the group address in a query of the latest version."""
         flags = query.suppress << 3 | (query.robustness if query.robustness < 8 else 0)
         rest = struct.pack("!BBH", flags, encoded(query.interval_s, 4), len(query.sources))
         return rest + b"".join(source.packed for source in query.sources)
 
     def report(self, data: bytes) -> Report:
-        """Decode a report of the latest version (RFC 3376, 4.2; RFC 3810, 5.2). Raises :class:`MalformedError` if it is cut."""
+        """Decode a report of the latest version (RFC 3376, 4.2; RFC 3810, 5.2).
+
+        Raises :class:`MalformedError` if it is truncated.
+        """
         (count,) = struct.unpack_from("!H", data, 6)
         records = []
         at = _RECORDS_AT

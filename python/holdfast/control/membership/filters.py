@@ -25,11 +25,11 @@ class Filter:
     sources: frozenset[Address] = frozenset()
 
     def __bool__(self) -> bool:
-        """Return True if anything is forwarded."""
+        """Return True if the filter passes packets of any source."""
         return self.excludes or bool(self.sources)
 
     def passes(self, source: Address) -> bool:
-        """Return True if packets of a source are forwarded."""
+        """Return True if the filter passes packets of this source."""
         return (source in self.sources) != self.excludes
 
 
@@ -53,14 +53,17 @@ class FilterChange:
 
     @classmethod
     def between(cls, group: Address, before: Filter, after: Filter) -> FilterChange:
-        """Return the change that leads from one filter of a group to another."""
+        """Return the change that turns the filter ``before`` of a group into ``after``."""
         if before.excludes != after.excludes:
             return cls(group, before.excludes, after.excludes, tuple(before.sources), tuple(after.sources))
         removed, added = before.sources - after.sources, after.sources - before.sources
         return cls(group, before.excludes, after.excludes, tuple(removed), tuple(added))
 
     def applied(self, before: Filter) -> Filter:
-        """Return the filter that ``before`` becomes by this change. Raises :class:`ValueError` if it cannot be changed so."""
+        """Return the filter that results from this change of ``before``.
+
+        Raises :class:`ValueError` if the change does not fit ``before``.
+        """
         removed, added = frozenset(self.removed), frozenset(self.added)
         turned = self.excluded != self.excludes
         if before.excludes != self.excluded or not removed <= before.sources or (turned and removed != before.sources):
@@ -127,7 +130,7 @@ class GroupFilter:
         return len(self.sources) - self._named
 
     def after(self, kind: RecordKind, heard: Iterable[Address]) -> tuple[int, int]:
-        """Return what :attr:`size` would be after a record, if no timer expired, and how much of it is new."""
+        """Return :attr:`size` as it would be after a record if no timer expired, and the number of channels that would be new."""
         if kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
             sources = set(heard)
             new = sum(source not in self.sources for source in sources)
@@ -138,17 +141,17 @@ class GroupFilter:
         return self.size + new, new
 
     def heard_from(self, host: Address) -> None:
-        """Note the host that has reported the group. Reports without a source address may be anybody's (RFC 3376, 4.2.13)."""
+        """Record the host that reported the group. A report without a source address may come from any host (RFC 3376, 4.2.13)."""
         if int(host) == 0 or self.reporter not in (None, host):
             self.several = True
         self.reporter = host
 
     def is_alone(self, host: Address) -> bool:
-        """Return True if nobody but this host has reported the group."""
+        """Return True if no other host than ``host`` has reported the group."""
         return not self.several and self.reporter in (None, host)
 
     def adopt(self, wanted: Filter, fresh_ps: int) -> None:
-        """Take over a filter that an earlier router has kept, as if all of it had just been reported."""
+        """Set the filter to ``wanted``, from an earlier router, with timers that end at ``fresh_ps`` as after a new report."""
         self.group_due_ps = fresh_ps if wanted.excludes else None
         self.sources = dict.fromkeys(wanted.sources, EXCLUDED if wanted.excludes else fresh_ps)
         self.earliest_ps = fresh_ps
@@ -157,11 +160,11 @@ class GroupFilter:
     # ---- Versions ----
 
     def heard_version(self, version: int, until_ps: int) -> None:
-        """Note that a host of an older version is there until a time."""
+        """Record that a host of an older protocol version is present until the time ``until_ps``."""
         self.older = {**(self.older or {}), version: until_ps}
 
     def version(self, latest: int, now_ps: int) -> int:
-        """Return the group's compatibility mode: the version of the oldest host."""
+        """Return the group's compatibility mode: the version of the oldest host present."""
         if self.older is None:
             return latest
         return min((version for version, until_ps in self.older.items() if until_ps > now_ps), default=latest)
@@ -171,7 +174,7 @@ class GroupFilter:
     def report(
         self, kind: RecordKind, heard: Iterable[Address], now_ps: int, interval_ps: int
     ) -> tuple[FilterChange, Asked]:
-        """Apply a record, and return the change of the filter and what a querier has to ask.
+        """Apply a report's record; return the change of the filter and the questions that a querier has to send.
 
         ``interval_ps``: the Group Membership Interval, or Multicast Address Listening Interval, in picoseconds.
         """
@@ -220,7 +223,7 @@ class GroupFilter:
         return self._changed(True, removed), asked
 
     def _changed(self, excluded: bool, removed: Sequence[Address] = (), added: Sequence[Address] = ()) -> FilterChange:
-        """Return the change from the mode before, and count the sources that the filter names."""
+        """Return the change from the present mode to ``excluded``, and update the number of sources that the filter names."""
         turned = excluded != self.excludes
         self._named = len(added) if turned else self._named + len(added) - len(removed)
         return FilterChange(self.group, excluded, self.excludes, removed, added)
@@ -228,7 +231,7 @@ class GroupFilter:
     # ---- Timers ----
 
     def lower(self, due_ps: int, *, group: bool, sources: Iterable[Address]) -> None:
-        """Let timers expire sooner, as somebody asked: a group or source that nobody answers for expires by ``due_ps``."""
+        """Set the timers of ``sources`` and, with ``group``, of the group to end by ``due_ps``, as a query asks for them."""
         self.earliest_ps = min(self.earliest_ps, due_ps)
         if group and self.group_due_ps is not None:
             self.group_due_ps = min(self.group_due_ps, due_ps)
@@ -237,7 +240,7 @@ class GroupFilter:
                 self.sources[source] = min(self.sources[source], due_ps)
 
     def end(self, now_ps: int, *, group: bool, sources: Iterable[Address]) -> FilterChange:
-        """Expire the timers of these sources, and with ``group`` that of the group, now; return the change of the filter."""
+        """End the timers of ``sources`` and, with ``group``, of the group now; return the change of the filter."""
         if group and self.excludes:
             self.lower(now_ps, group=True, sources=sources)
             return self.expire(now_ps)
@@ -253,7 +256,7 @@ class GroupFilter:
         return self._changed(False, ended)
 
     def expire(self, now_ps: int) -> FilterChange:
-        """Expire the timers that are due, and return the change of the filter."""
+        """Expire the timers that are due at ``now_ps``, and return the change of the filter."""
         if now_ps < self.earliest_ps:
             return self._changed(self.excludes)
         if self.group_due_ps is not None and self.group_due_ps <= now_ps:

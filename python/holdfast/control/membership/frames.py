@@ -11,7 +11,10 @@ ETHERTYPE_IPV4, ETHERTYPE_IPV6 = b"\x08\x00", b"\x86\xdd"
 
 
 def parse(frame: bytes) -> tuple[Address, Message]:
-    """Return the sender and the message of a frame. Raises :class:`MalformedError` if it is no message of IGMP or MLD."""
+    """Return the sender and the message in a frame.
+
+    Raises :class:`MalformedError` if the frame is not a valid message of IGMP or MLD.
+    """
     if len(frame) < 14:
         raise MalformedError(Malformed.TRUNCATED)
     ethertype = frame[12:14]
@@ -23,7 +26,7 @@ def parse(frame: bytes) -> tuple[Address, Message]:
 
 
 def query(what: Query, source_mac: bytes, source: Address) -> bytes:
-    """Return the frame of a query, IGMP or MLD as its source address is."""
+    """Return the Ethernet frame of a query: IGMP for an IPv4 source address, MLD for an IPv6 one."""
     if isinstance(source, IPv4Address):
         group: Address = igmp.ALL_SYSTEMS if what.group is None else what.group
         packet, ethertype = igmp.query_packet(what, source), ETHERTYPE_IPV4
@@ -34,7 +37,7 @@ def query(what: Query, source_mac: bytes, source: Address) -> bytes:
 
 
 def group_mac(group: Address) -> bytes:
-    """Return the MAC address of a group (RFC 1112, 6.4; RFC 2464, 7)."""
+    """Return the Ethernet address of a multicast group (RFC 1112, 6.4; RFC 2464, 7)."""
     if isinstance(group, IPv6Address):
         return b"\x33\x33" + group.packed[12:]
     return b"\x01\x00\x5e" + bytes((group.packed[1] & 0x7F,)) + group.packed[2:]

@@ -43,7 +43,7 @@ _FULL_HEADER = 20
 
 
 def parse(packet: bytes) -> tuple[IPv4Address, Message]:
-    """Return the source address of an IP packet and the message in it. Raises :class:`MalformedError` if there is none."""
+    """Return an IPv4 packet's source address and its IGMP message. Raises :class:`MalformedError` if there is no valid message."""
     if len(packet) < _FULL_HEADER:
         raise MalformedError(Malformed.TRUNCATED)
     header_bytes = (packet[0] & 15) * 4
@@ -85,7 +85,7 @@ def _has_router_alert(options: bytes) -> bool:
 
 
 def parse_message(data: bytes) -> Message:
-    """Return the message behind an IP header. Raises :class:`MalformedError` if it is none."""
+    """Return the IGMP message in the bytes after an IP header. Raises :class:`MalformedError` if they are not a valid message."""
     if len(data) < 8:
         raise MalformedError(Malformed.TRUNCATED)
     if checksum(data):
@@ -112,7 +112,7 @@ def _query(data: bytes) -> Query:
 
 
 def query_message(query: Query) -> bytes:
-    """Return the bytes of a query, without the IP header."""
+    """Return the bytes of an IGMP query, without the IP header."""
     group = bytes(4) if query.group is None else query.group.packed
     if query.version < IGMP.latest:
         response = query.max_response_ps // IGMP.response_unit_ps if query.version == 2 else 0
@@ -125,7 +125,7 @@ def _with_checksum(message: bytes) -> bytes:
 
 
 def query_packet(query: Query, source: IPv4Address) -> bytes:
-    """Return a query in an IP packet, with the Router Alert option, from an address of its port."""
+    """Return an IPv4 packet with a query and the Router Alert option. ``source``: the address of the port that sends it."""
     message = query_message(query)
     destination = ALL_SYSTEMS if query.group is None else query.group
     header_bytes = _FULL_HEADER + len(ROUTER_ALERT)

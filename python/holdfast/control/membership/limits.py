@@ -17,11 +17,11 @@ class Allowance:
         self._until_ps = 0
 
     def wait_ps(self, now_ps: int) -> int:
-        """Return the time in picoseconds until something is left; 0: now."""
+        """Return the time in picoseconds until the allowance has room for one event; 0 if it has room now."""
         return max(0, self._until_ps - now_ps - self._burst_ps + self._step_ps)
 
     def spend(self, now_ps: int, events: int) -> None:
-        """Take this amount from the allowance, whether it is left or not."""
+        """Subtract ``events`` from the allowance, even if fewer are left."""
         self._until_ps = max(self._until_ps, now_ps) + events * self._step_ps
 
 
@@ -38,5 +38,8 @@ class Room:
         """The channels that one port may have in any case."""
 
     def has(self, used: int, own: int, new: int) -> bool:
-        """Return True if a port may have ``new`` channels, if all ports together have ``used``, and it then has ``own``."""
+        """Return True if a port may add ``new`` channels.
+
+        ``used``: those of all ports; ``own``: those of the port after the addition.
+        """
         return used + new <= self.channels // 2 or own <= self.share

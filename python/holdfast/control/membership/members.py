@@ -13,7 +13,10 @@ from holdfast.topology import Topology
 
 
 def channel(group: str, source: str | None = None) -> Channel:
-    """Return a channel by its addresses. Raises :class:`NetworkError` for what is none, and for groups of one link."""
+    """Return a channel from addresses in text.
+
+    Raises :class:`NetworkError` for wrong addresses, and for groups that stay on a link.
+    """
     try:
         group_address = ip_address(group)
         source_address: Address | None = None if source is None else ip_address(source)
@@ -29,9 +32,9 @@ def channel(group: str, source: str | None = None) -> Channel:
 
 
 def channel_of(topology: Topology, group: str, source: str) -> Channel:
-    """Return the channel of a group with a host as its source.
+    """Return the channel of a group whose source is the address of a host.
 
-    Raises :class:`NetworkError` if there is no such host, or it has no address of that version.
+    Raises :class:`NetworkError` if there is no such host, or it has no address of the group's IP version.
     """
     if source not in topology.hosts:
         raise NetworkError(f"{group}: there is no host {source!r}")
@@ -57,11 +60,11 @@ class SourcePlaces:
         """The switches with hosts."""
 
     def host(self, source: Address) -> str | None:
-        """Return the host with this address; None if there is none."""
+        """Return the name of the host with this address, or None if there is none."""
         return self._hosts.get(source)
 
     def switch(self, source: Address) -> str | None:
-        """Return the switch of the host with this address; None if there is none."""
+        """Return the switch to which the host with this address is attached, or None if there is no such host."""
         host = self._hosts.get(source)
         return None if host is None else self._switches[host]
 
@@ -87,11 +90,14 @@ class StaticMembers:
         return self._table.channels
 
     def members(self, joined: Channel) -> list[str]:
-        """Return the hosts that have joined a channel, in the order in which they did."""
+        """Return the hosts that have joined a channel, in the order of joining."""
         return list(self._hosts.get(joined, ()))
 
     def join(self, joined: Channel, host: str) -> list[ChannelChange]:
-        """Add a member."""
+        """Add a host to a channel, and return the changes of channels that result.
+
+        Raises :class:`NetworkError` for an unknown host.
+        """
         if host not in self._topology.hosts:
             raise NetworkError(f"there is no host {host!r}")
         if host in self._hosts.get(joined, ()):
@@ -105,7 +111,10 @@ class StaticMembers:
         return self._table.change(self._place(host), change)
 
     def leave(self, left: Channel, host: str) -> list[ChannelChange]:
-        """Take a member out. Raises :class:`NetworkError` if it is none."""
+        """Remove a host from a channel, and return the changes of channels that result.
+
+        Raises :class:`NetworkError` for a non-member.
+        """
         if host not in self._hosts.get(left, ()):
             raise NetworkError(f"{host!r} is no member of {left[1]} from {left[0] or 'any source'}")
         source, group = left

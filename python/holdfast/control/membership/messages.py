@@ -102,21 +102,21 @@ _SSM_V6 = {0xFF30_0000 + (scope << 16) for scope in range(16)}
 
 
 def is_ssm(group: Address) -> bool:
-    """Return True if a group is for source-specific multicast."""
+    """Return True if a group is in the range of source-specific multicast."""
     value = int(group)
     return value >> 24 == _SSM_V4 if group.version == 4 else value >> 96 in _SSM_V6
 
 
 def stays_on_link(group: Address) -> bool:
-    """Return True if routers never forward to a group: 224.0.0.0/24 (RFC 5771, 4); scopes 0 to 2 of IPv6 (RFC 4291, 2.7)."""
+    """Return True if routers never forward packets to a group: 224.0.0.0/24 (RFC 5771, 4); IPv6 scopes 0 to 2 (RFC 4291, 2.7)."""
     value = int(group)
     return value >> 8 == 0xE00000 if group.version == 4 else value >> 112 & 0xF <= 2
 
 
 def decoded(code: int, bits: int) -> int:
-    """Return the value of a code with a floating form (RFC 3376, 4.1.1 and 4.1.7; RFC 3810, 5.1.3 and 5.1.9).
+    """Return the value of a code with a floating-point form (RFC 3376, 4.1.1 and 4.1.7; RFC 3810, 5.1.3 and 5.1.9).
 
-    ``bits``: of its mantissa, without the one that goes without saying: 4 in a code of 8 bits, 12 in one of 16.
+    ``bits``: those of the mantissa without its implied leading 1: 4 in a code of 8 bits, 12 in a code of 16 bits.
     """
     if code < 1 << bits + 3:
         return code
@@ -125,7 +125,7 @@ def decoded(code: int, bits: int) -> int:
 
 
 def encoded(value: int, bits: int) -> int:
-    """Return the code of the largest value that is not above the given one, or the largest code for values above all."""
+    """Return the code of the largest value that is not above ``value``; the largest code if ``value`` exceeds all that have one."""
     if value < 1 << bits + 3:
         return value
     exponent = min(value.bit_length() - bits - 4, 7)
@@ -134,6 +134,6 @@ def encoded(value: int, bits: int) -> int:
 
 
 def checksum(data: bytes) -> int:
-    """Return the Internet checksum of these bytes (RFC 1071)."""
+    """Return the Internet checksum of ``data`` (RFC 1071)."""
     total = int.from_bytes(data + b"\0" * (len(data) % 2), "big") % 0xFFFF
     return 0xFFFF - total if total or not any(data) else 0

@@ -39,9 +39,9 @@ _HEADER = 40
 
 
 def parse(packet: bytes) -> tuple[IPv6Address, Message]:
-    """Return the source address of an IP packet and the message in it. Raises :class:`MalformedError` if there is none.
+    """Return an IPv6 packet's source address and its MLD message. Raises :class:`MalformedError` if there is no valid message.
 
-    The checks of RFC 3810 (6.2) for every node are made: link-local source, hop limit 1, Router Alert.
+    Checked is what RFC 3810 (6.2) asks of every node: link-local source, hop limit 1, Router Alert.
     """
     if len(packet) < _HEADER:
         raise MalformedError(Malformed.TRUNCATED)
@@ -92,7 +92,7 @@ def _has_router_alert(options: bytes) -> bool:
 
 
 def parse_message(data: bytes) -> Message:
-    """Return the ICMPv6 message, whose checksum is not looked at. Raises :class:`MalformedError` if it is none."""
+    """Return the MLD message in ICMPv6 bytes without a check of the checksum. Raises :class:`MalformedError` if there is none."""
     if len(data) < 4:
         raise MalformedError(Malformed.TRUNCATED)
     kind = data[0]
@@ -116,7 +116,7 @@ def _query(data: bytes) -> Query:
 
 
 def query_message(query: Query) -> bytes:
-    """Return the bytes of a query; its checksum, which covers addresses, is zero."""
+    """Return the bytes of an MLD query; the checksum, which also covers the IP addresses, is left zero."""
     group = bytes(16) if query.group is None else query.group.packed
     if query.version < MLD.latest:
         return struct.pack("!BBHHH16s", QUERY, 0, 0, query.max_response_ps // MLD.response_unit_ps, 0, group)
@@ -124,7 +124,10 @@ def query_message(query: Query) -> bytes:
 
 
 def query_packet(query: Query, source: IPv6Address) -> bytes:
-    """Return a query in an IP packet, with the Router Alert option, from the link-local address of its port."""
+    """Return an IPv6 packet with a query and the Router Alert option.
+
+    ``source``: the link-local address of the port that sends it.
+    """
     message = query_message(query)
     destination = ALL_NODES if query.group is None else query.group
     addresses = source.packed + destination.packed

@@ -60,7 +60,7 @@ class EdgePort:
     router: bool = False
 
     def __post_init__(self) -> None:
-        """Check the addresses. Raises :class:`NetworkError` for one that cannot be the source of queries."""
+        """Check the addresses. Raises :class:`NetworkError` if one of them cannot be the source of queries."""
         if len(self.mac) != 6 or self.mac[0] & 1:
             raise NetworkError(f"mac is {self.mac.hex()}; it must be the address of one station")
         if self.ipv6 is not None and not self.ipv6.is_link_local:
@@ -76,10 +76,10 @@ def link_local(mac: bytes) -> IPv6Address:
 def edge_ports(
     topology: Topology, *, fast_leave: bool | Iterable[str] = False, routers: Iterable[str] = ()
 ) -> dict[PortKey, EdgePort]:
-    """Return the ports that hosts of a map are attached to, with the hosts' gateways as sources of queries.
+    """Return the ports to which a map's hosts are attached, with the hosts' gateways as the source addresses of queries.
 
-    MLD is spoken with all hosts, as each has a link-local address if it speaks IPv6 at all. ``fast_leave``: for all hosts,
-    or for those of these names. ``routers``: the hosts that are multicast routers, and may query in place of the switch.
+    MLD is used with all hosts, as each has a link-local address if it has IPv6 at all. ``fast_leave``: True for all hosts, or the
+    names of hosts. ``routers``: the hosts that are multicast routers and may be queriers in place of the switch.
     """
     routers = set(routers)
     named = set(topology.hosts) if fast_leave is True else set() if fast_leave is False else set(fast_leave)
@@ -157,7 +157,7 @@ class Overlay:
         return self._table.channels
 
     def changed(self, handler: Handler) -> None:
-        """Set the handler that is called with all changes of a message or a moment, after :attr:`channels` has them."""
+        """Add a handler that is called with all changes of one message, or of one time, after :attr:`channels` includes them."""
         self._handlers.append(handler)
 
     @property
@@ -178,7 +178,7 @@ class Overlay:
         return found
 
     def channels_at(self, place: PortKey) -> int:
-        """Return how many channels the records of a port stand for, of both versions of IP."""
+        """Return the number of channels that the records of a port stand for, of IPv4 and IPv6 together."""
         return sum(self._queriers[place, it].channels for it in (4, 6) if (place, it) in self._queriers)
 
     @property
@@ -187,10 +187,10 @@ class Overlay:
         return self._plane is not None and self._plane.now_ps >= self._settled_ps
 
     def start(self, plane: ControlPlane, adopted: Channels | None = None) -> None:
-        """Start to ask hosts. ``adopted``: channels that an earlier controller left in the switches.
+        """Start to send queries to hosts. ``adopted``: channels that an earlier controller left in the switches.
 
-        These are members until they have had the Group Membership Interval to say so themselves: a controller that takes
-        over changes nothing until hosts do. No handler is called for them.
+        Their ports stay members for the Group Membership Interval without a report, so that a controller that takes over changes
+        nothing until the hosts have had time to report. No handler is called for them.
         """
         self._plane = plane
         now_ps = plane.now_ps
@@ -218,7 +218,7 @@ class Overlay:
         self._wake()
 
     def on_packet_in(self, switch: str, packet: bytes, ingress_port: int) -> bool:
-        """Take a packet-in; return True if it is a message of IGMP or MLD, or was meant to be one."""
+        """Process a packet-in; return True if it is a message of IGMP or MLD, or a malformed one."""
         if self._plane is None:
             raise NetworkError("the overlay is not started")
         try:
@@ -251,12 +251,15 @@ class Overlay:
         return True
 
     def _has_room(self, own: int, new: int) -> bool:
-        """Return True if a port may have new channels. Those that the message has added before are not in the table yet."""
+        """Return True if a port may have new channels.
+
+        Channels that the present message has already added are counted too, as they are not in the table yet.
+        """
         used = self._table.count + self._hidden + max(0, own - new - self._own_before)
         return self._room.has(used, own, new)
 
     def filters(self, place: PortKey) -> dict[Address, Filter]:
-        """Return the filters of a port, by group."""
+        """Return the filters of a port by group, of IPv4 and IPv6."""
         found: dict[Address, Filter] = {}
         for version in (4, 6):
             if (querier := self._queriers.get((place, version))) is not None:
@@ -266,7 +269,7 @@ class Overlay:
     # ---- Time ----
 
     def _plan(self, place: PortKey, version: int) -> None:
-        """Schedule the call of a querier for when it wants to be called."""
+        """Schedule the next call of a port's querier for the time that the querier names."""
         due_ps = self._queriers[place, version].next_ps
         known_ps = self._woken_at.get((place, version))
         if known_ps is None or due_ps < known_ps:
@@ -274,7 +277,7 @@ class Overlay:
             heapq.heappush(self._wakes, (due_ps, place, version))
 
     def _call_back(self) -> None:
-        """Schedule a call of :meth:`_wake` for when the first querier wants it."""
+        """Schedule a call of :meth:`_wake` for the earliest time that a querier has named."""
         if self._plane is None or not self._wakes:
             return
         due_ps = self._wakes[0][0]
@@ -283,13 +286,13 @@ class Overlay:
             self._plane.call_later(max(0, due_ps - self._plane.now_ps) / PS_PER_MS, partial(self._woken, due_ps))
 
     def _woken(self, at_ps: int) -> None:
-        """Do what is due, unless an earlier call has taken the place of the one for this time."""
+        """Call :meth:`_wake`, unless a call for an earlier time has replaced the call for ``at_ps``."""
         if self._called_at_ps == at_ps:
             self._called_at_ps = None
             self._wake()
 
     def _wake(self) -> None:
-        """Call the queriers that are due: send their queries, and report the changes of channels."""
+        """Call the queriers that are due, send their queries, and report the changes of channels."""
         assert self._plane is not None
         now_ps = self._plane.now_ps
         changes: list[ChannelChange] = []

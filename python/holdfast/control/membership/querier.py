@@ -200,7 +200,7 @@ class Querier:
         return min(times)
 
     def adopt(self, group: Address, wanted: Filter, now_ps: int) -> None:
-        """Take over a membership of an earlier querier, as if all of it had just been reported."""
+        """Adopt a membership of an earlier querier, with timers as after a new report."""
         state = self._groups.setdefault(group, GroupFilter(group))
         fresh_ps = now_ps + self.group_membership_interval_ps
         state.adopt(wanted, fresh_ps)
@@ -209,7 +209,7 @@ class Querier:
     # ---- Received messages ----
 
     def heard(self, source: Address, message: Message, now_ps: int) -> Outcome:
-        """Process a message from an address of the port; return queries to send and changes of filters."""
+        """Process a message that came in on the port; return queries to send and changes of filters."""
         outcome = self.due(now_ps)
         if isinstance(message, Query):
             self._heard_query(source, message, now_ps, outcome)
@@ -251,7 +251,7 @@ class Querier:
         self._settle(state)
 
     def _refusal(self, report: Report, record: Record) -> str | None:
-        """Return the reason to refuse a record for its version, group or mode; None if it is not refused."""
+        """Return why a record is refused for its version, group or mode ("older_version", ...); None if it is accepted."""
         if report.version < self._oldest:
             return "older_version"
         if stays_on_link(record.group):
@@ -265,7 +265,10 @@ class Querier:
     def _no_room(
         self, state: GroupFilter | None, kind: RecordKind, group: Address, sources: tuple[Address, ...]
     ) -> str | None:
-        """Return the limit that a record would exceed; None: there is room. What adds nothing is never refused."""
+        """Return the name of the limit that a record would exceed; None if there is room.
+
+        A record that adds nothing is never refused.
+        """
         if state is None and len(self._groups) >= self.parameters.group_limit:
             return "group_limit"
         known = GroupFilter(group) if state is None else state
@@ -336,7 +339,7 @@ class Querier:
             self._repeat_at(state.group, asking, asked_ps)
 
     def _repeat(self, group: Address, asking: _Asking, now_ps: int, outcome: Outcome) -> None:
-        """Add the queries for a group's last members that are due to ``outcome``, and schedule the next ones."""
+        """Add to ``outcome`` the queries for a group's last members that are due, and schedule the next ones."""
         state = self._groups.get(group)
         if state is None:
             del self._asking[group]
@@ -385,7 +388,7 @@ class Querier:
     # ---- Time ----
 
     def due(self, now_ps: int) -> Outcome:
-        """Do what is due by now, and return the queries to send and the changes that follow."""
+        """Process all timers due at ``now_ps``; return the queries to send and the changes of filters."""
         outcome = Outcome()
         while self._timers and self._timers[0][0] <= now_ps:
             due_ps, _, group = heapq.heappop(self._timers)
@@ -414,7 +417,7 @@ class Querier:
         return outcome
 
     def _settle(self, state: GroupFilter) -> None:
-        """Count what a group has become, and see to its next timer, or forget it."""
+        """Update the port's counts by a group's state, then schedule the group's next timer, or delete a group without state."""
         channels, hidden = state.counted
         state.counted = state.size, state.hidden
         self.channels += state.size - channels
@@ -427,7 +430,7 @@ class Querier:
         self._asking.pop(state.group, None)
 
     def _arm(self, state: GroupFilter) -> None:
-        """Schedule a look at the group for when its next timer expires, unless one is due earlier, as after a timer was put off."""
+        """Schedule a check of the group when its next timer expires, unless an earlier check is scheduled already."""
         due_ps, group = state.earliest_ps, state.group
         armed_ps = self._armed.get(group)
         if armed_ps is not None and armed_ps <= due_ps:
@@ -446,7 +449,7 @@ def _note(outcome: Outcome, change: FilterChange) -> None:
 
 
 def _begins(record: Record) -> bool:
-    """Return True if a record is about something that a port without the group would want."""
+    """Return True if a record would create a membership at a port that has none of the group."""
     if record.kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
         return True
     return record.kind != RecordKind.BLOCK_OLD_SOURCES and bool(record.sources)

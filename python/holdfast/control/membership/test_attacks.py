@@ -122,7 +122,7 @@ class World:
         assert self.overlay.on_packet_in(place[0], frame, place[1])
 
     def member_step(self) -> None:
-        """Let a random member join a group, change the sources that it wants, or report the same again as if it had been asked."""
+        """Change at random what a member wants of a group, or repeat its report as after a query, and send the report."""
         random, place = self.random, self.random.choice(HONEST)
         group = random.choice(GROUPS)
         sources = random.sample(SOURCES, random.randrange(1, 3))
@@ -137,7 +137,7 @@ class World:
         self.say(place, report(_state(group, wanted, TO_EX if before is None else IS_EX)))
 
     def refresh(self) -> None:
-        """Send the report of every member, as in answer to a general query."""
+        """Send the report of every member, as hosts do after a general query."""
         for (place, group), wanted in self.wanted.items():
             self.say(place, report(_state(group, wanted, IS_EX)))
 

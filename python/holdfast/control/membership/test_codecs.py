@@ -34,7 +34,7 @@ S_PS = 1_000_000_000_000
 def ipv4(
     message: str, *, source: str = "0a000001", destination: str = "e0000016", ttl: str = "01", alert: bool = True
 ) -> bytes:
-    """Return a packet around a message in hexadecimal digits."""
+    """Return an IPv4 packet with an IGMP message, given in hexadecimal digits."""
     data = bytes.fromhex(message)
     length = 20 + 4 * alert
     head = bytes.fromhex(f"{0x40 + length // 4:02x}c0{length + len(data):04x}00000000{ttl}020000{source}{destination}")
@@ -200,7 +200,7 @@ GROUPS_V6 = st.integers(0, (1 << 112) - 1).map(lambda low: V6((0xFF1E << 112) + 
 
 @st.composite
 def queries(draw: st.DrawFn) -> tuple[V4 | V6, Query]:
-    """Draw a query of a latest version, with an address that it can come from."""
+    """Generate a query of the latest version and a source address that is valid for it."""
     v4 = draw(st.booleans())
     group = draw(st.none() | (GROUPS_V4 if v4 else GROUPS_V6))
     sources = draw(st.lists(ADDRESSES_V4 if v4 else ADDRESSES_V6, max_size=4)) if group is not None else []

@@ -49,7 +49,7 @@ class Plane:
 
 
 def report(body: str) -> bytes:
-    """Return a frame of IGMPv3 from a host with one record, in hexadecimal digits."""
+    """Return an IGMPv3 frame from a host; its only record is ``body``, in hexadecimal digits."""
     data = bytes.fromhex(f"22000000{0:04x}0001{body}")
     data = data[:2] + checksum(data).to_bytes(2, "big") + data[4:]
     head = bytes.fromhex(f"46c0{24 + len(data):04x}00000000010200000a000001e000001694040000")

@@ -142,7 +142,7 @@ def test_any_history_equals_the_tables(
 
 
 def sent(router: Querier, until_ps: int) -> list[tuple[int, Query]]:
-    """Return the queries that the router sends until then, with the time in milliseconds."""
+    """Return the queries that the router sends until ``until_ps``, each as (time in ms, query)."""
     found = []
     while (due_ps := router.next_ps) <= until_ps:
         found += [(due_ps // (S_PS // 1000), query) for query in router.due(due_ps).queries]

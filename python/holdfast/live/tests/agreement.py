@@ -31,7 +31,7 @@ class Bound:
         return abs(live - simulated) <= max(self.absolute, self.relative * abs(live))
 
     def twice(self) -> Bound:
-        """Return twice the bound, for one run, perhaps on a busy machine: the bounds are those of a mean."""
+        """Return a bound twice as wide, for a single run instead of a mean."""
         return replace(self, relative=2 * self.relative, absolute=2 * self.absolute)
 
 
@@ -62,7 +62,7 @@ BACK = {"back_retransmitted_segments": Bound(0.0, 45.0, "segments", "retransmitt
 
 
 def rise(frame: pl.DataFrame, column: str, start_s: float, end_s: float) -> float:
-    """Return the rise of a counter between two times, of all flows together."""
+    """Return how much a counter rises between two times in seconds, summed over all flows."""
     total = 0.0
     for _, rows in frame.group_by("flow") if "flow" in frame.columns else [((), frame)]:
         before = rows.filter(pl.col("time_s") <= start_s)[column]
@@ -72,7 +72,7 @@ def rise(frame: pl.DataFrame, column: str, start_s: float, end_s: float) -> floa
 
 
 def steady(seen: Observation) -> dict[str, float]:
-    """Return what is measured of the steady state, after the first seconds."""
+    """Return the measured quantities of the steady state by name, such as throughput and mean window, without the first seconds."""
     end_s = seen.scenario.duration_s
     window = pl.col("time_s").is_between(SKIP_S, end_s)
     link = seen.bottleneck.filter(window)
@@ -92,7 +92,7 @@ def steady(seen: Observation) -> dict[str, float]:
 
 
 def beginning(seen: Observation) -> dict[str, float]:
-    """Return what is measured of the first slow start, and of what it costs."""
+    """Return the measured quantities of the first slow start by name: retransmissions and the peak of the window."""
     first = seen.sent.filter((pl.col("flow") == 0) & (pl.col("time_s") <= SKIP_S))
     return {
         "first_retransmitted_segments": rise(seen.sent, "bytes_retransmitted", 0, SKIP_S) / FRAME_PAYLOAD_BYTES,
@@ -101,7 +101,10 @@ def beginning(seen: Observation) -> dict[str, float]:
 
 
 def after_cut(seen: Observation) -> dict[str, float]:
-    """Return the effects of a cut. The recovery counts from the cut if there is another way, else from the repair."""
+    """Return the effects of a link's cut by name.
+
+    The recovery counts from the cut if there is another path, else from the repair.
+    """
     scenario = seen.scenario
     assert scenario.failure_s is not None
     assert scenario.repair_s is not None
@@ -134,9 +137,9 @@ def after_cut(seen: Observation) -> dict[str, float]:
 
 
 def disturbance(seen: Observation) -> str:
-    """Return why a live run does not count; empty if it does.
+    """Return why a live run must be discarded; empty if it need not be.
 
-    It does not if the wall clock's events were late by more than a hundredth of the round trip in the mean or by more than half of
+    It must be if the wall clock's events were late by more than a hundredth of the round trip in the mean or by more than half of
     it once, or if more than one in a hundred of a host's samples came more than an interval late.
     """
     rtt_ms = seen.scenario.rtt_ms

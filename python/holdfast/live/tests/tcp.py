@@ -102,21 +102,24 @@ class Scenario(BaseModel):
         return max(2, round(self.buffer_bdp * self.rate_bps * self.rtt_ms / 1000 / 8 / FRAME_BYTES))
 
     def topology(self) -> Topology:
-        """Return two hosts and two disjoint paths of two hops; s1-s2-s4 is the cheaper one."""
+        """Return a topology of two hosts and two disjoint paths of two hops, of which s1-s2-s4 is cheaper."""
         core = Direction(rate_bps=self.rate_bps, delay_ms=self.rtt_ms / 4, queue_packets=self.queue_packets)
         edge = Direction(rate_bps=1_000_000_000, delay_ms=0.0, queue_packets=10_000)
         return two_paths("live-tcp", edge=edge, core=core)
 
     def controller(self) -> RouterController:
-        """Return the router's controller, which reacts to the failure if ``reroute`` is set."""
+        """Return a controller of the router program that reroutes after the failure if ``reroute`` is set."""
         return RouterController(reroute=self.reroute, reaction_delay_ms=self.reaction_delay_ms)
 
     def options(self) -> TcpOptions:
-        """Return the modelled hosts' options of TCP: those of Linux."""
+        """Return the TCP options of the modelled hosts, which are those of Linux."""
         return TcpOptions.linux(self.congestion).changed(TcpOptions(quick_ack_segments=QUICK_ACK_SEGMENTS))
 
     def schedule(self, network: Network, start_s: float) -> None:
-        """Schedule the cut and its repair, if the scenario has them."""
+        """Schedule the cut of the link s1-s2 and its repair, if the scenario has them.
+
+        ``start_s``: the time in s that they count from.
+        """
         if self.failure_s is not None and self.repair_s is not None:
             network.set_link("s1-s2", up=False, at_s=start_s + self.failure_s)
             network.set_link("s1-s2", up=True, at_s=start_s + self.repair_s)
@@ -143,7 +146,7 @@ class Observation:
 
 
 def _look(network: Network) -> tuple[int, ...]:
-    """Return the bottleneck's counters now, in the order of ``BOTTLENECK``."""
+    """Return the present counters of the bottleneck, in the order of ``BOTTLENECK``."""
     counters = [network.link_counters(name).a_to_b for name in ("s1-s2", "s1-s3")]
     return tuple(sum(getattr(each, name) for each in counters) for name in list(BOTTLENECK)[1:])
 
@@ -151,7 +154,7 @@ def _look(network: Network) -> tuple[int, ...]:
 def simulate(scenario: Scenario, seed: int = 1, options: TcpOptions | None = None) -> Observation:
     """Run the scenario with modelled hosts in virtual time, and return what was observed.
 
-    The seed moves each flow's start by up to one round trip: nothing else is random.
+    The seed moves each flow's start by up to one round trip; nothing else is random.
     """
     network = SimulatedNetwork(
         scenario.topology(),
@@ -205,9 +208,9 @@ def _frame(rows: Sequence[tuple[float, ...]], schema: Mapping[str, pl.DataType |
 
 @contextmanager
 def live_network(scenario: Scenario) -> Iterator[tuple[LiveNetwork, dict[str, _core.Namespace]]]:
-    """Yield the scenario's network under the wall clock, and its hosts' namespaces.
+    """Yield the scenario's network on the wall clock, and its hosts' namespaces.
 
-    Their TCP remembers nothing and asks for no ECN.
+    The hosts' kernels keep no metrics of earlier TCP connections and use no ECN.
     """
     topology = scenario.topology()
     with preferred(), hosts(topology) as (namespaces, interfaces):
@@ -241,7 +244,10 @@ class _Host:
             raise LiveError(f"a host did not start: {self.process.communicate()[1][-300:]}")
 
     def finish(self, timeout_s: float) -> Samples:
-        """Wait for the end of the host, and return the samples that it printed. Raises :class:`LiveError` if it failed."""
+        """Wait until the host's process ends, and return the samples that it printed.
+
+        Raises :class:`LiveError` if it failed or is late.
+        """
         try:
             output, errors = self.process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -253,14 +259,14 @@ class _Host:
         return result
 
     def close(self) -> None:
-        """Close the host in any case."""
+        """Kill the host's process if it still runs."""
         with suppress(OSError):
             self.process.kill()
         self.process.wait()
 
 
 def run_live(scenario: Scenario, seed: int = 1) -> Observation:
-    """Run the scenario with the kernel's hosts in real time, and return what was observed. Raises :class:`LiveError` if it fails.
+    """Run the scenario with the kernel's TCP in real time, and return what was observed. Raises :class:`LiveError` if a host fails.
 
     The seed moves the flows' starts as in :func:`simulate`.
     """
@@ -307,7 +313,7 @@ def run_live(scenario: Scenario, seed: int = 1) -> Observation:
 
 
 def _live_frames(client: Samples, server: Samples, start_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the hosts' samples as two frames, in the columns of an observation: sent and received."""
+    """Return two tables of the hosts' samples with the columns of an observation: of the sender, and of the receiver."""
     mss = client["mss"]
     columns = [*client["columns"]]
     index: dict[int, int] = {}

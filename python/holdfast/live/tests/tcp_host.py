@@ -63,7 +63,7 @@ SENDER_COLUMNS = (
 
 
 def tcp_info(connection: socket.socket) -> dict[str, int]:
-    """Return the kernel's own view of a connection. Raises OSError if the kernel is older than Linux 6.7."""
+    """Return the kernel's statistics of a connection (TCP_INFO) by name. Raises OSError if the kernel is older than Linux 6.7."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
     if len(raw) < INFO_BYTES:
         raise OSError(f"this kernel's TCP_INFO has {len(raw)} bytes; {INFO_BYTES} are needed (Linux 6.7 or later)")
@@ -71,7 +71,7 @@ def tcp_info(connection: socket.socket) -> dict[str, int]:
 
 
 def set_buffer(connection: socket.socket, force: int, ordinary: int) -> None:
-    """Ask for a large buffer beyond the system's limit, or within it where that is not permitted."""
+    """Set a large socket buffer, beyond the system's limit if that is permitted, else within it."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, force, SOCKET_BUFFER)
     except PermissionError:
@@ -91,7 +91,7 @@ class Samples(TypedDict):
 
 
 def serve(options: argparse.Namespace) -> Samples:
-    """Take so many connections and read until all have ended; return the samples."""
+    """Accept ``flows`` connections, read until all have ended, and return the samples."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     set_buffer(listener, SO_RCVBUFFORCE, socket.SO_RCVBUF)
@@ -132,7 +132,7 @@ def serve(options: argparse.Namespace) -> Samples:
 
 
 def send(options: argparse.Namespace) -> Samples:
-    """Connect at the given times, write until the end, and return the samples."""
+    """Connect at the given times, send data until the end of the run, and return the samples."""
     selector = selectors.DefaultSelector()
     waiting = sorted(options.start_ns, reverse=True)
     rows: list[list[int]] = []
@@ -172,7 +172,7 @@ def send(options: argparse.Namespace) -> Samples:
 
 
 def main() -> int:
-    """Run the command line's part, and print its samples as JSON."""
+    """Run the sender or the receiver that the command line names, and print its samples as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample-ns", type=int, required=True)
     parser.add_argument("--port", type=int, required=True)
