@@ -150,7 +150,7 @@ impl Configuration {
         configuration
     }
 
-    /// Draws a BitString with a bit for each neighbour of a cluster, and as many more bits at random.
+    /// Draws a random BitString with up to two bits for each neighbour of one random cluster.
     fn draw(&self, random: &mut Random) -> BitString {
         let first = random.below(self.neighbours.len() / self.next_hops) * self.next_hops;
         let mut bits = [0; 4];
@@ -204,14 +204,14 @@ impl Configuration {
         insert(switch, &bifts, vec![key], 0, args.into())
     }
 
-    /// Returns all bits of some neighbours.
+    /// Returns the bits of all egress routers behind these neighbours.
     fn behind(&self, neighbours: &[Neighbour]) -> BitString {
         (neighbours.iter()).fold([0; 4], |bits, neighbour| {
             std::array::from_fn(|i| bits[i] | neighbour.f_bm[i])
         })
     }
 
-    /// Adds a multicast group of neighbours, which have their numbers among all.
+    /// Adds a multicast group of the neighbours with the numbers `members`.
     fn fill_group(&self, switch: &mut Switch, group: u32, members: &[usize]) -> Result<(), String> {
         let replicas = (members.iter())
             .map(|&at| Replica {
@@ -228,7 +228,7 @@ impl Configuration {
         )
     }
 
-    /// Fills the tables that edit the replicas of a packet.
+    /// Fills the tables that edit the replicas of a packet, one entry for each neighbour.
     fn fill_copies(&self, switch: &mut Switch) -> Result<(), String> {
         let copies = Target::new(switch, "BierEgress.copies", "BierEgress.copy")?;
         for (rid, neighbour) in (0u64..).zip(&self.neighbours) {
@@ -279,7 +279,7 @@ impl Configuration {
         insert(switch, &table, vec![group, pattern], 100, args)
     }
 
-    /// Adds a clone session for each port, and the one in which packets go round.
+    /// Adds a clone session for each port, and the session for recirculation.
     fn fill_sessions(&self, switch: &mut Switch) -> Result<(), String> {
         let ports = self.neighbours.iter().map(|neighbour| neighbour.port);
         let sessions = ports.map(|port| (u32::from(port) + 1, u32::from(port)));
@@ -326,7 +326,7 @@ impl Configuration {
     }
 }
 
-/// Makes a match of bit strings that have some of these bits, and no others.
+/// Makes a match for bit strings in which only bits of `bits` are set.
 fn only_of(bits: &BitString) -> KeyMatch {
     let others: BitString = std::array::from_fn(|i| !bits[i]);
     KeyMatch::Ternary {
@@ -365,7 +365,7 @@ fn prepared(configuration: &Configuration) -> Result<(Switch, Box<BierNode>), St
     Ok((switch, Box::new(configuration.by_hand())))
 }
 
-/// Makes the workload of packets that pass, each for so many neighbours.
+/// Makes the workload of BIER packets that pass the node, each with copies for `next_hops` neighbours.
 pub fn transit(replication: Replication, next_hops: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(replication, next_hops, 0));
     let (switch, handwritten) = prepared(&configuration)?;
@@ -378,7 +378,7 @@ pub fn transit(replication: Replication, next_hops: usize) -> Result<Workload, S
     })
 }
 
-/// Makes the workload of packets of so many channels that begin here.
+/// Makes the workload of IPv4 packets of `channels` channels that enter the BIER domain at the node.
 pub fn bfir(channels: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(Replication::OnePass, 4, channels));
     let (switch, handwritten) = prepared(&configuration)?;
@@ -391,12 +391,12 @@ pub fn bfir(channels: usize) -> Result<Workload, String> {
     })
 }
 
-/// Writes an IPv4 header with a UDP payload.
+/// Writes the IPv4 header of a UDP packet into `header`; the whole frame has `size` bytes.
 fn write_multicast(header: &mut [u8], size: usize, source: u32, group: u32) {
     write_ipv4(header, size - 14, UDP, source, group);
 }
 
-/// Writes a BIER packet into the buffer; returns the port that it arrives at.
+/// Writes a random BIER packet of `size` bytes into the buffer; returns the port at which it arrives.
 fn transit_packet(
     configuration: &Configuration,
     size: usize,
@@ -424,7 +424,7 @@ fn transit_packet(
     CORE_PORT
 }
 
-/// Writes a packet of a random channel into the buffer; returns the port that it arrives at.
+/// Writes a packet of `size` bytes of a random channel into the buffer; returns the port at which it arrives.
 fn channel_packet(
     configuration: &Configuration,
     size: usize,

@@ -154,12 +154,12 @@ fn workload(count: usize, is_upstream: bool) -> Result<Workload, String> {
     })
 }
 
-/// Makes the workload of packets that come from so many sessions.
+/// Makes the workload of packets that come from `count` sessions.
 pub fn upstream(count: usize) -> Result<Workload, String> {
     workload(count, true)
 }
 
-/// Makes the workload of packets for so many sessions.
+/// Makes the workload of packets that go to `count` sessions.
 pub fn downstream(count: usize) -> Result<Workload, String> {
     workload(count, false)
 }

@@ -4,8 +4,8 @@ use engine::Switch;
 use engine::control::{Entity, Entry, Operation, Update};
 use ir::{ActionCall, ActionId, Bits, KeyMatch, RegisterId, TableId};
 
-/// Sets the register `domain_ports` so that these ports lead to switches of the domain: what the domain owns is
-/// refused at others.
+/// Declares in the register `domain_ports` that these ports lead to switches of the domain. Other ports refuse the
+/// domain's own packets.
 pub fn lead_to_domain(switch: &mut Switch, ports: &[u32]) -> Result<(), String> {
     let registers = &switch.program().registers;
     let at = (registers.iter().position(|r| r.name == "domain_ports"))
@@ -71,7 +71,8 @@ impl Match {
 }
 
 impl Target {
-    /// Finds the table and the action with these names, or the ends of names after a dot.
+    /// Finds a table and an action by their names, or by the last parts of their names, separated by dots. Fails if
+    /// one does not exist.
     pub fn new(switch: &Switch, table: &str, action: &str) -> Result<Target, String> {
         let program = switch.program();
         let is = |name: &str, wanted: &str| {
@@ -98,17 +99,17 @@ impl Target {
         })
     }
 
-    /// Returns the id of the table.
+    /// Returns the id of the table that was found.
     pub fn table(&self) -> TableId {
         self.table
     }
 
-    /// Returns the id of the action.
+    /// Returns the id of the action that was found.
     pub fn action(&self) -> ActionId {
         self.action
     }
 
-    /// Makes an entry for the table.
+    /// Makes an entry for the table; matches and arguments get the declared widths.
     pub fn entry(&self, matches: &[Match], priority: i32, args: &[u128]) -> Entry {
         let matches = (matches.iter().zip(&self.key_widths))
             .map(|(m, &width)| m.of_width(width))
@@ -119,13 +120,13 @@ impl Target {
         self.wide_entry(matches, priority, args)
     }
 
-    /// Makes an entry of fields of any width.
+    /// Makes an entry for the table whose matches and arguments may be wider than 128 bits.
     pub fn wide_entry(&self, matches: Vec<KeyMatch>, priority: i32, args: Vec<Bits>) -> Entry {
         let action = self.action;
         Entry::new(matches, priority, ActionCall { action, args })
     }
 
-    /// Inserts an entry into the table of a switch.
+    /// Inserts an entry into the table of a switch. Fails if the switch refuses it.
     pub fn insert(
         &self,
         switch: &mut Switch,

@@ -278,7 +278,7 @@ impl Configuration {
         firewall
     }
 
-    /// Writes a segment of a flow into the buffer; returns the port that it arrives at.
+    /// Writes a segment of `size` bytes of a flow into the buffer; returns the port at which it arrives.
     fn segment(
         &self,
         flow: Flow,
@@ -337,7 +337,8 @@ fn write(switch: &mut Switch, entity: Entity) -> Result<(), String> {
         .map_err(|e| e.to_string())
 }
 
-/// Makes a firewall with so many rules and flows. Flows for which the table has no room are left out.
+/// Makes the workload of a firewall with `rules` rules and `flows` flows. Flows for which the flow table has no room
+/// are left out.
 pub fn workload(rules: usize, flows: usize) -> Result<Workload, String> {
     let mut configuration = Configuration::new(rules, flows + flows / 50);
     let mut switch = source::switch(PROGRAM, &[])?;
@@ -388,8 +389,8 @@ pub fn workload(rules: usize, flows: usize) -> Result<Workload, String> {
     })
 }
 
-/// Writes a segment of an established flow, or a packet of a flow that is denied; returns the port that it arrives
-/// at.
+/// Writes a segment of an established flow, or a packet of a denied flow, into the buffer; returns the port at which
+/// it arrives.
 fn packet(
     configuration: &Configuration,
     size: usize,

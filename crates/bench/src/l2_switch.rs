@@ -33,7 +33,7 @@ fn stations(count: usize) -> Vec<Station> {
         .collect()
 }
 
-/// Makes the workload with this many addresses.
+/// Makes the workload of a learning switch that knows `count` addresses.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let stations: Rc<[Station]> = stations(count).into();
     let mut switch = source::switch("benches/l2_switch.p4", &[("ADDRESSES", count.to_string())])?;
@@ -67,7 +67,7 @@ pub fn workload(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Writes a frame between two stations into the buffer; returns the port that it arrives at.
+/// Writes a frame of `size` bytes between two random stations into the buffer; returns the port at which it arrives.
 fn packet(stations: &[Station], size: usize, random: &mut Random, buffer: &mut Packet) -> u32 {
     let count = stations.len();
     let from = random.below(count);

@@ -73,7 +73,7 @@ struct Configuration {
     acl: Vec<(AclMatch, AclAction)>,
 }
 
-/// Returns the Ethernet address of a router interface; the port has the same number.
+/// Returns the Ethernet address of a router interface, whose port has the same number.
 fn interface_address(rif: u16) -> u64 {
     0x0200_0001_0000 | u64::from(rif)
 }
@@ -200,7 +200,7 @@ impl Configuration {
     }
 }
 
-/// Draws global unicast prefixes with the usual lengths.
+/// Draws random IPv6 global unicast prefixes with the usual lengths.
 fn ipv6_prefixes(count: usize) -> impl Iterator<Item = Route> {
     let mut random = Random::new(12);
     let mut seen = BTreeSet::new();
@@ -221,7 +221,7 @@ fn ipv6_prefixes(count: usize) -> impl Iterator<Item = Route> {
     })
 }
 
-/// Draws ACL entries under twelve masks, with addresses that are in routes, so that packets meet them.
+/// Draws random ACL entries with twelve different masks. Their addresses are in routes, so that packets match them.
 fn acl(count: usize, routes: &[Route], random: &mut Random) -> Vec<(AclMatch, AclAction)> {
     let of_version = |ipv4: bool| -> Vec<Route> {
         (routes.iter().copied())
@@ -284,7 +284,7 @@ fn acl(count: usize, routes: &[Route], random: &mut Random) -> Vec<(AclMatch, Ac
     entries
 }
 
-/// Makes the workload; tables are smaller by `scale`.
+/// Makes the workload with tables whose sizes are divided by `scale`.
 pub fn workload(scale: usize) -> Result<Workload, String> {
     let configuration = Configuration::new(scale);
     let mut switch = source::switch("benches/middleblock.p4", &[])?;
@@ -304,7 +304,7 @@ pub fn workload(scale: usize) -> Result<Workload, String> {
     })
 }
 
-/// Writes an IPv4 or IPv6 packet into the buffer; returns the port that it arrives at.
+/// Writes an IPv4 or IPv6 packet of `size` bytes into the buffer; returns the port at which it arrives.
 fn packet(
     by_version: &[Vec<Route>; 2],
     size: usize,

@@ -172,7 +172,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// Adds the multicast group of a connection, and what its copies become.
+    /// Adds the multicast group of connection `i`, and the entries that put its copies into tunnels.
     fn fill_copies(&self, switch: &mut Switch, table: &Target, i: usize) -> Result<(), String> {
         let mut replicas = Vec::new();
         for (copy, rid) in self.copies[i].iter().zip(1u16..) {
@@ -221,7 +221,7 @@ fn prepared(
     Ok((configuration, switch, node))
 }
 
-/// Makes the workload of packets that enter tunnels.
+/// Makes the workload of packets of `count` connections that enter tunnels.
 pub fn ingress(count: usize) -> Result<Workload, String> {
     let (configuration, switch, handwritten) = prepared(count, Acceptance::Window)?;
     Ok(Workload {
@@ -233,12 +233,12 @@ pub fn ingress(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Makes the workload of copies that leave tunnels.
+/// Makes the workload of copies of `count` connections that leave tunnels.
 pub fn egress(count: usize, acceptance: Acceptance) -> Result<Workload, String> {
     lossy_egress(count, acceptance, 0)
 }
 
-/// Makes the workload of [`egress`] where so many in ten packets are lost on the first path.
+/// Makes the workload of [`egress`], but with `lost` of ten packets lost on the first path.
 fn lossy_egress(count: usize, acceptance: Acceptance, lost: usize) -> Result<Workload, String> {
     let (configuration, switch, handwritten) = prepared(count, acceptance)?;
     // Sequence numbers jump ahead when the traffic begins anew, as the switches' registers stay.
@@ -254,7 +254,7 @@ fn lossy_egress(count: usize, acceptance: Acceptance, lost: usize) -> Result<Wor
     })
 }
 
-/// Writes the Ethernet, IPv4 and UDP header of a packet of `size` bytes.
+/// Writes the Ethernet, IPv4 and UDP headers of a packet of `size` bytes to UDP port `port`.
 fn write_udp(header: &mut [u8; 42], size: usize, source: u32, destination: u32, port: u16) {
     write_ethernet(header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
     write_ipv4(&mut header[14..], size - 14, UDP, source, destination);
@@ -263,7 +263,7 @@ fn write_udp(header: &mut [u8; 42], size: usize, source: u32, destination: u32, 
     header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
 }
 
-/// Writes a packet of a protected flow into the buffer; returns the port that it arrives at.
+/// Writes a packet of `size` bytes of a protected flow into the buffer; returns the port at which it arrives.
 fn packet(
     configuration: &Configuration,
     size: usize,

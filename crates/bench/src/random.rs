@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Makes a generator: the same seed gives the same numbers.
+    /// Makes a generator. The same seed always yields the same numbers.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -24,7 +24,7 @@ impl Random {
         (self.next_u64() >> 32) as u32
     }
 
-    /// Returns a number below `limit`, which is not zero.
+    /// Returns a random number below `limit`, which must not be zero.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next_u64()) * limit as u128) >> 64) as usize
     }

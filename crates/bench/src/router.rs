@@ -60,7 +60,7 @@ pub struct NextHop {
     pub destination: u64,
 }
 
-/// Draws so many different prefixes.
+/// Draws `count` different random prefixes.
 pub fn prefixes(count: usize) -> Vec<Prefix> {
     let mut random = Random::new(1);
     // Half of the /16s of 1.0.0.0 to 223.255.255.255 are in use.
@@ -90,7 +90,7 @@ pub fn prefixes(count: usize) -> Vec<Prefix> {
     result
 }
 
-/// Makes the next hops, 256 of them, at ports 0 to 63.
+/// Makes 256 next hops, at ports 0 to 63.
 pub fn next_hops() -> Vec<NextHop> {
     let mut random = Random::new(2);
     (0..256)
@@ -102,7 +102,7 @@ pub fn next_hops() -> Vec<NextHop> {
         .collect()
 }
 
-/// Makes the workload with this many routes.
+/// Makes the workload of a router with `count` routes.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let prefixes: Rc<[Prefix]> = prefixes(count).into();
     let next_hops = next_hops();
@@ -133,7 +133,8 @@ pub fn workload(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Writes a UDP packet to an address in a route into the buffer; returns the port that it arrives at.
+/// Writes a UDP packet of `size` bytes to an address that a route contains into the buffer; returns the port at which
+/// it arrives.
 fn packet(prefixes: &[Prefix], size: usize, random: &mut Random, buffer: &mut Packet) -> u32 {
     let prefix = prefixes[random.below(prefixes.len())];
     let host = u64::from(random.next_u32()) & ((1 << (32 - prefix.len)) - 1);

@@ -60,12 +60,12 @@ struct Configuration {
     hosts: Vec<(Prefix, Place)>,
 }
 
-/// Returns the port towards another edge.
+/// Returns the port that leads to another edge, given by its station number.
 fn port_of(station: u8) -> u16 {
     u16::from(station) % FIRST_HOST_PORT
 }
 
-/// Returns the address of a /24 of the other edge, or of this one.
+/// Returns the address of the /24 network with this number at the other edge (`behind`) or at this one.
 fn network(behind: bool, number: u32) -> u32 {
     (if behind { 0x0a80_0000 } else { 0x0a00_0000 }) | number << 8
 }
@@ -171,8 +171,8 @@ impl Configuration {
 }
 
 impl Context {
-    /// Returns the fields in the order of the program's tables: traffic class, flags, TTL, protocol, addresses,
-    /// ports. As in all packets here.
+    /// Returns the fields of the context in the order of the program's tables: traffic class, flags, TTL, protocol,
+    /// addresses, ports. The first four are the same for all packets.
     fn fields(&self) -> [u128; 8] {
         [
             0,
@@ -187,7 +187,7 @@ impl Context {
     }
 }
 
-/// Makes the workload of an edge with so many contexts in each direction.
+/// Makes the workload of an edge with `count` contexts in each direction.
 pub fn edge(count: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(count));
     let ports = format!("0 .. {}", FIRST_HOST_PORT - 1);
@@ -209,7 +209,8 @@ pub fn edge(count: usize) -> Result<Workload, String> {
 const PLAIN_BYTES: usize = 42;
 const SHORT_BYTES: usize = 13;
 
-/// Writes a packet of a flow with a context, from a host or from another edge; returns the port that it arrives at.
+/// Writes a packet of a flow with a context, from a host or in a frame from another edge, into the buffer; returns the
+/// port at which it arrives.
 fn packet(
     configuration: &Configuration,
     from_hosts: bool,

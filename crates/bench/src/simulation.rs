@@ -110,7 +110,8 @@ fn read_dumbbell(
     })
 }
 
-/// Builds 100 hosts, a router, the bottleneck, a router, 100 hosts; returns the bottleneck and the flows as well.
+/// Builds the dumbbell: 100 hosts, a router, the bottleneck link, a router, 100 hosts. Returns the network, the
+/// bottleneck and the TCP flows.
 fn dumbbell(code: &source::Code) -> Result<(Network, LinkId, Vec<TcpFlowId>), String> {
     let mut network = Network::new(1, 0);
     network.set_reaction_ps(u64::MAX);
@@ -219,12 +220,12 @@ pub struct SimulationMeasurement {
 }
 
 impl SimulationMeasurement {
-    /// Returns the packets that the sources sent per second of processor time.
+    /// Returns the number of packets that the sources sent per second of processor time.
     pub fn packets_per_s(&self) -> f64 {
         self.packets as f64 / self.processor_s
     }
 
-    /// Returns the packet-hops (arrivals of packets at switches) per second of processor time.
+    /// Returns the number of packet-hops (arrivals of packets at switches) per second of processor time.
     pub fn packet_hops_per_s(&self) -> f64 {
         self.packet_hops as f64 / self.processor_s
     }
@@ -339,7 +340,7 @@ impl Lines {
         })
     }
 
-    /// Makes a router with a route to the receivers and others to nowhere.
+    /// Makes a router with one route to the receivers, and others that no packet takes.
     fn router(&self) -> Result<Switch, String> {
         let mut switch = self.program.switch();
         let routes = Target::new(&switch, "routes", "forward")?;
@@ -371,7 +372,7 @@ impl Lines {
     }
 }
 
-/// Joins the first routers of neighbouring lines by links.
+/// Connects the first routers of neighbouring lines by links.
 fn join(network: &mut Network, lines: usize) -> Result<(), NetError> {
     for line in 1..lines {
         let (above, below) = (format!("s{}.0", line - 1), format!("s{line}.0"));
@@ -380,7 +381,8 @@ fn join(network: &mut Network, lines: usize) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Adds a host, routers, a host, and packets from the first to the last.
+/// Adds a line of a host, routers and another host, and a stream of packets from the first to the last. Returns the
+/// stream's id.
 fn add_line(
     network: &mut Network,
     line: usize,

@@ -90,14 +90,14 @@ pub struct Code {
 }
 
 impl Code {
-    /// Makes a new switch that runs the program.
+    /// Makes a new switch that runs the compiled program.
     pub fn switch(&self) -> Switch {
         let (program, executor) = (self.program.clone(), self.executor.clone());
         Switch::new(program, executor, SwitchConfig::default())
     }
 }
 
-/// Compiles a built-in program to machine code.
+/// Compiles a built-in program to machine code. Fails if the program has errors.
 pub fn code(name: &str, defines: &[(&str, String)]) -> Result<Code, String> {
     let libraries = FileLoader::new()
         .builtin("core.p4", compile::CORE_P4)
@@ -119,7 +119,7 @@ pub fn code(name: &str, defines: &[(&str, String)]) -> Result<Code, String> {
     })
 }
 
-/// Compiles a built-in program to machine code; returns a switch that runs it.
+/// Compiles a built-in program to machine code, and returns a switch that runs it. Fails if the program has errors.
 pub fn switch(name: &str, defines: &[(&str, String)]) -> Result<Switch, String> {
     Ok(code(name, defines)?.switch())
 }

@@ -66,7 +66,8 @@ struct Contents {
     limbs: usize,
 }
 
-/// Fills a table, looks keys up, and empties it, and measures each; if `quick`, with a hundredth of the entries.
+/// Measures filling a table, looking up keys and emptying it. If `quick`, uses a hundredth of the entries. Fails if
+/// there is no such table.
 pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String> {
     let known = TABLES.iter().find(|(known, _, _)| *known == name);
     let &(_, table, full) = known.ok_or_else(|| {
@@ -108,7 +109,7 @@ pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String
     })
 }
 
-/// Inserts entries; `shortest` has the shortest time of each insertion so far, in seconds.
+/// Inserts entries, and updates `shortest`, the shortest time of each insertion so far in seconds.
 fn insert_all(
     switch: &mut Switch,
     target: &Target,
@@ -125,7 +126,7 @@ fn insert_all(
     Ok(())
 }
 
-/// Deletes entries; `shortest` has the shortest time of each deletion so far, in seconds.
+/// Deletes entries, and updates `shortest`, the shortest time of each deletion so far in seconds.
 fn delete_all<'a>(
     switch: &mut Switch,
     target: &Target,
@@ -144,7 +145,7 @@ fn delete_all<'a>(
     }
 }
 
-/// Measures the median over windows of the time per lookup.
+/// Measures lookups in windows, and returns the median time per lookup.
 fn look_up(switch: &mut Switch, target: &Target, contents: &Contents) -> Result<f64, String> {
     let table = switch.runtime_mut().table_mut(target.table());
     let limbs = contents.limbs;
@@ -189,7 +190,7 @@ fn contents(target: &Target, table: &str, count: usize) -> Contents {
     }
 }
 
-/// Returns port and address of one of 256 next hops.
+/// Returns port and Ethernet address of one of 256 next hops.
 fn args(i: usize) -> [u128; 2] {
     [(i % 64) as u128, 0x0600_0000_0000 | (i % 256) as u128]
 }

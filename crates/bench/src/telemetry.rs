@@ -63,7 +63,7 @@ struct Configuration {
     watched: Vec<Watched>,
 }
 
-/// Returns the logical interface of a port.
+/// Returns the number of the logical interface of a port.
 fn interface(port: u32) -> u32 {
     0x1_0000 + port
 }
@@ -158,7 +158,7 @@ impl Configuration {
     }
 }
 
-/// Sets the default action of a table to one with a parameter of 32 bits.
+/// Sets the default action of a table, an action with one parameter of 32 bits, to the argument `arg`.
 fn set_default(switch: &mut Switch, table: &str, action: &str, arg: u32) -> Result<(), String> {
     let target = Target::new(switch, table, action)?;
     let args = vec![Bits::from_u64(32, arg.into())];
@@ -176,7 +176,7 @@ fn set_default(switch: &mut Switch, table: &str, action: &str, arg: u32) -> Resu
         .map_err(|e| e.to_string())
 }
 
-/// Makes the workload of a node with so many routes and watched flows.
+/// Makes the workload of a node with `count` routes and `count` watched flows.
 pub fn node(count: usize, role: Role) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(count, role));
     let defines = match role {
@@ -204,7 +204,8 @@ const PLAIN_BYTES: usize = 42;
 const INT_BYTES: usize = 16;
 const STACK_BYTES: usize = HOPS_BEFORE * HOP_WORDS * 4;
 
-/// Writes a packet of a watched flow, at a transit node with INT headers; returns the port that it arrives at.
+/// Writes a packet of a watched flow, with INT headers at a transit node, into the buffer; returns the port at which
+/// it arrives.
 fn packet(
     configuration: &Configuration,
     size: usize,

@@ -5,15 +5,15 @@ use engine::Packet;
 
 /// An endless sequence of packets of one size.
 pub trait Traffic {
-    /// Writes the next packet into a buffer; returns the port that it arrives at.
+    /// Writes the next packet into the buffer; returns the port at which it arrives.
     fn next(&mut self, buffer: &mut Packet) -> u32;
 
-    /// Returns traffic that consists of the same packets once more, from the first on.
+    /// Returns traffic that begins again with the first packet, and consists of the same packets.
     fn again(&self) -> Box<dyn Traffic>;
 }
 
-/// Returns a function from a size in bytes to traffic whose packets are drawn at random: `draw` writes the next one
-/// into a buffer, and gives the port that it arrives at.
+/// Returns a function that makes random traffic with packets of a given size in bytes. `draw` writes the next packet
+/// into a buffer, and returns the port at which it arrives.
 pub fn drawn<D>(seed: u64, draw: D) -> Box<dyn Fn(usize) -> Box<dyn Traffic>>
 where
     D: FnMut(usize, &mut Random, &mut Packet) -> u32 + Clone + 'static,
@@ -50,7 +50,7 @@ where
     }
 }
 
-/// Calculates the Internet checksum of whole words (RFC 1071).
+/// Calculates the Internet checksum (RFC 1071) of bytes that form whole 16-bit words.
 pub fn internet_checksum(words: &[u8]) -> u16 {
     let mut sum: u32 = (words.chunks_exact(2))
         .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
@@ -61,7 +61,7 @@ pub fn internet_checksum(words: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Writes an IPv4 header of 20 bytes: don't fragment, TTL 64, a right checksum.
+/// Writes an IPv4 header of 20 bytes with the don't-fragment flag, a TTL of 64 and a correct checksum.
 pub fn write_ipv4(
     header: &mut [u8],
     total_len: usize,
@@ -82,7 +82,7 @@ pub fn write_ipv4(
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Writes an Ethernet header.
+/// Writes an Ethernet header of 14 bytes.
 pub fn write_ethernet(header: &mut [u8], destination: u64, source: u64, ether_type: u16) {
     header[..6].copy_from_slice(&destination.to_be_bytes()[2..]);
     header[6..12].copy_from_slice(&source.to_be_bytes()[2..]);

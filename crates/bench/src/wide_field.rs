@@ -13,7 +13,7 @@ use engine::control::Entry;
 use handwritten::{Neighbour, WideForwarder};
 use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 
-/// Makes the workload with this many neighbours.
+/// Makes the workload with `count` neighbours.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let mut switch = source::switch(
         "benches/wide_field.p4",
@@ -53,7 +53,7 @@ pub fn workload(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Writes a packet with a bit string into the buffer; returns the port that it arrives at.
+/// Writes a packet of `size` bytes with a random bit string into the buffer; returns the port at which it arrives.
 fn packet(neighbours: usize, size: usize, random: &mut Random, buffer: &mut Packet) -> u32 {
     let mut header = [0; 54];
     write_ethernet(&mut header, 0x0200_0000_00ff, 0x0600_0000_0001, 0xab37);

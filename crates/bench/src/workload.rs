@@ -11,16 +11,16 @@ use engine::{Output, Packet, Switch, Time};
 
 /// A function written by hand in Rust, with its own tables.
 pub trait Handwritten {
-    /// Sets the time, for functions that ask for it; called before every burst.
+    /// Sets the time for packets that follow, if the function depends on it. Called before every burst.
     fn set_now_ps(&mut self, now_ps: Time) {
         let _ = now_ps;
     }
 
-    /// Handles packets, each with the port it arrived at; appends what leaves, in order. `burst` is empty
+    /// Handles packets, each given with its arrival port, and appends what leaves to `out`, in order. `burst` is empty
     /// afterwards.
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>);
 
-    /// Takes a packet that is done with, to use its memory again.
+    /// Keeps a packet that is no longer needed, so that its memory can be reused.
     fn reuse(&mut self, packet: Packet) {
         drop(packet);
     }
@@ -64,8 +64,8 @@ pub const PROGRAMS: [&str; 24] = [
     "bng_downstream",
 ];
 
-/// Compiles a program and fills the tables of both versions. If `quick`, tables have a hundredth of the size, for
-/// tests.
+/// Compiles a program and fills the tables of both versions. If `quick`, tables have a hundredth of their size, for
+/// tests. Fails if there is no such program.
 pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
     let scale = if quick { 100 } else { 1 };
     match program {

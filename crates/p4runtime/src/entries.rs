@@ -221,8 +221,8 @@ pub(crate) fn field_match(
     }
 }
 
-/// Converts the match of a translated field, which must accept exactly one value or any (specification, "Translation
-/// of Match Fields").
+/// Converts the match of a translated field. Fails unless the match accepts exactly one value (specification,
+/// "Translation of Match Fields").
 fn whole_match(
     field: &Field,
     given: &m::MatchKind,

@@ -66,7 +66,7 @@ fn lowest(bits: &BitString) -> u32 {
 }
 
 impl BierNode {
-    /// Makes a node with one BIFT and no channels. BIER packets may arrive at `domain_port`.
+    /// Makes a BIER node with one BIFT and no channels. BIER packets may arrive only at `domain_port`.
     pub fn new(
         bift_id: u32,
         neighbours: &[Neighbour],
@@ -107,7 +107,7 @@ impl BierNode {
         }
     }
 
-    /// Adds a channel that begins here.
+    /// Adds a channel whose packets enter the BIER domain at this node.
     pub fn add_channel(&mut self, channel: Channel) {
         let key = u64::from(channel.source) << 32 | u64::from(channel.group);
         self.channels.insert([key], self.bit_strings.len() as u32);
@@ -126,7 +126,7 @@ impl BierNode {
         }
     }
 
-    /// Handles a BIER packet that passes this node, as a BFR.
+    /// Forwards a BIER packet from another node, as a BFR.
     fn pass(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = &packet.stored()[14..PARSED];
         let (first, second) = (double_word(header, 0), double_word(header, 4));
@@ -151,7 +151,7 @@ impl BierNode {
         }
     }
 
-    /// Handles an IPv4 packet whose channel begins here, as a BFIR.
+    /// Adds a BIER header to an IPv4 packet of a channel that enters the domain at this node, as a BFIR.
     fn begin(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = &packet.stored()[14..34];
         if header[0] != 0x45 || !is_intact(header) {
@@ -187,7 +187,7 @@ impl BierNode {
         self.replicate(packet, bits, out);
     }
 
-    /// Sends a copy to each neighbour with bits, the last of them in the packet itself.
+    /// Sends a copy to each neighbour towards which any of `bits` leads; the last copy reuses the packet's memory.
     fn replicate(&mut self, mut packet: Packet, bits: BitString, out: &mut Vec<Output>) {
         packet.stored_mut()[17] -= 1;
         let mut rest = bits;

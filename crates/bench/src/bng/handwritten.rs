@@ -41,7 +41,7 @@ impl Account {
         }
     }
 
-    /// Counts a packet if it is within the limit; else returns false.
+    /// Counts a packet and uses up tokens if it is within the rate limit; returns false if it is not.
     #[inline]
     fn admit(&mut self, now_us: u64, frame_bytes: usize, ip_bytes: u16) -> bool {
         let earned = (now_us - self.filled_us).saturating_mul(self.bytes_per_s);
@@ -120,7 +120,7 @@ impl Default for Gateway {
 }
 
 impl Gateway {
-    /// Adds a session, for both directions.
+    /// Adds a subscriber's session, in both directions.
     pub fn insert(&mut self, session: Session) {
         let pair = addresses(session.mac, ACCESS_MAC);
         self.upstream[usize::from(session.number)] = Some(Upstream {
@@ -157,7 +157,7 @@ impl Gateway {
         });
     }
 
-    /// Adds a route to a next hop.
+    /// Adds a route from a prefix to a next hop.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
         self.routes.insert(prefix, self.adjacencies.len() as u16);
         self.adjacencies.push(Adjacency {
@@ -260,8 +260,8 @@ fn mac_bytes(mac: u64) -> [u8; 6] {
     bytes
 }
 
-/// Lowers the MSS of a segment that opens a connection to `most`; the first option has it in nearly all of them,
-/// and no others are looked at here.
+/// Lowers the MSS option of a TCP segment that opens a connection to at most `most`. Examines only the first option,
+/// which is the MSS in nearly all such segments.
 #[inline]
 fn clamp(ip: &mut [u8], most: u16) {
     let opens = ip[9] == 6 && word(ip, 6) & 0x1fff == 0 && ip.len() >= 44 && ip[33] & SYN != 0;

@@ -115,13 +115,13 @@ pub struct Firewall {
     displaced: u64,
 }
 
-/// Returns true if a sequence number is not behind another (RFC 9293, section 3.4).
+/// Returns true if the sequence number `a` is equal to `b` or before it (RFC 9293, section 3.4).
 fn not_after(a: u32, b: u32) -> bool {
     b.wrapping_sub(a) >> 31 == 0
 }
 
-/// Hashes a flow to its place in the first way, and the step (odd) to its place in each next one. Of mapped
-/// addresses, `first` and `second` are the halves that are not zero.
+/// Hashes a flow. Returns its place in the first way, and an odd number by which its place moves from each way to the
+/// next. For addresses mapped into IPv6, `first` and `second` are the halves that are not zero.
 fn place(first: u32, second: u32, ports: u32, protocol: u8) -> (u32, u32) {
     let [k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10] = KEYS;
     let times = u64::wrapping_mul;
@@ -163,12 +163,12 @@ impl Firewall {
         }
     }
 
-    /// Sets the zone of a port, and whether only bound addresses send from it.
+    /// Sets the zone of a port, and whether only hosts bound to the port may send from it (`checks`).
     pub fn set_role(&mut self, port: u16, zone: u8, checks: bool) {
         self.roles[usize::from(port)] = Role { zone, checks };
     }
 
-    /// Adds a host: its route, and its binding.
+    /// Adds a host, with a route to it and the binding of its address to its port.
     pub fn add_host(&mut self, host: Host) {
         let Host { address, zone, hop } = host;
         let port_and_mac = u64::from(hop.port) << 48 | hop.destination;
@@ -187,7 +187,7 @@ impl Firewall {
         });
     }
 
-    /// Adds a rule with a priority.
+    /// Adds a filter rule with a priority.
     pub fn add_rule(&mut self, rule: Rule, priority: i32) {
         let (source, destination) = (mask_of(rule.source.len), mask_of(rule.destination.len));
         let port_mask = if rule.port.is_some() { 0xffff } else { 0 };
@@ -217,7 +217,7 @@ impl Firewall {
         }
     }
 
-    /// Returns the number of the station that a packet may go to, or why it may not.
+    /// Returns the number of the station to which a packet may be sent, or why the packet is dropped.
     fn judge(&mut self, ingress: u32, packet: &Packet) -> Result<usize, Reason> {
         let bytes = packet.stored();
         if bytes.len() < 34
@@ -299,7 +299,7 @@ impl Firewall {
         Ok(number)
     }
 
-    /// Finds the flow of a packet, or begins it if a rule allows; else returns why the packet is dropped.
+    /// Finds the flow of a packet, or adds it if a rule allows that; otherwise returns why the packet is dropped.
     fn follow(
         &mut self,
         bytes: &[u8],
@@ -410,7 +410,7 @@ impl Firewall {
     }
 }
 
-/// Changes the state of a connection for a segment; or returns why the segment is dropped.
+/// Updates the state of a connection for a TCP segment, or returns why the segment is dropped.
 fn track(
     state: &mut Cell,
     [own, other]: [usize; 2],

@@ -20,7 +20,7 @@ fn hash(address: u64) -> usize {
 }
 
 impl LearningSwitch {
-    /// Makes a switch for this many addresses.
+    /// Makes a switch with room for `addresses` addresses and with `ports` ports.
     pub fn new(addresses: usize, ports: u32) -> LearningSwitch {
         LearningSwitch {
             slots: vec![FREE; (2 * addresses).next_power_of_two()].into(),
@@ -29,7 +29,7 @@ impl LearningSwitch {
         }
     }
 
-    /// Notes the port at which an address is.
+    /// Records that an address is reached at `port`. The address must be new.
     pub fn insert(&mut self, address: u64, port: u16) {
         let mut at = hash(address) & (self.slots.len() - 1);
         while self.slots[at] != FREE {

@@ -124,7 +124,7 @@ impl Fields {
 }
 
 impl Middleblock {
-    /// Makes a switch without routes, which has this Ethernet address.
+    /// Makes a switch without routes whose own Ethernet address is `router_address`.
     pub fn new(router_address: u64) -> Middleblock {
         let [_, _, address @ ..] = router_address.to_be_bytes();
         Middleblock {
@@ -142,28 +142,28 @@ impl Middleblock {
         }
     }
 
-    /// Puts a port into a VRF; ports come in order.
+    /// Assigns a port to a VRF. Ports must be assigned in ascending order.
     pub fn set_vrf(&mut self, port: u16, vrf: u16) {
         self.vrfs.resize(usize::from(port) + 1, vrf);
         self.vrf_counts
             .resize(usize::from(port) + 1, Count::default());
     }
 
-    /// Adds a router interface.
+    /// Adds a router interface at a port, with its Ethernet address.
     pub fn add_interface(&mut self, rif: u16, port: u32, address: u64) {
         self.interfaces
             .resize(usize::from(rif) + 1, Interface::default());
         self.interfaces[usize::from(rif)] = Interface { port, address };
     }
 
-    /// Adds a next hop, to an interface that is there.
+    /// Adds a next hop at an existing router interface.
     pub fn add_next_hop(&mut self, hop: NextHop) {
         let interface = self.interfaces[usize::from(hop.rif)];
         let rewritten = addresses(hop.dst_addr, interface.address);
         self.nexthops.push((interface.port, rewritten));
     }
 
-    /// Makes the tries of VRFs 0 to `vrfs`.
+    /// Builds the IPv4 and IPv6 tries of VRFs 0 to `vrfs` from the routes.
     pub fn set_routes(&mut self, vrfs: u16, routes: &[Route]) {
         let trie = |is_ipv4: bool, vrf: u16| {
             let of_vrf = routes
@@ -178,7 +178,7 @@ impl Middleblock {
         self.ipv6 = (0..=vrfs).map(|vrf| trie(false, vrf)).collect();
     }
 
-    /// Adds an ACL entry.
+    /// Adds an ACL entry with its action and priority.
     pub fn add_acl(&mut self, m: AclMatch, action: AclAction, priority: i32) {
         let value = acl_key(
             m.is_ipv4.unwrap_or(false).into(),
@@ -199,7 +199,7 @@ impl Middleblock {
         self.acl_counts.push(Count::default());
     }
 
-    /// Rewrites the packet, and returns the port that it leaves at, if it does.
+    /// Routes and rewrites a packet, and returns the port at which it leaves; `None` if it is dropped.
     #[inline]
     fn switch(&mut self, port: u32, packet: &mut [u8]) -> Option<u32> {
         let fields = Fields::parse(packet)?;

@@ -101,7 +101,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Makes a judge without connections.
+    /// Makes a judge of copies that has no connections yet.
     pub fn new(acceptance: Acceptance) -> Judge {
         Judge {
             acceptance,
@@ -109,13 +109,13 @@ impl Judge {
         }
     }
 
-    /// Adds a connection, and returns its number.
+    /// Adds a connection, and returns its number, which counts from 0.
     pub fn add_connection(&mut self) -> u32 {
         self.ends.push(End::default());
         self.ends.len() as u32 - 1
     }
 
-    /// Returns true if a copy for a connection is the first of its number; counts it.
+    /// Returns true if a copy is the first with its sequence number in its connection, and counts the result.
     #[inline]
     pub fn passes(&mut self, connection: usize, copy: Copy) -> bool {
         let end = &mut self.ends[connection];

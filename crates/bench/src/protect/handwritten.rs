@@ -56,7 +56,7 @@ pub struct ProtectNode {
     spare: Vec<Packet>,
 }
 
-/// Makes the key of a flow: addresses; protocol and ports.
+/// Makes the key of a flow as two words: the addresses, then the protocol and the ports.
 fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2] {
     [
         u64::from(source) << 32 | u64::from(destination),
@@ -65,7 +65,7 @@ fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2]
 }
 
 impl ProtectNode {
-    /// Makes a node without connections or routes; tunnels may arrive at `domain_ports`.
+    /// Makes a node without connections or routes. Packets in tunnels may arrive only at `domain_ports`.
     pub fn new(
         tunnel_begin: u32,
         mtu: u16,
@@ -95,7 +95,7 @@ impl ProtectNode {
         }
     }
 
-    /// Adds a connection that begins here, and its flow.
+    /// Adds a protected connection that begins at this node, with the flow that it carries.
     pub fn protect(&mut self, flow: Flow, copies: [TunnelCopy; 2]) {
         let (protocol, port) = flow.port.map_or((0, 0), |port| (UDP, port));
         let value = flow_key(flow.source, flow.destination, protocol, port.into());
@@ -117,7 +117,7 @@ impl ProtectNode {
         });
     }
 
-    /// Adds a connection that ends here.
+    /// Adds a protected connection that ends at this node, at these two tunnel addresses.
     pub fn end_connection(&mut self, endpoints: [u32; 2]) {
         for (path, address) in endpoints.into_iter().enumerate() {
             self.endpoints.insert([address.into()], path as u32);
@@ -126,7 +126,7 @@ impl ProtectNode {
         self.cids.insert([number.into()], number);
     }
 
-    /// Adds a route to a next hop.
+    /// Adds a route from a prefix to a next hop.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
         self.routes.insert(prefix, hop);
     }
@@ -164,7 +164,7 @@ impl ProtectNode {
         }
     }
 
-    /// Returns true if a copy is the first of its sequence number.
+    /// Returns true if a copy is the first with its sequence number.
     fn accepts(&mut self, packet: &Packet, path: u32) -> bool {
         let cid = double_word(packet.stored(), 33) & 0xff_ffff;
         let Some(connection) = self.cids.get(&[cid.into()]) else {
@@ -180,7 +180,8 @@ impl ProtectNode {
         self.judge.passes(connection as usize, copy)
     }
 
-    /// Protects or forwards a packet that is in no tunnel.
+    /// Handles a packet outside of tunnels: sends it through two tunnels if its flow is protected, otherwise forwards
+    /// it.
     fn send(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = packet.stored();
         if header[22] <= 1 {
@@ -201,7 +202,7 @@ impl ProtectNode {
         }
     }
 
-    /// Forwards a packet by the outermost destination.
+    /// Forwards a packet by its outermost destination address, or drops it if its TTL ends or there is no route.
     fn forward(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
         let destination = double_word(packet.stored(), 30);
         if packet.stored()[22] <= 1 {
@@ -258,7 +259,7 @@ impl ProtectNode {
     }
 }
 
-/// Returns true for an intact IPv4 header without options, with ports behind it where there should be some.
+/// Returns true for an intact IPv4 header without options that is followed by ports if the protocol has them.
 #[inline]
 fn is_well_formed(header: &[u8]) -> bool {
     if header.len() < 20 || header[0] != 0x45 || !is_intact(header) {
@@ -268,7 +269,7 @@ fn is_well_formed(header: &[u8]) -> bool {
     !has_ports || header.len() >= 24
 }
 
-/// Returns whether a packet is in a tunnel; `None` if it is not for us to handle.
+/// Returns whether a packet is in a tunnel; `None` if the node does not handle such packets.
 #[inline]
 fn tunnel_of(packet: &Packet) -> Option<bool> {
     let bytes = packet.stored();

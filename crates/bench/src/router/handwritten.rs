@@ -19,7 +19,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Makes a router without routes.
+    /// Makes a router with these next hops and no routes.
     pub fn new(next_hops: Vec<NextHop>) -> Router {
         let adjacency = |hop: NextHop| {
             let mut addresses = [0; 12];
@@ -36,12 +36,12 @@ impl Router {
         }
     }
 
-    /// Adds a route to a next hop.
+    /// Adds a route from a prefix to the next hop with the number `next_hop`.
     pub fn insert(&mut self, prefix: Prefix, next_hop: u16) {
         self.routes.insert(prefix, next_hop);
     }
 
-    /// Rewrites the packet, and returns the port that it leaves at, if it does.
+    /// Routes and rewrites a packet, and returns the port at which it leaves; `None` if it is dropped.
     #[inline]
     fn route(&self, packet: &mut [u8]) -> Option<u32> {
         let header = packet.first_chunk_mut::<34>()?;
@@ -53,7 +53,7 @@ impl Router {
     }
 }
 
-/// Returns the destination of a well-formed packet that has a hop left.
+/// Returns the destination of a well-formed IPv4 packet whose TTL allows another hop; `None` for any other packet.
 #[inline]
 fn destination(header: &[u8; 34]) -> Option<u32> {
     let well_formed = header[12] == 8

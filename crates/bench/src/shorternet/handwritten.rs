@@ -13,7 +13,7 @@ use engine::{Output, Packet};
 /// CRC-16/ARC.
 const TABLE: [u32; 256] = crc::table(0xa001);
 
-/// Calculates the checksum over what is put back, of IPv4 and the ports behind it.
+/// Calculates the checksum over those fields of IPv4 and of the ports that the receiving edge restores.
 pub fn check(header: &[u8]) -> u16 {
     let mut bytes = [0; 20];
     bytes[0] = header[1];
@@ -51,7 +51,7 @@ pub struct Edge {
     no_host: u64,
 }
 
-/// Makes the key of a flow: addresses; ports, traffic class, flags, TTL and protocol.
+/// Makes the key of a flow as two words: the addresses; then ports, traffic class, flags, TTL and protocol.
 fn flow_key(header: &[u8]) -> [u64; 2] {
     [
         u64::from(double_word(header, 12)) << 32 | u64::from(double_word(header, 16)),
@@ -66,7 +66,7 @@ fn context_key(station: u8, id: u16, profile: u8) -> [u64; 1] {
     [u64::from(station) << 24 | u64::from(id) << 8 | u64::from(profile)]
 }
 
-/// Returns the headers of IPv4 and the ports of UDP as a context has them; the rest zero.
+/// Returns IPv4 and UDP headers with the values of a context; other fields are zero.
 fn template(context: Context) -> [u8; 24] {
     let mut header = [0; 24];
     header[0] = 0x45;
@@ -80,7 +80,7 @@ fn template(context: Context) -> [u8; 24] {
 }
 
 impl Edge {
-    /// Makes an edge without contexts or hosts.
+    /// Makes an edge with the station number `own`, without contexts or hosts.
     pub fn new(own: u8) -> Edge {
         Edge {
             own,
@@ -100,12 +100,12 @@ impl Edge {
         }
     }
 
-    /// Adds the port towards another edge.
+    /// Sets the port that leads to another edge, given by its station number.
     pub fn add_station(&mut self, station: u8, port: u32) {
         self.ports[usize::from(station)] = Some(port);
     }
 
-    /// Adds the hosts of a prefix.
+    /// Adds the hosts of a prefix, which are at this edge or behind another one.
     pub fn add_hosts(&mut self, prefix: Prefix, place: Place) {
         self.hosts.insert(prefix, self.places.len() as u16);
         self.places.push(match place {
@@ -117,21 +117,22 @@ impl Edge {
         });
     }
 
-    /// Adds a context of packets that are shortened.
+    /// Adds a context for packets that this edge shortens.
     pub fn add_outgoing(&mut self, context: Context) {
         let number = self.flow_ids.len() as u32;
         self.flows.insert(flow_key(&template(context)), number);
         self.flow_ids.push((context.id, Count::default()));
     }
 
-    /// Adds a context of packets that are restored.
+    /// Adds a context for packets that this edge restores.
     pub fn add_incoming(&mut self, context: Context) {
         let key = context_key(context.station, context.id, PROFILE_UDP);
         self.contexts.insert(key, self.restored.len() as u32);
         self.restored.push((template(context), Count::default()));
     }
 
-    /// Sends a packet of IPv4 from a host to another edge, shortened; counts and drops it if it cannot be.
+    /// Sends an IPv4 packet from a host to another edge in shortened form. Counts and drops a packet that cannot be
+    /// shortened.
     fn shorten(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
         let bytes = packet.stored();
         let length = packet.len();
@@ -187,7 +188,8 @@ impl Edge {
         out.push(Output::new(port, packet));
     }
 
-    /// Restores the packet of a frame from another edge, and sends it.
+    /// Restores the packet in a frame from another edge, and sends it to its host. Counts and drops a frame that
+    /// cannot be restored.
     fn restore(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
         let bytes = packet.stored();
         if bytes.len() < 13

@@ -8,7 +8,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Counts a packet of so many bytes.
+    /// Counts one packet of `bytes` bytes.
     #[inline]
     pub fn add(&mut self, bytes: usize) {
         self.packets += 1;

@@ -1,6 +1,6 @@
 //! Reflected CRCs, a byte at a time.
 
-/// Calculates the effect of each byte on a CRC of up to 32 bits with this polynomial, reflected.
+/// Makes the table with the effect of each byte on a CRC of up to 32 bits with this polynomial, in reflected form.
 pub const fn table(polynomial: u32) -> [u32; 256] {
     let mut table = [0; 256];
     let mut i = 0;
@@ -20,7 +20,7 @@ pub const fn table(polynomial: u32) -> [u32; 256] {
 /// The CRC of Ethernet.
 const ETHERNET: [u32; 256] = table(0xedb8_8320);
 
-/// Calculates the CRC-32 of these bytes and so many zeros behind them.
+/// Calculates the CRC-32 of these bytes followed by `zeros` zero bytes.
 pub fn crc32(bytes: &[u8], zeros: usize) -> u32 {
     let step = |crc: u32, byte: u8| ETHERNET[usize::from(crc as u8 ^ byte)] ^ crc >> 8;
     let crc = bytes.iter().fold(u32::MAX, |crc, &byte| step(crc, byte));

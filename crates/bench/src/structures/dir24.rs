@@ -33,7 +33,7 @@ impl Dir24 {
         }
     }
 
-    /// Adds a prefix. `value` is below 2^15 - 1.
+    /// Adds a prefix with a value, which must be below 2^15 - 1.
     pub fn insert(&mut self, prefix: Prefix, value: u16) {
         let (value, len) = (value + 1, prefix.len as u8);
         let at = (prefix.address >> 8) as usize;
@@ -73,7 +73,7 @@ impl Dir24 {
         block
     }
 
-    /// Returns the value of the longest prefix that contains an address.
+    /// Returns the value of the longest prefix that contains an address; `None` if no prefix does.
     #[inline]
     pub fn lookup(&self, address: u32) -> Option<u16> {
         let mut found = self.first[(address >> 8) as usize];

@@ -33,7 +33,7 @@ impl<const N: usize> Default for HashTable<N> {
 }
 
 impl<const N: usize> HashTable<N> {
-    /// Adds a key that is not there.
+    /// Adds a key that the table does not contain, with its value.
     pub fn insert(&mut self, key: [u64; N], value: u32) {
         if 4 * (self.len + 1) > self.slots.len() {
             let size = 2 * self.slots.len();
@@ -55,7 +55,7 @@ impl<const N: usize> HashTable<N> {
         self.len += 1;
     }
 
-    /// Returns the value of a key, if it is there.
+    /// Returns the value of a key; `None` if the table does not contain it.
     #[inline]
     pub fn get(&self, key: &[u64; N]) -> Option<u32> {
         let mask = self.tags.len() - 1;

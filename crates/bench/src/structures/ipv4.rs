@@ -1,6 +1,7 @@
 //! Arithmetic on IPv4 headers of 20 bytes. It knows nothing of routes.
 
-/// Adds the ten words, and folds the sum to 17 bits: 0xffff in an intact header.
+/// Adds up the ten 16-bit words of a header, and folds the sum to 17 bits. The result is 0xffff for an intact header,
+/// and 0 for less than 20 bytes.
 #[inline]
 fn sum(header: &[u8]) -> u32 {
     let Some(header) = header.first_chunk::<20>() else {
@@ -16,20 +17,20 @@ fn sum(header: &[u8]) -> u32 {
     ((sum & 0xffff) + (sum >> 16)) as u32
 }
 
-/// Returns true if the checksum is right.
+/// Returns true if the checksum of an IPv4 header is correct.
 #[inline]
 pub fn is_intact(header: &[u8]) -> bool {
     sum(header) == 0xffff
 }
 
-/// Writes the checksum of a header in which it is zero.
+/// Writes the checksum into an IPv4 header whose checksum field is zero.
 #[inline]
 pub fn write_checksum(header: &mut [u8]) {
     let checksum = !(sum(header) as u16);
     header[10..12].copy_from_slice(&checksum.to_ne_bytes());
 }
 
-/// Decreases the TTL by one and updates the checksum (RFC 1624, equation 3).
+/// Decreases the TTL by one, and updates the checksum (RFC 1624, equation 3).
 #[inline]
 pub fn decrement_ttl(header: &mut [u8]) {
     header[8] -= 1;
@@ -40,19 +41,19 @@ pub fn decrement_ttl(header: &mut [u8]) {
     header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
 
-/// Reads two bytes, in network order.
+/// Returns the two bytes at `at` as a number in network order.
 #[inline]
 pub fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Reads four bytes, in network order.
+/// Returns the four bytes at `at` as a number in network order.
 #[inline]
 pub fn double_word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Returns Ethernet destination and source as they are on the wire.
+/// Returns the Ethernet destination and source addresses in the form of the wire.
 pub fn addresses(destination: u64, source: u64) -> [u8; 12] {
     let mut result = [0; 12];
     result[..6].copy_from_slice(&destination.to_be_bytes()[2..]);

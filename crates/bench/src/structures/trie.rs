@@ -44,7 +44,8 @@ impl Building {
         }
     }
 
-    /// Returns the values of the 64 ways, where nothing longer is below.
+    /// Returns the value of each of the node's 64 ways: that of the longest prefix in the node that contains the way,
+    /// or else `inherited`.
     fn values(&self, inherited: u32) -> [u32; 64] {
         let mut values = [inherited; 64];
         let mut prefixes = self.prefixes.clone();
@@ -58,7 +59,7 @@ impl Building {
 }
 
 impl Trie {
-    /// Makes the trie of prefixes: the address (its first bit the highest of 128), the length, the value.
+    /// Builds the trie from prefixes, each given as address (its first bit is the highest of 128), length and value.
     pub fn new(prefixes: &[(u128, u32, u32)]) -> Trie {
         let mut root = Building::default();
         for &(address, len, value) in prefixes {
@@ -98,7 +99,7 @@ impl Trie {
         }
     }
 
-    /// Returns the value of the longest prefix that contains an address.
+    /// Returns the value of the longest prefix that contains an address; `None` if no prefix does.
     #[inline]
     pub fn lookup(&self, address: u128) -> Option<u32> {
         let mut node = &self.nodes[0];

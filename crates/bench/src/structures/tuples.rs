@@ -24,7 +24,7 @@ impl<const N: usize> Default for Tuples<N> {
 }
 
 impl<const N: usize> Tuples<N> {
-    /// Adds an entry; its number is how many there were before.
+    /// Adds an entry, whose number is that of the entries added before.
     pub fn insert(&mut self, value: [u64; N], mask: [u64; N], priority: i32) {
         let number = self.priorities.len() as u32;
         self.priorities.push(priority);
@@ -43,7 +43,7 @@ impl<const N: usize> Tuples<N> {
         self.tuples.sort_by_key(|t| -t.highest_priority);
     }
 
-    /// Returns the number of the entry with the highest priority of those that match.
+    /// Returns the number of the matching entry with the highest priority; `None` if none matches.
     #[inline]
     pub fn lookup(&self, key: &[u64; N]) -> Option<u32> {
         let mut best = None;

@@ -57,7 +57,7 @@ fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2]
     ]
 }
 
-/// Folds a sum to the one's complement sum of its words.
+/// Folds a sum to 16 bits, the ones' complement sum of its words.
 #[inline]
 fn fold(sum: u64) -> u16 {
     let sum = (sum >> 32) + (sum & 0xffff_ffff);
@@ -68,7 +68,7 @@ fn fold(sum: u64) -> u16 {
 }
 
 impl TelemetryNode {
-    /// Makes a node without routes and watched flows.
+    /// Makes a node without routes and without watched flows.
     pub fn new(role: Role, node_id: u32) -> TelemetryNode {
         TelemetryNode {
             role,
@@ -88,18 +88,18 @@ impl TelemetryNode {
         }
     }
 
-    /// Adds a route to a next hop.
+    /// Adds a route from a prefix to a next hop.
     pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
         self.routes.insert(prefix, hop);
     }
 
-    /// Sets the MTU of a port, in bytes of the IP packet, and its logical interface.
+    /// Sets the MTU of a port, in bytes of the IP packet, and the number of its logical interface.
     pub fn configure(&mut self, port: u32, mtu: u32, interface: u32) {
         let at = &mut self.ports[port as usize];
         (at.mtu, at.interface) = (mtu, interface);
     }
 
-    /// Adds a flow to the watchlist; the later, the higher its priority.
+    /// Adds a flow to the watchlist, with a higher priority than those added before.
     pub fn watch(&mut self, flow: Watched) {
         let (protocol, port) = flow.port.map_or((0, 0), |port| (UDP, port));
         let value = flow_key(flow.source, flow.destination, protocol, port.into());
@@ -112,8 +112,8 @@ impl TelemetryNode {
         self.watched.push(0);
     }
 
-    /// Routes an IPv4 packet to `out`. A source inserts INT headers if it watches the packet's flow; a transit node adds its
-    /// metadata to INT headers that are there. Packets that are malformed, expired or without a route are dropped.
+    /// Routes an IPv4 packet to `out`. A source inserts INT headers if it watches the packet's flow; a transit node
+    /// adds its metadata to existing INT headers. Packets that are malformed, expired or without a route are dropped.
     fn receive(&mut self, ingress: u32, mut packet: Packet, out: &mut Vec<Output>) {
         let header = packet.stored();
         if header.len() < 34
@@ -196,8 +196,8 @@ impl TelemetryNode {
         out.push(Output::new(port, packet));
     }
 
-    /// Begins a new interval of a port, of 2^14 microseconds, if the last one is over; returns the bytes that the port sent in the
-    /// interval just before the present one.
+    /// Begins a new interval of a port, of 2^14 microseconds, if the last one has ended. Returns the number of bytes
+    /// that the port sent in the interval just before the present one.
     fn roll(&mut self, port: u32) -> u32 {
         let interval = (self.now_us >> 14) as u32;
         let at = &mut self.ports[port as usize];
@@ -212,7 +212,7 @@ impl TelemetryNode {
         at.bytes_before
     }
 
-    /// Inserts INT headers into a packet, with this node's metadata.
+    /// Inserts INT headers with this node's metadata into a packet.
     fn insert(
         &mut self,
         ingress: u32,
@@ -273,7 +273,7 @@ impl TelemetryNode {
         packet.replace_front(end, headers.finished());
     }
 
-    /// Adds this node's metadata to a packet with INT-MD headers; returns false if it has none.
+    /// Adds this node's metadata to a packet with INT-MD headers; returns false if the packet has no such headers.
     fn pass(&mut self, ingress: u32, port: u32, transport: usize, packet: &mut Packet) -> bool {
         let header = packet.stored();
         let end = 34 + transport;
@@ -294,8 +294,8 @@ impl TelemetryNode {
         true
     }
 
-    /// Appends this node's metadata as the instructions ask, and corrects lengths and checksums. `sum` is the sum
-    /// of the words that the caller has inserted or changed, which the checksum does not cover yet.
+    /// Appends the metadata for which the INT instructions ask, and corrects lengths and checksums. `sum` is the sum
+    /// of the words that the caller has inserted or changed, for which the checksum has not been corrected yet.
     fn push(
         &mut self,
         ingress: u32,
@@ -382,7 +382,7 @@ impl Headers {
         self.len += 4;
     }
 
-    /// Adds `bytes` to the lengths of IPv4 and UDP.
+    /// Adds `bytes` to the length fields of IPv4 and UDP.
     fn lengthen(&mut self, bytes: u16, transport: usize) {
         let length = word(&self.bytes, 16).wrapping_add(bytes);
         self.bytes[16..18].copy_from_slice(&length.to_be_bytes());
@@ -392,7 +392,7 @@ impl Headers {
         }
     }
 
-    /// Corrects the checksum of TCP or UDP for words that sum up to `sum` (RFC 1624, equation 3).
+    /// Corrects the checksum of TCP or UDP for added words whose sum is `sum` (RFC 1624, equation 3).
     fn correct(&mut self, transport: usize, sum: u64) {
         let at = if transport == 8 { 40 } else { 50 };
         let old = word(&self.bytes, at);

@@ -21,7 +21,7 @@ pub struct WideForwarder {
 }
 
 impl WideForwarder {
-    /// Adds a neighbour with a number.
+    /// Adds a neighbour under the given number.
     pub fn insert(&mut self, number: u16, neighbour: Neighbour) {
         let at = usize::from(number);
         if self.neighbours.len() <= at {
