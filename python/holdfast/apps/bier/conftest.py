@@ -52,13 +52,13 @@ def compiled() -> Compile:
 
 @pytest.fixture(params=["one-pass", "recirculate", "clusters"])
 def variant(request: pytest.FixtureRequest) -> Replication:
-    """Return each way to replicate packets, one for each run of a test."""
+    """Return the test's way to replicate packets; a test runs once with each."""
     return request.param  # type: ignore[no-any-return]
 
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> str:
-    """Return the name of each executor in turn."""
+    """Return the name of the test's executor; a test runs once with each."""
     return str(request.param)
 
 
@@ -106,21 +106,21 @@ class Bfr:
         self.write(Configuration())
 
     def write(self, more: Configuration) -> Bfr:
-        """Add entries and groups to the switch's configuration, and write the differences."""
+        """Add ``more`` to the switch's configuration, write the differences, and return this object."""
         self.wanted = self.wanted | more
         self.writer.write(self.wanted)
         return self
 
     def send_channels(self, channels: Mapping[Channel, Mapping[Bift, int]], *, mtu: int = 1500) -> Bfr:
-        """Write the entries that the switch needs as BFIR of these channels."""
+        """Write the entries that the switch needs as the BFIR of ``channels``, and return this object."""
         return self.write(bfir_configuration(self.plan, channels, bsl=self.bsl, mtu=mtu))
 
     def receive_channels(self, channels: Mapping[Channel, Iterable[int]]) -> Bfr:
-        """Write the entries that the switch needs as BFER of these channels."""
+        """Write the entries that the switch needs as the BFER of ``channels``, and return this object."""
         return self.write(bfer_configuration(channels))
 
     def down(self, *ports: int) -> Bfr:
-        """Set the state of these ports to down, and return the BFR itself."""
+        """Set these ports to down, and return this object."""
         for port in ports:
             self.switch.set_port_up(port, False)
         return self
@@ -155,14 +155,14 @@ def header(bits: int, **fields: int) -> BierHeader:
 
 
 def bier_frame(header: BierHeader, inner: Packet | bytes, port: int = WEST, *, mpls: bool = False) -> bytes:
-    """Return the frame of a BIER packet as the neighbour behind a port sends it to the switch."""
+    """Return the frame of a BIER packet as the neighbour behind ``port`` sends it to the switch."""
     ether = Ether(src=hop(port).dst_mac.to_bytes(6, "big"), dst=hop(port).src_mac.to_bytes(6, "big"))
     ether.type = ETHERTYPE_MPLS if mpls else ETHERTYPE_BIER
     return bytes(ether)[:14] + header.encode() + bytes(inner)
 
 
 def sent_frame(header: BierHeader, inner: Packet | bytes, port: int, *, mpls: bool = False) -> tuple[int, bytes]:
-    """Return a port, and the frame of a BIER packet as the switch sends it out there."""
+    """Return (port, frame) of a BIER packet as the switch sends it out of ``port``."""
     to, of = hop(port).dst_mac.to_bytes(6, "big"), hop(port).src_mac.to_bytes(6, "big")
     ethertype = ETHERTYPE_MPLS if mpls else ETHERTYPE_BIER
     return port, to + of + ethertype.to_bytes(2, "big") + header.encode() + bytes(inner)
@@ -174,6 +174,6 @@ def host_frame(inner: Packet) -> bytes:
 
 
 def delivered_frame(inner: Packet, port: int, dst_mac: str) -> tuple[int, bytes]:
-    """Return a port, and the frame of an IP packet as the switch delivers it to a receiver there."""
+    """Return (port, frame) of an IP packet as the switch delivers it to a receiver at ``port``."""
     ether = Ether(src=hop(port).src_mac.to_bytes(6, "big"), dst=dst_mac)
     return port, bytes(ether / inner)

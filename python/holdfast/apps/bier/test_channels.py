@@ -41,7 +41,7 @@ def switch(compiled: Compile) -> Client:
 
 
 def meaning(client: Client) -> tuple[object, object]:
-    """Return the BitStrings and receivers of channels, without the numbers of sets and groups."""
+    """Return the BitStrings and the receiving ports of all channels in a switch, without the numbers of sets and groups."""
     found = find(client, 256).channels
     further = {entry.match["set"]: entry.params for entry in found.entries if entry.table == FURTHER_SET_TABLE}
     there, groups, used = {}, [], 0

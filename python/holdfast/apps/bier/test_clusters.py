@@ -36,7 +36,7 @@ def clustered(bfr: Bfr, *clusters: frozenset[int]) -> Bfr:
 
 
 def counts(bfr: Bfr) -> tuple[dict[int, int], int]:
-    """Return the packets that each cluster's group was taken for, and those that no cluster was for."""
+    """Return how many packets used each cluster's group, by group, and how many BitStrings had no cluster."""
     hits = {}
     for entry in bfr.client.read_table(program.CLUSTER_TABLE):
         count = bfr.client.direct_counter(program.CLUSTER_TABLE, entry.match, entry.priority)
@@ -74,7 +74,7 @@ def test_while_a_port_is_down_clusters_are_not_used(compiled: Compile) -> None:
 
 
 def sampling(one_in: int) -> Bfr:
-    """Return a switch that samples one packet in ``one_in``, and that sends its samples as digests."""
+    """Return a switch that samples one packet in ``one_in`` and sends the samples as digests."""
     bfr = Bfr(compile_bier("clusters", defines={"CLUSTER_SAMPLING": str(one_in)}))
     (digest,) = bfr.client.p4info.digests
     bfr.client.enable_digest(digest.name)
@@ -82,7 +82,7 @@ def sampling(one_in: int) -> Bfr:
 
 
 def sampled(bfr: Bfr, bits: int) -> list[tuple[int, int]]:
-    """Send one packet with this BitString, and return the samples of it: groups and BitStrings."""
+    """Send one packet with this BitString, and return its samples as (group, BitString)."""
     bfr.send(bier_frame(header(bits), payload()))
     bfr.client._device.collect_digests(0)
     found: list[tuple[int, int]] = []

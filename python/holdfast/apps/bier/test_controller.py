@@ -50,7 +50,7 @@ class Run:
         )
 
     def lost(self) -> dict[str, int]:
-        """Return the packets that each receiver lost. Fail if a receiver got one twice."""
+        """Return the number of packets that each receiver lost. Fail if a receiver got a packet twice."""
         lost = {}
         for host in self.receivers:
             statistics = self.network.statistics(self.flow, host=host)
@@ -62,7 +62,7 @@ class Run:
         return self.topology.attachment(host).switch
 
     def path(self, host: str) -> list[int]:
-        """Return the links from the source's switch to a receiver's, by index."""
+        """Return the indices of the links on the path from the source's switch to the switch of ``host``."""
         plan = self.plan
         node, target = (plan.paths.number[self.switch_of(name)] for name in (self.source, host))
         links = []
@@ -72,7 +72,7 @@ class Run:
         return links
 
     def window(self, host: str, links: frozenset[int], extra_ms: float = DETECTION_MS) -> range:
-        """Return how many packets may be lost: those on wires that went down, and those of the detection's time (or another)."""
+        """Return the possible numbers of lost packets: those on failed wires, and those sent within ``extra_ms``."""
         wires = [self.topology.links[link] for link in self.path(host) if link in links]
         if not wires:
             return range(1)
@@ -213,7 +213,7 @@ def test_clusters_are_learnt_from_samples() -> None:
 
 
 def successor(run: Run, **parameters: object) -> BierController:
-    """Start a controller in place of the present one, on the switches as they are, and return it."""
+    """Start a new controller in place of the present one, without changing the switches, and return it."""
     controller = BierController({run.channel: run.receivers}, **run.parameters | parameters)  # type: ignore[arg-type]
     run.network.controllers = [controller]
     run.network._scheduler = Scheduler()
@@ -224,7 +224,7 @@ def successor(run: Run, **parameters: object) -> BierController:
 
 @pytest.fixture
 def no_writes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """Yield a list of the batches that are written from now on: it has to stay empty."""
+    """Yield a list of the batches that are written from now on; tests check that it stays empty."""
     batches: list[object] = []
     send = Client._send_batch
 

@@ -48,7 +48,7 @@ def route(to: int, port: int) -> Configuration:
 
 
 def hops(compiled: Compile, encapsulation: Encapsulation) -> list[Hop]:
-    """Return a packet at each hop from the BFIR a over b to c; then while the port from b to c is down, in a tunnel through d."""
+    """Return a packet at each hop from BFIR a over b to c, and then in a tunnel through d while b's port to c is down."""
     program = compiled(encapsulation=encapsulation)
     backup = Backup(hop(ROUND), 0b100, (address(2), address(3)))
 
@@ -76,7 +76,7 @@ def hops(compiled: Compile, encapsulation: Encapsulation) -> list[Hop]:
 
 
 def wireshark(frames: Sequence[bytes], directory: Path, fields: Sequence[str]) -> list[list[str]]:
-    """Return the values of these fields that tshark shows for each frame; skip the test if it is not installed."""
+    """Return the values of ``fields`` that tshark shows for each frame; skip the test if tshark is not installed."""
     if shutil.which("tshark") is None:
         pytest.skip("tshark is not installed")
     file = directory / "hops.pcap"

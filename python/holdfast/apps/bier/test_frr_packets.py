@@ -70,14 +70,14 @@ def remote(port: int, mtu: int = 1500) -> dict[str, int | str]:
 
 
 def tunnel(inner: BierHeader, data: Packet, port: int, **fields: object) -> tuple[int, bytes]:
-    """Return a port, and a BIER packet in GRE (RFC 2784) in IPv4 (RFC 791) as scapy builds it, with its checksum and length."""
+    """Return (port, frame) of a BIER packet in GRE (RFC 2784) in IPv4 (RFC 791), built by scapy."""
     outer = {"src": str(OWN), "dst": str(FAR), "ttl": 64, "tos": 46 << 2, "flags": "DF", "id": 0, "proto": 47, **fields}
     gre = GRE(proto=0xAB37) / Raw(inner.encode() + bytes(data))
     return port, bytes(Ether(src=mac(hop(port).src_mac), dst=mac(hop(port).dst_mac), type=0x0800) / IP(**outer) / gre)
 
 
 def repair(inner: bytes, port: int, **fields: object) -> tuple[int, bytes]:
-    """Return a port, and the frame of an IP packet in an IP-in-IP tunnel to the PQ node."""
+    """Return (port, frame) of an IP packet in an IP-in-IP tunnel to the PQ node."""
     outer = {"src": str(OWN), "dst": str(PQ), "ttl": 64, "tos": 46 << 2, "flags": "DF", "id": 0, "proto": 4, **fields}
     ether = Ether(src=mac(hop(port).src_mac), dst=mac(hop(port).dst_mac), type=0x0800)
     return port, bytes(ether / IP(**outer) / Raw(inner))
@@ -88,7 +88,7 @@ def mac(number: int) -> str:
 
 
 def arriving(frame: tuple[int, bytes]) -> bytes:
-    """Return a frame that left by a port as the neighbour there would send it: with source and destination exchanged."""
+    """Return the frame of (port, frame) as the neighbour at that port would send it back: with its MAC addresses exchanged."""
     _, data = frame
     return data[6:12] + data[:6] + data[12:]
 

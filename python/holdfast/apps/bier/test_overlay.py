@@ -23,7 +23,7 @@ RATE = 1000
 
 
 def report(topology: Topology, host: str, kind: RecordKind, group: str = GROUP, *sources: str) -> bytes:
-    """Return a report of IGMPv3 with one record, as a host sends it (RFC 3376, 4.2)."""
+    """Return the frame of an IGMPv3 report with one record for ``group``, as ``host`` sends it (RFC 3376, 4.2)."""
     packed = b"".join(IPv4Address(source).packed for source in sources)
     record = bytes((kind, 0)) + len(sources).to_bytes(2, "big") + IPv4Address(group).packed + packed
     message = b"\x22\0\0\0\0\0\0\1" + record

@@ -45,7 +45,7 @@ RED_AND_BLUE: dict[int, TreesOf] = {
 
 @st.composite
 def networks(draw: st.DrawFn) -> Topology:
-    """Draw switches, some with hosts; a ring through all of them or not, and more links of any cost, some of them parallel."""
+    """Draw a network of 3 to 8 switches, some with hosts, perhaps in a ring, with more links of any cost, some parallel."""
     size = draw(st.integers(3, 8))
     topology = Topology("random")
     for i in range(size):
@@ -70,7 +70,7 @@ def ends_of(plan: Plan) -> dict[str, tuple[IPv4Address, ...]]:
 
 
 def check(plan: Plan) -> None:
-    """Check every packet of every BFIR under every failure: delivered once where it should be, and never for ever under way."""
+    """Check packets from every BFIR under every failure: they arrive once where coverage says so, and none circles for ever."""
     topology, scheme = plan.topology, plan.scheme
     switches, routes, ends, coverage = plan.switches, routes_of(plan), ends_of(plan), Coverage(plan)
     bfers = list(scheme.numbering.bfr_ids)

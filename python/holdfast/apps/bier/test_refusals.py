@@ -88,7 +88,7 @@ def test_refused_writes_change_nothing_and_are_made_up_for(
 
 
 def filled(client: LocalClient, entries: int) -> None:
-    """Insert so many entries, as of somebody else, into the table of receivers."""
+    """Insert ``entries`` entries into the table of receivers, as another controller would."""
     client.multicast_group(RECEIVER_GROUPS.stop - 1, [(1, 0)])
     for first in range(0, entries, 4096):
         with client.batch():
@@ -184,7 +184,7 @@ def test_protected_channels_without_a_register_leave_nothing_behind(compiled: Co
 
 
 def flood(network: SimulatedNetwork, topology: Topology, host: str, frames: int, *, first: int, sources: int) -> None:
-    """Send reports from a host, each of another group with so many sources."""
+    """Send ``frames`` reports from ``host``, each for another group with ``sources`` sources."""
     for number in range(first, first + frames):
         names = [str(IPv4Address(0x0B000000 + sources * number + at)) for at in range(sources)]
         group = f"232.{10 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"

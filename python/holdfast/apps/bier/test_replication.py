@@ -53,7 +53,7 @@ class Network:
         return sorted(other for at, other in self.ports if at == switch)
 
     def next_hops(self, switch: int, target: int) -> list[int]:
-        """Return the neighbours of a switch that are on shortest paths to a target."""
+        """Return the neighbours of ``switch`` that are on a shortest path to ``target``."""
         distance = {target: 0}
         row = [target]
         for at in row:
@@ -106,7 +106,7 @@ class Outcome:
 
 
 def forward(network: Network, switch: int, bift: Bift, entropy: int, bit_string: int) -> Outcome:
-    """Forward a BitString as RFC 8279, 6.5, says, and return what becomes of it. Bits without an entry go nowhere."""
+    """Forward a BitString as RFC 8279, 6.5, says, and return its deliveries and copies. Bits without an entry are dropped."""
     bucket = network.plan(switch).bifts[bift][entropy % BUCKETS]
     own_bift, own = network.bit_of[switch]
     outcome = Outcome(False, [])
@@ -150,7 +150,7 @@ class Switches:
             self.switches[node] = bfr
 
     def flood(self, node: int, port: int, frame: bytes) -> Counter[tuple[int, bytes]]:
-        """Return how often each switch delivers which packet, after one has entered a switch. Fail if packets go on for ever."""
+        """Send a frame into a switch, and count how often each switch delivers each packet. Fail if packets circle."""
         delivered: Counter[tuple[int, bytes]] = Counter()
         waiting = [(node, port, frame)]
         for count, (at, arrival, data) in enumerate(waiting):
@@ -200,7 +200,7 @@ def _one_hop(switches: Switches, node: int, bift: Bift, entropy: int, bits: int)
 
 
 def _end_to_end(switches: Switches, source: int, members: set[int]) -> None:
-    """Check that a host's packet reaches each member once, with a TTL less by 1 at the BFIR and by 2 elsewhere."""
+    """Check that a packet reaches each member once, with its TTL less 1 at the BFIR itself and less 2 elsewhere."""
     network = switches.network
     bifts = {bift for bift, _ in network.bit_of.values()}
     bfir = switches.switches[source]
@@ -220,7 +220,7 @@ TUNNEL_PORT = 99
 
 @st.composite
 def protected_plans(draw: st.DrawFn) -> SwitchPlan:
-    """Draw a switch with neighbours at ports 10 and up, whose bits have backups at these ports, in tunnels, or none."""
+    """Draw the plan of a switch with neighbours at ports 10 and up, whose bits have backups at these ports, in tunnels, or none."""
     ports = range(FIRST_LINK_PORT, FIRST_LINK_PORT + draw(st.integers(2, 4)))
     owner = draw(st.lists(st.sampled_from([0, *ports]), min_size=BSL, max_size=BSL))
     way = draw(st.lists(st.sampled_from([0, TUNNEL_PORT, *ports]), min_size=BSL, max_size=BSL))
@@ -238,7 +238,7 @@ def protected_plans(draw: st.DrawFn) -> SwitchPlan:
 
 
 def repaired(plan: SwitchPlan, down: set[int], bits: int) -> Counter[tuple[int, int, bool]]:
-    """Return copies by port, BitString and whether in a tunnel: each neighbour whose port is down is replaced by its backups."""
+    """Return the copies by (port, BitString, in a tunnel), with each neighbour whose port is down replaced by its backups."""
     copies: Counter[tuple[int, int, bool]] = Counter()
     for entry in plan.bifts[Bift(0, 0)][0]:
         if entry.next_hop.port not in down:

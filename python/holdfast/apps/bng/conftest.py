@@ -61,7 +61,7 @@ def session(number: int, line: Line | None = None, **changes: Any) -> Session:
 
 
 def on_line(line: Line, frame: Packet, tpid: int = 0x8100) -> bytes:
-    """Return a frame with a line's tags; `frame` is Ethernet without them, ``tpid`` that of the outer tag."""
+    """Return ``frame`` with the tags of ``line``; ``tpid`` is the EtherType of the outer tag."""
     payload, kind = frame.payload, frame.type
     header = Ether(src=frame.src, dst=frame.dst)
     if line.c_tag:
@@ -79,7 +79,10 @@ def gateway_mac(line: Line) -> str:
 
 
 def up(of: Session, inner: Packet, **changes: Any) -> bytes:
-    """Return a packet of a session, as its line carries it; `changes` replace `mac`, `dst`, `line`, `number` or `protocol`."""
+    """Return a packet of a session as its line carries it.
+
+    ``changes`` may replace ``mac``, ``dst``, ``line``, ``number`` and ``protocol``.
+    """
     protocol = {IP: 0x0021, IPv6: 0x0057}.get(type(inner), 0xC021)
     line = changes.get("line", of.line)
     frame = (
@@ -92,7 +95,7 @@ def up(of: Session, inner: Packet, **changes: Any) -> bytes:
 
 
 def down(inner: Packet, mac: str = CORE_MAC) -> bytes:
-    """Return the frame of a packet from the core to the gateway."""
+    """Return the frame of a packet from the core to the gateway, sent to ``mac``."""
     return bytes(Ether(src=ROUTER_MAC, dst=mac) / inner)
 
 
@@ -135,7 +138,7 @@ class Bench:
         self.plane = self.restart()
 
     def restart(self) -> SinglePlane:
-        """Make a new controller on the same switch, and return it."""
+        """Make a new controller on the same switch, which keeps its entries, and return it."""
         self.plane = SinglePlane(self.client, self.edges)
         self.plane.receive(lambda line, frame: self.heard.append((line, frame)))
         return self.plane
@@ -144,7 +147,7 @@ class Bench:
         self.sent += self.switch.process(CPU_PORT, packet, self.now_ps)
 
     def receive(self, port: int, frame: bytes, after_us: int = 1000) -> list[tuple[int, bytes]]:
-        """Send a frame; return the frames that leave at once, and those that leave because of the controller."""
+        """Send a frame into ``port``, and return (port, frame) of all frames that the switch and the controller send."""
         self.sent = []
         self.now_ps += after_us * US
         for out, packet in self.switch.process(port, frame, self.now_ps):
@@ -155,7 +158,7 @@ class Bench:
         return self.sent
 
     def reason(self, port: int, frame: bytes) -> str:
-        """Send a frame and return why it is dropped; "passes" if it is not, "nothing" if it has no effect and is not counted."""
+        """Send a frame and return the reason of its drop; "passes" if it passes, "nothing" if nothing happens or is counted."""
         before, heard = self.plane.drops(), len(self.heard)
         sent = self.receive(port, frame)
         after = self.plane.drops()
@@ -170,19 +173,19 @@ class Bench:
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> Any:
-    """Return each of the two executors in turn."""
+    """Return the test's executor; a test runs once with each of the two."""
     return request.param
 
 
 @pytest.fixture
 def bench(programs: dict[Variant, Program], executor: Any) -> Bench:
-    """Return a bench with the variant ``single``."""
+    """Return a switch with its user plane: the variant ``single``."""
     return Bench(programs["single"], executor)
 
 
 @pytest.fixture
 def fast_bench(programs: dict[Variant, Program]) -> Callable[..., Bench]:
-    """Return a function that makes a bench with machine code, for many packets."""
+    """Return a function that makes a bench whose switch runs as machine code, for tests with many packets."""
     return lambda **given: Bench(programs["single"], "jit", **given)
 
 

@@ -39,7 +39,7 @@ class Gateway:
         self.plane.receive(lambda _line, _frame: None)
 
     def punted(self, number: int, at_ps: int, gap_ps: int) -> int:
-        """Send so many PADIs with a gap between them, and return how many the switch sends to its controller."""
+        """Send ``number`` PADI frames, one per ``gap_ps``, and return how many the switch passes to its controller."""
         taken = 0
         for i in range(number):
             mac = bytes((2, 0, 0, 1, i >> 8, i & 255))
@@ -49,9 +49,9 @@ class Gateway:
 
 
 def history(begin_ps: int, *, later_ps: int | None = None) -> list[int]:
-    """Return how many PADIs are taken of a flood, after each of several pauses, and of a last flood.
+    """Return how many PADIs pass to the controller: of a flood, after each of several pauses, and of a last flood.
 
-    The first flood begins at ``begin_ps``, and what follows at ``later_ps``, if that is given.
+    The first flood begins at ``begin_ps``, and the rest is at ``later_ps`` if it is given.
     """
     gateway = Gateway()
     found = [gateway.punted(6000, begin_ps, MS // 10)]

@@ -68,7 +68,7 @@ class World(Bench):
         return found
 
     def kill(self) -> None:
-        """Kill the control plane at once; timers that it leaves in the clock do nothing any more."""
+        """Kill the control plane at once; its timers that are still in the clock do nothing."""
         self.gateway.upkeep.stop()
         self.gateway._installation._plane = self.gateway._plane = None  # type: ignore[assignment]
         self.plane.receive(lambda line, frame: None)
@@ -99,7 +99,7 @@ class World(Bench):
             self.frames.append((self.clock.now(), frame))
 
     def frame(self, port: int, frame: bytes) -> None:
-        """Take a frame on the wire, now, to the switch."""
+        """Send a frame into ``port`` of the switch now."""
         if port == ACCESS:
             self._note(frame)
         self._deliver(self.switch.process(port, frame, self._now()))

@@ -37,7 +37,7 @@ MAC = bytes.fromhex(CORE_MAC.replace(":", ""))
 def switch(
     request: pytest.FixtureRequest, programs: dict[Variant, Program], balancer: Program, executor: str
 ) -> Switch:
-    """Return a switch with the entries of the gateway's addresses; no controller hears it."""
+    """Return a switch with the entries for the gateway's addresses, and without a controller."""
     if request.param == "single":
         return Bench(programs["single"], executor).switch
     found = Switch(balancer, executor=executor)  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def test_the_data_plane_answers_as_the_controller_would(
 
 
 def is_wrong(answer: bytes) -> bool:
-    """Return True for a message of ICMPv6 that nobody takes, because of its checksum (RFC 4443, section 2.3)."""
+    """Return True for an ICMPv6 message whose checksum is wrong (RFC 4443, section 2.3), so that no host accepts it."""
     summed = answer[22:] + len(answer[54:]).to_bytes(4) + (58).to_bytes(4)
     total = sum(int.from_bytes(summed[at : at + 2]) for at in range(0, len(summed), 2))
     return answer[12:14] == b"\x86\xdd" and total % 0xFFFF != 0

@@ -150,7 +150,7 @@ def test_bytes_behind_a_packet_end_at_the_gateway(bench: Bench, line: Line) -> N
 
 
 def with_padding(frame: bytes, packet_bytes: int, padding: bytes) -> bytes:
-    """Return a frame whose PPP padding (RFC 1661, section 2) is within the length of PPPoE."""
+    """Return ``frame`` with PPP padding (RFC 1661, section 2) that the length in the PPPoE header includes."""
     at = len(frame) - packet_bytes - 4
     return frame[:at] + (2 + packet_bytes + len(padding)).to_bytes(2) + frame[at + 2 :] + padding
 
@@ -603,7 +603,7 @@ ADDRESSES_V6 = [
 
 
 def model(number: int, line: Line, mac: str, source: str, version: int) -> str:
-    """Return "passes", or the reason why a packet must be dropped, by rules that share nothing with the program."""
+    """Return "passes", or the reason why a packet must be dropped, by rules that share no code with the program."""
     found = [each for each in POOL if each.session_id == number]
     if not found:
         return "unknown_session"

@@ -84,7 +84,7 @@ class Gateway:
         self._dial()
 
     def start(self, plane: UserPlane, clock: Clock) -> None:
-        """Start the control plane of these tests: it installs all sessions and listens."""
+        """Start the control plane of these tests, which installs all sessions and records the frames that it receives."""
         self.clock = clock
         plane.receive(lambda line, frame: self.heard.append((line, frame)))
         plane.install(self.sessions)
@@ -121,9 +121,9 @@ class Gateway:
         return self.controller.user_plane
 
     def streams(self, per_s: float, stop_s: float, start_s: float = 0.0) -> list[tuple[int, Session, bool]]:
-        """Add flows of all subscribers, both ways, with ``per_s`` packets per second in all.
+        """Add flows to and from all subscribers, with ``per_s`` packets per second in all.
 
-        Return for each its number, its session, and True if it is up.
+        Return for each its number, its session, and True if it is upstream.
         """
         rate = per_s / (2 * SUBSCRIBERS)
         found = []
@@ -145,7 +145,7 @@ class Gateway:
         return found
 
     def check_usage(self, flows: list[tuple[int, Session, bool]]) -> None:
-        """Check that all packets that arrived have been counted, once."""
+        """Check that the usage of each session counts every packet that arrived, once."""
         used = self.plane.usage(each.session_id for each in self.sessions)
         for flow, each, is_up in flows:
             packets = self.network.statistics(flow).delivered
@@ -342,7 +342,7 @@ def test_several_planes_are_lost_at_once(gateway: Callable[..., Gateway]) -> Non
 
 
 def empty(at: Gateway, switch: str) -> None:
-    """Empty a switch, as one that was off is when it comes back."""
+    """Remove all entries from a switch, which is then like one that was switched off and on."""
     client = at.network.clients[switch]
     client.set_pipeline(at.network.programs[switch])
     assert not [entry for table in client.p4info.message.tables for entry in client.read_table(table.preamble.name)]

@@ -58,7 +58,7 @@ class Standalone:
         return self.now_us * 1_000_000
 
     def port_is_up(self, switch: str, port: int) -> bool:
-        """Return True: ports are always up."""
+        """Return True: in these tests all ports are always up."""
         return True
 
     def secret(self) -> bytes:
@@ -66,7 +66,7 @@ class Standalone:
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Note a handler that :meth:`elapse` calls after ``delay_ms``."""
+        """Store ``handler``, which :meth:`elapse` calls when ``delay_ms`` milliseconds have passed."""
         self.timers.append((self.now_us + round(delay_ms * 1000), next(self._numbers), handler))
 
     def _packet_out(self, packet: bytes) -> None:
@@ -75,7 +75,7 @@ class Standalone:
     # Actions of a test.
 
     def elapse(self, time_us: int) -> None:
-        """Advance the clock, and call the handlers that are due on the way."""
+        """Advance the clock by ``time_us`` microseconds, and call the handlers that have become due."""
         self.now_us += time_us
         for timer in sorted(self.timers):
             if timer[0] <= self.now_us:
@@ -83,7 +83,7 @@ class Standalone:
                 timer[2]()
 
     def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Send a frame; return those that leave at once and because of the controller."""
+        """Send a frame into ``port``, and return (port, frame) of all frames that the switch and the controller send."""
         self.sent = []
         self.elapse(1)
         for out, packet in self.switch.process(port, frame, self.now_ps):
@@ -95,17 +95,17 @@ class Standalone:
         return self.sent
 
     def collect_log(self) -> None:
-        """Deliver the digests that wait, after the time that they may wait."""
+        """Advance the clock by a second, so that waiting digests are due, and deliver them."""
         self.elapse(1_000_000)
         self.switch.set_now_ps(self.now_ps)
         self.device.collect_digests(self.now_us * 1000)
 
     def drops(self) -> dict[str, int]:
-        """Return the number of dropped packets by reason."""
+        """Return how many packets were dropped, by reason."""
         return {reason: packets for reason, (packets, _) in self.controller.drops("s1").items()}
 
     def reason(self, port: int, frame: bytes) -> str:
-        """Send a frame and return the reason why it is dropped; "passes" if it is not."""
+        """Send a frame and return the reason why it is dropped, or "passes"."""
         before = self.drops()
         if self.receive(port, frame):
             assert self.drops() == before
@@ -118,11 +118,11 @@ class Standalone:
 
 @pytest.fixture
 def standalone() -> type[Standalone]:
-    """Return the class of a switch with its controller and no network."""
+    """Return the class :class:`Standalone`, a switch with a controller and without a network."""
     return Standalone
 
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> Any:
-    """Return each of the two executors in turn."""
+    """Return the test's executor; a test runs once with each of the two."""
     return request.param

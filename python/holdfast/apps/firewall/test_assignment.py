@@ -81,7 +81,7 @@ def claim(mac: bytes, target: str) -> bytes:
 
 
 def uses(mac: bytes, src: str) -> bytes:
-    """Return a datagram of a station to the server, from a source address."""
+    """Return a frame with a UDP datagram from a station to the server, with the source address ``src``."""
     dst = "2001:db8::4" if ":" in src else "10.0.0.254"
     return make.ethernet(make.mac(4), mac, 0x86DD if ":" in src else 0x0800, make.ip(src, dst, 17, make.udp(1, 2)))
 

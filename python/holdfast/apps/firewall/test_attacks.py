@@ -47,7 +47,7 @@ def from_peer(payload: bytes, protocol: int = make.TCP, src: str = PEER) -> byte
 
 
 def established(bridge: Any, port: int) -> None:
-    """Open a connection of the host from a port."""
+    """Open a TCP connection from ``port`` of the host inside, through the firewall."""
     for sender, segment in (
         (INSIDE, make.tcp(port, 80, make.SYN, seq=99)),
         (OUTSIDE, make.tcp(80, port, make.SYN | make.ACK, seq=999, ack=100)),
@@ -181,7 +181,7 @@ def test_a_full_table_of_one_source_refuses_its_new_flows(bridge: Any) -> None:
 
 
 def assure(bridge: Any, sender: int, source: str, destination: str, port: int) -> bool:
-    """Begin a UDP flow and have it answered; return True if it began."""
+    """Begin a UDP flow and send an answer; return True if the firewall passed the first packet."""
     version = 6 if ":" in source else 4
     wrap, ether_type = (make.ipv6, 0x86DD) if version == 6 else (make.ipv4, 0x0800)
     macs = (make.mac(2), make.mac(1)) if sender == INSIDE else (make.mac(1), make.mac(2))

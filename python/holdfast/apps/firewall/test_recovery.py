@@ -63,7 +63,7 @@ class Wire:
                     )
 
     def frame(self, end: int, segment: Segment) -> tuple[int, bytes]:
-        """Return the port of the firewall at which an end's segment arrives, and its frame."""
+        """Return the firewall's port at which the segment of ``end`` arrives, and its frame."""
         side = 1 - end if self.mirrored else end
         ports = (self.client_port, 80) if end == 0 else (80, self.client_port)
         options = b"" if segment.scale is None else make.window_scale(segment.scale)
@@ -76,29 +76,29 @@ class Wire:
         return side + 1, make.ethernet(make.mac(2 - side), make.mac(side + 1), kind, packet)
 
     def __call__(self, end: int, segment: Segment) -> bool:
-        """Send a segment of an end, and return True if it passes."""
+        """Send a segment of ``end``, and return True if the firewall passes it."""
         return bool(self.firewall.receive(*self.frame(end, segment)))
 
     def reasons(self, *history: tuple[int, Segment]) -> list[str]:
-        """Return the reason of each segment's drop; "passes" for one that passes."""
+        """Return the reason of each segment's drop, or "passes"."""
         return [self.firewall.reason(*self.frame(end, segment)) for end, segment in history]
 
 
 @pytest.fixture(params=["routed", "bridged"])
 def variant(request: pytest.FixtureRequest) -> Any:
-    """Return each variant with flows in turn."""
+    """Return the test's variant with flows; a test runs once with each."""
     return request.param
 
 
 @pytest.fixture(params=[4, 6])
 def version(request: pytest.FixtureRequest) -> Any:
-    """Return each version of IP in turn."""
+    """Return the test's version of IP, 4 or 6; a test runs once with each."""
     return request.param
 
 
 @pytest.fixture(params=[False, True], ids=["inside", "outside"])
 def mirrored(request: pytest.FixtureRequest) -> Any:
-    """Return, for one test after the other, False for a client inside and True for one outside."""
+    """Return False for a client inside, True for one outside; a test runs once with each."""
     return request.param
 
 

@@ -161,7 +161,7 @@ PACKETS = list(
 
 
 def decisions(rules: RuleSet, without: int | None = None) -> list[tuple[int | None, Any]]:
-    """Return for each packet the rule that decides, and how; None and None: no rule does."""
+    """Return for each packet (index of the rule that decides, its decision), or (None, None) if no rule does."""
     order = [index for index in rules.ordered() if index != without]
     matches = [(index, match) for index in order for match in rules.matches(rules.rules[index])]
     result: list[tuple[int | None, Any]] = []

@@ -63,13 +63,13 @@ def bridge(standalone: Any, programs: dict[Variant, Program], executor: str) -> 
 
 
 def frame(port: int, src: str, dst: str, payload: bytes, protocol: int = make.TCP, to: int = SERVERS) -> bytes:
-    """Make a packet with the MAC address that is bound at its port."""
+    """Return a frame with the MAC address that is bound at ``port``."""
     packet = make.ip(src, dst, protocol, payload)
     return make.ethernet(make.mac(MACS[to]), make.mac(MACS[port]), 0x86DD if ":" in src else 0x0800, packet)
 
 
 def state(bridge: Any) -> object:
-    """Return all registers of flows."""
+    """Return the contents of all registers of flows."""
     registers = ("flow_keys", "flow_states")
     return [bridge.client.registers(f"FirewallIngress.judge_flow.{name}") for name in registers]
 

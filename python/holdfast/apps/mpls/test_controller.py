@@ -44,7 +44,7 @@ def network(program: Program, topology: Topology, **options: Any) -> tuple[Simul
 
 
 def delivered(net: SimulatedNetwork, start_s: float) -> int:
-    """Send a hundred packets from h1 to h2, and return how many are delivered."""
+    """Send 100 packets from h1 to h2, beginning at ``start_s``, and return how many are delivered."""
     flow = net.add(
         UdpStream(source="h1", destination="h2", packets_per_s=10_000, start_s=start_s, stop_s=start_s + 0.01)
     )
@@ -53,7 +53,7 @@ def delivered(net: SimulatedNetwork, start_s: float) -> int:
 
 
 def installed(net: SimulatedNetwork) -> dict[str, Any]:
-    """Return everything that LSPs leave in the switches, by switch and kind."""
+    """Return all entries and registers of LSPs in the switches, by switch and kind."""
     state: dict[str, Any] = {}
     for name, client in net.clients.items():
         for table in (ILM, NHLFES, FTN, FTN_LPM, NOTICES):

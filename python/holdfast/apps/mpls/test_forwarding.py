@@ -35,7 +35,7 @@ class Router:
         return self.switch.process(port, bytes(packet))
 
     def one(self, packet: Packet | bytes, port: int = CORE) -> bytes:
-        """Send a packet, and return the one packet that leaves for it, by port 3."""
+        """Send a packet into ``port``, and return the one packet that leaves, which must leave by port 3."""
         ((out_port, data),) = self.send(packet, port)
         assert out_port == OUT.port
         return data
@@ -88,7 +88,7 @@ def labels(*stack: tuple[int, int], tc: int = 0) -> Packet:
 
 
 def sent(hop: Hop, payload: Packet, ethertype: int = 0x8847) -> bytes:
-    """Return the frame that leaves to a hop: the payload with the hop's MAC addresses and an EtherType in front."""
+    """Return the frame with ``payload`` as the router sends it to ``hop``."""
     return hop.dst_mac + hop.src_mac + ethertype.to_bytes(2, "big") + bytes(payload)
 
 

@@ -14,7 +14,7 @@ from holdfast.topology import Topology
 
 
 def square() -> Topology:
-    """Return a map of s1 to s4 in a ring."""
+    """Build a ring of four switches, s1 to s4."""
     t = Topology("square")
     for name in ("s1", "s2", "s3", "s4"):
         t.add_switch(name)

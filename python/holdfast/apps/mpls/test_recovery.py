@@ -49,7 +49,7 @@ class Flow:
         return [k for k in range(self.total) if k not in self.delay_ms]
 
     def reordered(self) -> int:
-        """Return the number of packets that arrive behind one that was sent after them."""
+        """Return how many packets arrived after a packet that was sent later."""
         highest, count = -1, 0
         for k in self.arrivals:
             count += k < highest
@@ -57,7 +57,7 @@ class Flow:
         return count
 
     def delays(self, begin_ms: float, end_ms: float) -> list[float]:
-        """Return the delays in milliseconds of packets sent in a period."""
+        """Return the delays in ms of the packets sent from ``begin_ms`` to ``end_ms``."""
         return [delay for k, delay in self.delay_ms.items() if begin_ms <= self.sent_ms[k] < end_ms]
 
 
@@ -105,17 +105,20 @@ class Run:
 
 
 def about(delays: list[float], expected_ms: float) -> bool:
-    """Return True if all delays are as expected, but for what the packets' length adds at each link."""
+    """Return True if all delays are ``expected_ms``, within the 0.02 ms that the packets' length adds at the links."""
     return bool(delays) and all(abs(delay - expected_ms) < 0.02 for delay in delays)
 
 
 def near(count: int, expected_ms: float) -> bool:
-    """Return True if a count is that of a period's packets, give or take one."""
+    """Return True if ``count`` is the number of packets sent in ``expected_ms``, give or take one."""
     return abs(count - expected_ms * PACKETS_PER_MS) <= 1
 
 
 def one_way(mechanism: Mechanism, case: Case, *, forth: bool) -> tuple[float, float]:
-    """Return loss and extra delay in ms: table 8, what is on the link, and what reaches it before the ingress has switched."""
+    """Return (loss, extra delay) in ms of one direction, by Table 8 and the packets on the failed link.
+
+    With some mechanisms packets are lost that reach the link before the ingress has switched.
+    """
     upstream = case.a if forth else case.c
     loss = DETECTION_MS + case.b
     if mechanism == Mechanism.LOCAL:
@@ -354,7 +357,7 @@ def test_every_link_of_a_longer_path(program: Program, mechanism: Mechanism, hop
 
 
 def late_ms(network: SimulatedNetwork, flow: int) -> list[float]:
-    """Return when packets were sent, in milliseconds, that took the longer way."""
+    """Return the times of sending, in ms, of packets that took the longer path."""
     log = network.received(flow)
     sent, received = log.sent_ps, log.received_ps
     return [here / PS_PER_MS for here, there in zip(sent, received, strict=True) if there - here > 8 * PS_PER_MS]

@@ -33,7 +33,7 @@ def hop(port: int, *tunnel: tuple[int, int]) -> Hop:
 
 
 def node(program: Program, executor: str) -> tuple[Switch, LocalClient]:
-    """Return a switch with labels 16 to 33 in use, in every way there is, and its client."""
+    """Return a switch, and its client, in which labels 16 to 33 are used in every possible way."""
     switch = Switch(program, executor=executor)  # type: ignore[arg-type]
     client = LocalClient(Device(1, switch, executor=executor))
     client.set_pipeline(program)
@@ -125,7 +125,7 @@ def frame(rng: random.Random) -> tuple[int, bytes]:
 
 
 def state(client: LocalClient) -> dict[str, object]:
-    """Return every register and counter by name."""
+    """Return the contents of every register and counter, by name."""
     info = client.p4info
     return {r.name: client.registers(r.name) for r in info.registers} | {
         c.name: client.counters(c.name) for c in info.counters

@@ -41,7 +41,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="module")
 def program() -> Program:
-    """Return one program for all properties: small numbers, histories of up to 8."""
+    """Return one program for all properties, with small sequence numbers and histories of up to 8."""
     return Configuration(Acceptance("vector", 8), BITS, 8).compile()
 
 
@@ -76,9 +76,9 @@ def test_any_arrivals(program: Program, acceptance: Acceptance, events: list[tup
 
 @st.composite
 def copies(draw: st.DrawFn) -> tuple[int, list[int], int]:
-    """Draw the first number, the arrivals of packets 0, 1, … on two lossy, duplicating, reordering paths, and their count.
+    """Draw the first number, the packets 0, 1, ... in the order of their arrivals on two paths, and their count.
 
-    No packet is 4 or more behind.
+    The paths lose, duplicate and reorder packets. No packet is 4 or more behind.
     """
     count = draw(st.integers(1, 70))
     arrivals = []

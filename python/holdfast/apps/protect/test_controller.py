@@ -55,7 +55,7 @@ def stream(network: SimulatedNetwork, stop_s: float = 1.0) -> int:
 
 
 def entries(controller: ProtectController) -> dict[str, int]:
-    """Return how much there is of connections in all switches, by kind."""
+    """Return the number of flows, copies, groups and other entries of connections in all switches, by kind."""
     clients = controller.clients.values()
     return {
         "flows": sum(len(c.read_table(FLOW_TABLES[4])) for c in clients),

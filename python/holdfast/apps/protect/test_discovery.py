@@ -55,7 +55,7 @@ def stream(network: SimulatedNetwork, start_s: float, stop_s: float) -> int:
 
 
 def silent(t: Topology) -> Topology:
-    """Delay the detection of each link's failure so much that no port ever tells."""
+    """Change the topology so that no port ever reports a failure of its link, and return it."""
     t.links[:] = [link.model_copy(update={"detection_delay_ms": 1e8}) for link in t.links]
     return t
 
@@ -254,7 +254,7 @@ def test_with_and_without_discovery(
 
 
 def client_port(controller: ProtectController, switch: str, copy: int) -> int:
-    """Return the port by which a switch's first connection sends a copy, by the controller's map."""
+    """Return the port by which the first connection of ``switch`` sends copy ``copy``, by the controller's map."""
     (connection, *_) = [c for c in controller.connections if c.ingress == switch]
     link = controller.topology.links[connection.paths[copy].links[0]]
     return link.a_port if link.a == switch else link.b_port

@@ -108,7 +108,7 @@ def test_numbers_in_front_of_packets_are_refused(executor: str) -> None:
 
 
 def square() -> Topology:
-    """Make the network h1 - s1, over s2 or s3, s4 - h2; h3 is at s2."""
+    """Build the network h1 - s1 - (s2 or s3) - s4 - h2, with h3 at s2."""
     t = Topology("square")
     for name in ("s1", "s2", "s3", "s4"):
         t.add_switch(name)
@@ -130,7 +130,7 @@ def of_links(t: Topology) -> set[tuple[str, int]]:
 
 
 def copies(tmp_path: Path) -> list[Packet]:
-    """Return copies that an attacker has seen, in the same network."""
+    """Return copies that an attacker has captured in the same network."""
     t = square()
     controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=10, mtu=MTU)
     network = SimulatedNetwork(t, compile_protect(), [controller], seed=1)

@@ -35,7 +35,7 @@ def v4(destination: str, payload: bytes = bytes(10), protocol: int = 17, ttl: in
 
 
 def with_ttl(packet: bytes, ttl: int) -> bytes:
-    """Return the IPv4 packet with another time to live, and the checksum for it."""
+    """Return an IPv4 packet with another TTL and the checksum that belongs to it."""
     words = bytearray(packet[:20])
     words[8], words[10], words[11] = ttl, 0, 0
     total = sum(struct.unpack("!10H", words))
@@ -60,7 +60,7 @@ def udp(port: int, size: int = 8) -> bytes:
 
 
 def protected(inner: bytes, destination: str, sn: int, cid: int = 5, next_protocol: int = 4) -> bytes:
-    """Return a packet in a tunnel: an outer header from our address to a destination, a protection header, and ``inner``."""
+    """Return a packet in a tunnel to ``destination``: outer header, protection header, and ``inner``."""
     header = ipv4_header(28 + len(inner), 253, ip(OWN), ip(destination))
     return header + cid.to_bytes(3, "big") + sn.to_bytes(4, "big") + bytes((next_protocol,)) + inner
 
@@ -255,7 +255,7 @@ def udp_program() -> Program:
 
 
 def in_udp(packet: bytes, source_port: int) -> bytes:
-    """Return a tunnel's packet with UDP between its outer header and its protection header."""
+    """Return a packet of a tunnel with a UDP header between its outer header and its protection header."""
     header = bytearray(packet[:20])
     header[2:4] = struct.pack("!H", len(packet) + 8)
     header[9] = 17

@@ -27,7 +27,10 @@ class Reader:
         self.intervals = 0
 
     def interval(self, packets: int, loss: tuple[float, float] = (0, 0), late: int = 0, down: bool = False) -> None:
-        """Read the counters after an interval with so many packets. ``late``: copies that are still under way on path 2."""
+        """Advance an interval with ``packets`` packets and read the counters. ``late``: copies still on their way on path 2.
+
+        ``loss``: the share of copies lost on each path.
+        """
         brought = [round(packets * (1 - loss[0])), round(packets * (1 - loss[1]))]
         self.passed[0] += brought[0]
         self.passed[1] += packets - brought[0]

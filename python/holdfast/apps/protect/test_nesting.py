@@ -15,7 +15,7 @@ from holdfast.topology import Topology
 
 
 def segment() -> Topology:
-    """Return a network from a to z by w, or by x, a segment with two ways (m1, m2), and y."""
+    """Build a network from a to z with two paths: by w, or by x and y, between which m1 and m2 are two paths."""
     t = Topology("segment")
     t.add_host("h1")
     t.add_host("h2")

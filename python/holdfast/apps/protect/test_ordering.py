@@ -15,9 +15,9 @@ VECTOR = Acceptance("vector", history=64)
 
 
 def diamond(ordering: object = None, hosts: int = 2, host_mtu: int | None = None, rate_bps: float = 1e9) -> Topology:
-    """Return a network with h1 at a, the others at z, a fast way that loses packets, and one that takes 3 ms more.
+    """Build a network of h1 at a and the other hosts at z, over a fast path that loses packets and one that takes 3 ms more.
 
-    Both ways have jitter.
+    Both paths have jitter.
     """
     t = Topology("diamond")
     for name in ("a", "m1", "m2", "z"):

@@ -17,9 +17,9 @@ from holdfast.topology import Topology
 def run(
     program: Program, t: Topology, failures: list[tuple[float, str, bool]], until_s: float = 1.5, **parameters: object
 ) -> tuple[ProtectController, dict[str, int | float | None], SimulatedNetwork]:
-    """Run a stream of a second, with failures and repairs of links and switches at their times.
+    """Run a stream of one second with ``failures``: (time in s, name of a link or switch, True if it comes up).
 
-    Detection takes 10 ms, reaction 20 ms.
+    Detection takes 10 ms, reaction 20 ms. Return the controller, measures of the stream, and the network.
     """
     controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=20, mtu=MTU, **parameters)  # type: ignore[arg-type]
     network = SimulatedNetwork(t, program, [controller], detection_delay_ms=10)
@@ -93,7 +93,7 @@ def test_without_waiting_to_restore_it_stays(program: Program) -> None:
 
 
 def trap() -> Topology:
-    """Return a network that has two paths after the failure, but none beside the one that carries on: both must move."""
+    """Build a network that has two disjoint paths after the failure, but none disjoint from the surviving one: both must move."""
     t = Topology("trap")
     t.add_host("h1")
     t.add_host("h2")

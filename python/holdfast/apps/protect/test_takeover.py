@@ -27,7 +27,7 @@ class Killed(BaseException):
 
 
 def kill_at_write(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let batches pass up to a number, counted from zero; refuse that one and all after it."""
+    """Let ``number`` batches be written; then raise Killed at each further one."""
     left = [number]
     send = Client._send_batch
 
@@ -41,7 +41,7 @@ def kill_at_write(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
 
 
 def successor(network: SimulatedNetwork, **parameters: object) -> ProtectController:
-    """Start a controller in place of the present one, on the switches as they are, and return it."""
+    """Start a new controller in place of the present one, without changing the switches, and return it."""
     controller = ProtectController(reaction_delay_ms=1, mtu=MTU, **parameters)  # type: ignore[arg-type]
     network.controllers = [controller]
     network._scheduler = Scheduler()
@@ -51,7 +51,7 @@ def successor(network: SimulatedNetwork, **parameters: object) -> ProtectControl
 
 
 def dump(controller: ProtectController) -> dict[str, object]:
-    """Return all that the switches hold, but counters, by switch."""
+    """Return everything in the switches except counters, by switch."""
     tables = (ROUTE_TABLE, COPY_TABLE, ENDPOINT_TABLE, CONNECTION_TABLE, FLOW_TABLES[4])
     return {
         name: (
@@ -104,7 +104,7 @@ def test_nothing_changes_in_the_switches(program: Program) -> None:
 
 
 def steps(controller: ProtectController) -> list[Callable[[], object]]:
-    """Return a few steps of a controller's life, as functions."""
+    """Return functions that do a few things with a controller: change, add and remove connections and flows."""
 
     def change() -> None:
         controller.change_connection(controller.connections[0], paths=[["a", "m3", "z"], ["a", "m4", "z"]], mtu=1500)
@@ -153,7 +153,7 @@ def test_killed_at_any_write(program: Program, killed_at: int) -> None:
 
 
 def writes_in_all(program: Program) -> int:
-    """Return the number of batches that all steps write."""
+    """Return how many batches all of the steps write together."""
     if not _TOTAL:
         network, controller = build(program, ladder(4), protect=[("h1", "h2")], drain_ms=20)
         network.run(0.1)

@@ -24,7 +24,7 @@ PTE = "10.254.0.2"
 
 
 def accepts(last: int, sn: int, bits: int) -> bool:
-    """Return True if a number is in the window by the paper's definition, literally."""
+    """Return True if ``sn`` is in the window after ``last``, by the paper's definition, for numbers of ``bits`` bits."""
     sn_max = 2**bits - 1
     window = 2 ** (bits - 1)
     if last + window < sn_max:

@@ -19,7 +19,7 @@ Edge = tuple[str, str, int, int]
 
 
 def random_edges(rng: random.Random) -> tuple[list[str], list[Edge]]:
-    """Return five to nine nodes, connected, with costs of 1 to 4 (so that equal costs are frequent) and no parallel links."""
+    """Return five to nine nodes and the edges that connect them, with costs of 1 to 4 and without parallel edges."""
     nodes = [f"s{i}" for i in range(rng.randrange(5, 10))]
     pairs = {(nodes[rng.randrange(i)], nodes[i]) for i in range(1, len(nodes))}
     pairs |= {pair for pair in combinations(nodes, 2) if rng.random() < rng.choice((0.0, 0.15, 0.3))}
@@ -46,11 +46,11 @@ class BruteForce:
                 self.links[a, b] = {frozenset(link) for path in paths for link in pairwise(path)}
 
     def passes(self, a: str, b: str, node: str) -> bool:
-        """Return True if any shortest path from a to b has this node in it."""
+        """Return True if some shortest path from ``a`` to ``b`` contains ``node``."""
         return node in self.on_paths[a, b]
 
     def crosses(self, a: str, b: str, x: str, y: str) -> bool:
-        """Return True if any shortest path from a to b crosses the link, in either direction."""
+        """Return True if some shortest path from ``a`` to ``b`` crosses the link x-y, in either direction."""
         return frozenset((x, y)) in self.links[a, b]
 
     def cost(self, a: str, b: str) -> int:
@@ -76,7 +76,7 @@ def cases() -> list[tuple[BruteForce, ShortestPaths]]:
 
 
 def routes(brute: BruteForce, paths: ShortestPaths) -> Iterator[tuple[str, str, str]]:
-    """Yield S, E and D of every route."""
+    """Yield (S, E, D) of every route: switch, next hop and destination."""
     for s in paths.nodes:
         for d in paths.nodes:
             hop = paths.next_hop(paths.number[s], paths.number[d])
@@ -180,7 +180,7 @@ def test_remote_alternates_are_the_best_pq_nodes() -> None:
 
 
 def walk(paths: ShortestPaths, alternates: Alternates, s: str, d: str, failed: int) -> bool:
-    """Return True if a packet gets from s to d while a link is down and nobody has computed anything since."""
+    """Return True if a packet gets from ``s`` to ``d`` by alternates alone while the link ``failed`` is down."""
     at, tunnel = paths.number[s], None
     for _ in range(4 * len(paths.nodes)):
         if tunnel == at:

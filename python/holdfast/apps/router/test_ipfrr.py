@@ -33,7 +33,7 @@ LINK: dict[str, Any] = {"rate_bps": 10_000_000_000, "delay_ms": 1}
 
 
 def network_of(*links: tuple[str, str, int], hosts: tuple[str, ...] = ("s1", "s4")) -> Topology:
-    """Return a network of these links: switches in the order in which the links name them, hosts h1, h2... at some."""
+    """Build a network of ``links`` (end, end, cost), with hosts h1, h2, ... at the switches ``hosts``."""
     topology = Topology("test")
     for i in range(len(hosts)):
         topology.add_host(f"h{i + 1}")
@@ -47,7 +47,7 @@ def network_of(*links: tuple[str, str, int], hosts: tuple[str, ...] = ("s1", "s4
 
 
 def square() -> Topology:
-    """Return a network from s1 to s4 over s2, or dearer over s3, which is node-protecting."""
+    """Build a network from s1 to s4 over s2, or at a higher cost over s3, which is a node-protecting alternate."""
     return network_of(("s1", "s2", 1), ("s2", "s4", 1), ("s1", "s3", 2), ("s3", "s4", 2))
 
 
@@ -102,7 +102,7 @@ class Run:
         return int(statistics.sent or 0) - int(statistics.delivered or 0)
 
     def delays_ms(self, begin_s: float, end_s: float) -> set[int]:
-        """Return the delays of packets sent in a period, in whole milliseconds."""
+        """Return the different delays, in whole ms, of packets sent from ``begin_s`` to ``end_s``."""
         log = self.network.received(self.flow)
         sent, received = log.sent_ps, log.received_ps
         return {
@@ -116,7 +116,7 @@ class Run:
 
 
 def near(count: int, expected_ms: float) -> bool:
-    """Return True if a count is that of a period's packets, give or take one."""
+    """Return True if ``count`` is the number of packets sent in ``expected_ms``, give or take one."""
     return abs(count - expected_ms * PACKETS_PER_MS) <= 1
 
 
@@ -194,7 +194,7 @@ def test_the_mtu_of_a_tunnel_is_its_smallest_links(program: Program, payload_byt
 
 
 def entries(network: SimulatedNetwork, table: str) -> dict[str, dict[str, Any]]:
-    """Return the ports and addresses of the routes to hosts, by switch and prefix."""
+    """Return the ports and addresses in the routes of ``table``, by switch and prefix."""
     found: dict[str, dict[str, Any]] = {}
     for name, client in network.clients.items():
         rows = found[name] = {}
@@ -248,7 +248,7 @@ def test_with_reroute_nothing_more_is_lost(program: Program) -> None:
 
 
 def pairs_topology(seed: int) -> Topology:
-    """Return seven switches with a host each, random links, and costs of 1 to 3."""
+    """Build seven switches with a host each, random links, and costs of 1 to 3."""
     rng = random.Random(seed)
     topology = Topology("random")
     for i in range(1, 8):
@@ -276,10 +276,10 @@ def test_every_failure_between_all_pairs(program: Program) -> None:
 
 
 def every_failure(program: Program, topology: Topology) -> Counter[tuple[str, str]]:
-    """Send one packet between each pair of hosts while each element is down, and count how many went how.
+    """Send a packet between each pair of hosts while each element is down; count what happened to them, by kind.
 
-    Of a failed switch the route of the switch before it counts, if that is node-protecting. A link-protecting alternate may do or
-    not, and if not, its packets may loop until their TTL ends. Those for the failed switch itself loop or are dropped.
+    If a switch fails, its neighbour's alternate helps if it is node-protecting. A link-protecting one may help or not; then packets
+    may loop until their TTL ends. Packets to the failed switch itself loop or are dropped.
     """
     controller = IpFrrController(reroute=False, reaction_delay_ms=0)
     network = SimulatedNetwork(topology, program, [controller], detection_delay_ms=1)
@@ -311,7 +311,7 @@ def every_failure(program: Program, topology: Topology) -> Counter[tuple[str, st
 def fate(
     protection: dict[tuple[str, str], Protection], source: str, destination: str, failed: str
 ) -> tuple[bool | None, str]:
-    """Return whether a packet arrives while a link or a switch is down (None: it may or not), and why."""
+    """Return True if a packet arrives while ``failed`` is down, False if not, None if it may or may not; and the reason."""
     path = [source]
     while path[-1] != destination:
         path.append(protection[path[-1], destination].primary)

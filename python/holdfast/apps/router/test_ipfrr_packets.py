@@ -71,10 +71,7 @@ def tunnel(inner: Packet, destination: str, **fields: object) -> Packet:
 
 
 def frame(port: int, packet: Packet) -> tuple[int, bytes]:
-    """Return the port, and the packet with the Ethernet header of a frame that leaves by the port.
-
-    Scapy fills in checksums and lengths.
-    """
+    """Return (port, frame) of ``packet`` as it leaves by ``port``; scapy fills in checksums and lengths."""
     return port, bytes(Ether(src=SRC_MACS[port], dst=DST_MACS[port]) / packet)
 
 

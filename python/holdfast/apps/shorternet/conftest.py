@@ -30,7 +30,7 @@ def program() -> Program:
 
 @cache
 def compiled() -> Program:
-    """Return the same program for hypothesis, which takes no fixtures of a function."""
+    """Return the compiled program, for hypothesis tests, which cannot use fixtures of a function."""
     return compile_shorternet()
 
 
@@ -56,12 +56,12 @@ class Edge:
             self.client.enable_digest(digest)
 
     def send(self, data: Packet | bytes, port: int = HOST) -> list[tuple[int, bytes]]:
-        """Send a packet, and return those that leave, with their ports. A packet of Scapy gets an Ethernet header."""
+        """Send a packet into ``port``, and return (port, frame) of what leaves. A packet of scapy gets an Ethernet header."""
         frame = data if isinstance(data, bytes) else bytes(Ether(src=HOST_MAC, dst=PORT_MAC) / data)
         return [(out, bytes(sent)) for out, sent in self.switch.process(port, frame, 0)]
 
     def add(self, *entries: TableEntry) -> None:
-        """Insert entries in the switch."""
+        """Insert table entries into the switch."""
         for entry in entries:
             entry.insert(self.client)
 
@@ -80,7 +80,10 @@ class Edge:
         return found
 
     def learn(self, there: Edge, number: int) -> list[Context]:
-        """Install a context for each flow in the program's digests, here and there, with ascending numbers; return the contexts."""
+        """Install a context for each flow in the digests, at this edge and at ``there``; return the contexts.
+
+        Their numbers are ``number`` and up.
+        """
         learnt: list[Context] = []
         for value in self.digests():
             version = 4 if "ttl" in value else 6

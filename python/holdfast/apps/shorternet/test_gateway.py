@@ -109,7 +109,7 @@ def test_frames_that_ethernet_pads_on_either_link_come_out_right(edges: tuple[Ed
 
 
 def never_shortened() -> list[bytes]:
-    """Return frames whose fields no context can put back."""
+    """Return frames that cannot be shortened, because no context could restore their fields."""
     ether = bytes(Ether(src=HOST_MAC, dst=PORT_MAC, type=0x800))[:14]
     wrong_udp = bytearray(bytes(udp()))
     wrong_udp[24:26] = (99).to_bytes(2, "big")
@@ -205,7 +205,7 @@ def test_the_controller_is_told_of_so_many_flows(edges: tuple[Edge, Edge]) -> No
 
 @st.composite
 def packets(draw: st.DrawFn) -> bytes:
-    """Draw an IP packet of few flows, sound or not."""
+    """Draw an IP packet of one of a few flows, valid or not."""
     rng = random.Random(draw(st.integers(0, 1 << 32)))
     if rng.random() < 0.7:
         head = IP(

@@ -58,19 +58,19 @@ def compiled() -> Compile:
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> str:
-    """Return the name of each executor in turn."""
+    """Return the name of the test's executor; a test runs once with each."""
     return str(request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["IPv4", "IPv6"])
 def v6(request: pytest.FixtureRequest) -> bool:
-    """Return False for IPv4 and True for IPv6, in turn."""
+    """Return True if the test is to use IPv6, False for IPv4; a test runs once with each."""
     return bool(request.param)
 
 
 @pytest.fixture(params=["tcp", "udp"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """Return each transport protocol that carries INT behind it, in turn."""
+    """Return the transport protocol that carries INT in the test; a test runs once with each."""
     return str(request.param)
 
 
@@ -154,7 +154,7 @@ def frame_in(packet: Packet, port: int) -> bytes:
 
 
 def frame_out(packet: Packet, port: int) -> tuple[int, bytes]:
-    """Return a port, and the frame of a packet as it leaves there."""
+    """Return (port, frame) of a packet as it leaves by ``port``."""
     macs = hop(port)
     return port, bytes(Ether(src=macs.src_mac.to_bytes(6, "big"), dst=macs.dst_mac.to_bytes(6, "big")) / packet)
 
@@ -193,7 +193,7 @@ def mx_header(instructions: int, *, d: int = 0, domain: int = DOMAIN_ID, ds_inst
 
 
 def words(*values: int) -> bytes:
-    """Return the bytes of 32-bit words."""
+    """Return 32-bit words as bytes, in network order."""
     return struct.pack(f">{len(values)}I", *values)
 
 
@@ -217,5 +217,5 @@ def l4(
 
 
 def int_packet(kind: str, header: bytes, stack: bytes, *, int_type: int = 1, **more: Any) -> Packet:
-    """Return a packet in a domain whose indicator is the DSCP: the shim, this header, this stack, and a payload."""
+    """Return a packet with INT in a domain that the DSCP indicates: shim, ``header``, ``stack`` and a payload."""
     return l4(kind, shim(int_type, 0, 3 + len(stack) // 4, 0x2E << 2) + header + stack + b"payload", dscp=DSCP, **more)

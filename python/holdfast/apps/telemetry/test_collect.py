@@ -60,7 +60,7 @@ def test_what_is_beyond_capacity_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def numbered(number: int) -> bytes:
-    """Return a report with a number of its own, of a node of its own."""
+    """Return a report whose sequence number, node and metadata are all ``number``."""
     return report(number, node=number, bits=0x2000, metadata=number.to_bytes(4, "big"))
 
 

@@ -21,7 +21,7 @@ def report(
     inner: bytes = b"", in_type: int | None = None, rep_type: int = 1, version: int = 2, length: int | None = None,
     md_words: int | None = None,
 ) -> bytes:  # fmt: skip
-    """Return a UDP payload with one report."""
+    """Return a UDP payload with one telemetry report of these fields."""
     main = struct.pack(">HHHH", bits, 0, 0, 0) if rep_type == 1 else b""
     if in_type is None:
         in_type = 4 if inner else 0
@@ -42,14 +42,14 @@ def flow(port: int = 1, *, ttl: int = 60, dscp: int = 0, behind: bytes = b"") ->
 
 
 def stack(*hops: tuple[int, int], flags: int = 0, shim_words: int | None = None) -> bytes:
-    """Return an INT-MD shim, header and stack with node id and latency, the last node first."""
+    """Return an INT-MD shim, header and stack of (node id, latency) pairs, the last node first."""
     body = b"".join(struct.pack(">II", *hop) for hop in hops)
     length = 3 + len(body) // 4 if shim_words is None else shim_words
     return struct.pack(">BBHIHHHH", 0x10, length, 0, 2 << 28 | flags | 2 << 8 | 8, 0xA000, 0, 0, 0) + body
 
 
 def md(sequence: int, *hops: tuple[int, int], own: tuple[int, int], port: int = 1, **more: int) -> bytes:
-    """Return a sink's report: the stack, and its own latency."""
+    """Return the report of a sink about a packet with a stack of ``hops``, and ``own``: its node id and latency."""
     inner = flow(port, dscp=0x17, behind=stack(*hops, **more))
     return report(sequence, node=own[0], bits=0x2000, metadata=struct.pack(">I", own[1]), inner=inner)
 

@@ -24,12 +24,12 @@ BYTES = {"B": 1, "H": 2, "T": 3, "I": 4, "Q": 8}
 
 
 def number(draw: st.DrawFn, size: int) -> int:
-    """Draw a number of ``size`` bytes; now and then all ones, which is "unknown"."""
+    """Draw a number of ``size`` bytes; sometimes it has all bits set, which means "unknown"."""
     return draw(st.one_of(st.integers(0, 256**size - 1), st.just(256**size - 1)))
 
 
 def metadata(draw: st.DrawFn, bits: int) -> tuple[bytes, dict[str, int | None]]:
-    """Draw the words that bits 0 to 8 ask for, and return them with the values that they say."""
+    """Draw the metadata for the instructions ``bits`` (0 to 8); return its bytes and the values by name."""
     data, values = b"", {}
     for bit, (form, names) in enumerate(FIELDS):
         if bits & 0x8000 >> bit:
@@ -46,7 +46,7 @@ def metadata(draw: st.DrawFn, bits: int) -> tuple[bytes, dict[str, int | None]]:
 
 @st.composite
 def reports(draw: st.DrawFn) -> tuple[bytes, dict[str, Any]]:
-    """Draw a report with a packet, and return it with the values in it."""
+    """Draw a report with a packet; return its bytes and the values in it by name."""
     v6, tcp, mode = draw(st.booleans()), draw(st.booleans()), draw(st.sampled_from([None, "md", "mx"]))
     flags = draw(st.integers(0, 7)) << 5 | 0x20 if mode else draw(st.integers(0, 15)) << 4
     ports = draw(st.tuples(st.integers(0, 65535), st.integers(0, 50000)))

@@ -125,7 +125,7 @@ BASE_RTT_MS = 2 * 3 * DELAY_MS + 3 * PACKET_MS + 0.05
 
 
 def dumbbell(senders: int) -> Topology:
-    """Return a network with senders at s1 and a receiver at s2: the link between the switches is the bottleneck."""
+    """Build a network with ``senders`` at s1 and a receiver at s2; the link between the switches is the bottleneck."""
     topology = Topology()
     for name in ("s1", "s2"):
         topology.add_switch(name, queueing={"mode": "traffic_manager"})
@@ -150,9 +150,9 @@ HPCC = TcpOptions(
 
 
 def run(options: TcpOptions, senders: int = 4) -> tuple[list[int], int, int]:
-    """Return the bytes that arrived from each sender between seconds 1 and 2, and two counts.
+    """Return the bytes that arrived from each sender from second 1 to second 2, and two counts.
 
-    They are the most packets that were in the queue then, and the segments sent again.
+    They are the most packets in the queue during that time, and the segments sent again.
     """
     topology = dumbbell(senders)
     controller = TelemetryController(collector=None, hosts_in_domain=True, reaction_delay_ms=1)

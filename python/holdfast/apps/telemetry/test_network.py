@@ -28,7 +28,7 @@ EVERYTHING = DEFAULT_INSTRUCTIONS | int(Instructions.INTERFACES | Instructions.T
 
 
 def line(switches: int = SWITCHES, **slow: object) -> Topology:
-    """Return h1 and h3 - s1 - ... - s6 - h2, a collector at the last switch; the third link is slower than the others."""
+    """Build h1 and h3 - s1 - ... - s6 - h2, with a collector at the last switch; the third link is slower than the others."""
     topology = Topology("line")
     for name in ("h1", "h2", "h3", "c"):
         topology.add_host(name)
@@ -46,9 +46,9 @@ def line(switches: int = SWITCHES, **slow: object) -> Topology:
 
 
 def managed() -> Topology:
-    """Return the same network, but with the collector at a switch of its own that all others reach directly.
+    """Build the same network with the collector at a switch of its own, to which all other switches have a link.
 
-    So reports wait in no packet's queue.
+    So reports do not wait in the queues of packets.
     """
     topology = Topology("managed")
     for name in ("h1", "h2", "h3", "c"):
@@ -102,7 +102,7 @@ class Log:
 
 
 def identity(frame: bytes) -> bytes:
-    """Return what identifies a UDP stream's packet: flow, sequence number and time, whatever headers are in front of them."""
+    """Return the bytes that identify a packet of a UDP stream: flow, number and time, whatever headers are in front."""
     return frame[-PAYLOAD : -PAYLOAD + 24] if len(frame) >= PAYLOAD + 28 else frame
 
 
@@ -140,7 +140,7 @@ def run(tmp_path: Path, compiled: Compile, mode: str, *, family: str = "ipv4", b
 
 
 def depth(log: dict[bytes, list[tuple[int, int]]], packet: bytes) -> int:
-    """Return how many packets waited for a port's transmitter when this one arrived: there, and not gone yet."""
+    """Return how many packets waited for a port's transmitter when ``packet`` arrived."""
     (arrived, _), (_, port) = log[packet]
     waiting = 0
     for other, times in log.items():

@@ -60,7 +60,7 @@ def expect(node: Node, sent: Packet, expected: Packet) -> None:
 
 
 def transit_value(number: int, node: Node) -> bytes:
-    """Return the words of an instruction; the program for transit alone does not measure utilisation."""
+    """Return the words that an instruction adds; utilisation is unknown (all ones) to the program for transit only."""
     known = {c.preamble.name for c in node.client.p4info.message.counters}
     if number == 7 and "TelemetryEgress.discarded" not in known:
         return words(0xFFFFFFFF)

@@ -140,7 +140,7 @@ def test_an_unknown_network_is_refused() -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run all parts with one small seed."""
+    """Run all parts with one seed and small parameters, and return the folder of the results."""
     out = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "DEFAULTS", SMALL)

@@ -82,7 +82,7 @@ FRAME_BYTES = 1538
 
 
 def ceiling_gbps(mode: str) -> float:
-    """Return the goodput in Gb/s that full segments leave of the line rate; protection adds its headers to each."""
+    """Return the goodput in Gb/s at which full segments fill the line; protection adds its headers to each segment."""
     overhead = OVERHEAD_BYTES if mode == "protected" else 0
     return published.LINE_RATE_GBPS * PAYLOAD_BYTES / (FRAME_BYTES + overhead)
 
@@ -308,7 +308,7 @@ def test_modes_of_a_live_run_are_compared_within_it() -> None:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run all parts but the live one, with two tiny seeds."""
+    """Run all parts except those in real time, with two seeds and small parameters; return the folder of the results."""
     out = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processing, "POINTS", [{"size_bytes": 64, "turns": 2, "packets": 256}])

@@ -197,7 +197,7 @@ SIMULATED = [
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run all simulated parts, with two tiny seeds."""
+    """Run all simulated parts with two seeds and small parameters, and return the folder of the results."""
     out = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(header_runs, "POINTS", header_runs.points(published.LENGTHS_BYTES, 50))

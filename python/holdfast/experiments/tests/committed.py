@@ -49,7 +49,10 @@ class Committed:
         return self.folder / "README.md"
 
     def collect(self, out: Path) -> None:
-        """Copy the parts' files from where ``holdfast reproduce`` wrote them, but those that say why a part was skipped."""
+        """Copy the parts' files from ``out``, where ``holdfast reproduce`` wrote them, except reasons for skipped parts.
+
+        Raise :class:`ExperimentError` if there is no such folder.
+        """
         if not out.is_dir():
             raise ExperimentError(f"there is no folder {str(out)!r} that holdfast reproduce wrote")
         self.results.mkdir(exist_ok=True)
@@ -58,15 +61,15 @@ class Committed:
                 shutil.copyfile(file, self.results / file.name)
 
     def read(self, name: str) -> pl.DataFrame:
-        """Read a part's numbers, or another of its files."""
+        """Return the committed file ``<name>.csv``: the numbers of a part, or another of its tables."""
         return pl.read_csv(self.results / f"{name}.csv", infer_schema_length=None)
 
     def seeds(self, name: str) -> int:
-        """Return the number of seeds, or of runs, of a part."""
+        """Return the number of seeds, or of runs, with which the part ``name`` was made."""
         return int(json.loads((self.results / f"{name}.json").read_text(encoding="utf-8"))["seeds"])
 
     def replaced(self, sections: Sections) -> str:
-        """Return the README with its generated part as the files have it."""
+        """Return the README's text with its generated part made anew from the committed files."""
         before, _, rest = self.readme.read_text(encoding="utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)
         text = "\n\n".join(f"### {heading}\n\n{section()}" for heading, section in sections)
@@ -78,10 +81,10 @@ class Committed:
         found_again: Callable[[str], Finding] | None = None,
         collect: Callable[[Path], None] | None = None,
     ) -> None:
-        """Run ``report.py``: take the results in each folder on the command line, and write the README's tables anew.
+        """Run ``report.py``: collect the results in each folder on the command line, and write the README's tables anew.
 
-        ``found_again``: the finding of a part's committed runs; its numbers and pictures are written anew from that. ``collect``:
-        the function called instead of :meth:`collect`.
+        ``found_again``: returns the finding of a part's committed runs, from which its numbers and pictures are written anew.
+        ``collect``: the function called instead of :meth:`collect`.
         """
         for given in sys.argv[1:]:
             try:
@@ -95,7 +98,7 @@ class Committed:
         whole_files.write_text(self.readme, self.replaced(sections))
 
     def check_numbers(self, part: str, finding: Finding) -> None:
-        """Assert that a part's committed numbers are those computed again from its committed runs, verdicts included."""
+        """Assert that a part's committed numbers and verdicts equal those of ``finding``, computed from its committed runs."""
         for figure in finding.figures.values():
             plt.close(figure)
         kept = self.read(part)
@@ -112,7 +115,10 @@ class Committed:
                 assert before == now or math.isclose(before, now, rel_tol=1e-4, abs_tol=1e-4), (name, before, now)
 
     def beside(self, decimals: Mapping[str, int]) -> tuple[str, str]:
-        """Return every number of the paper with ours, by part with ``decimals``: the summary of all, and a table with margins."""
+        """Return a sentence that sums up the verdicts, and a Markdown table of every number of the paper beside ours.
+
+        ``decimals``: the parts, with the decimals of their numbers.
+        """
         rows, compared, because = [], [], []
         for name in decimals:
             table = self.experiment.part(name).published
@@ -144,7 +150,10 @@ class Committed:
 
 
 def number(row: Mapping[str, Any] | None, decimals: int) -> str:
-    """Format a number with its interval, unless there is nothing random in it, or one run."""
+    """Format a number with its interval; without the interval if nothing is random or there was one run.
+
+    The text is empty if ``row`` is None.
+    """
     if row is None:
         return ""
     text = f"{row['ours']:.{decimals}f}"
@@ -161,6 +170,6 @@ def found(frame: pl.DataFrame, **wanted: Any) -> Mapping[str, Any] | None:
 
 
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table with these headings and rows."""
     lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])

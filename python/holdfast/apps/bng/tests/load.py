@@ -48,7 +48,7 @@ STORMS = ("padi", "forged-cookies", "spoofed", "truncated")
 
 @contextmanager
 def site(**given: Any) -> Iterator[Site]:
-    """Yield a gateway that runs, and end it afterwards."""
+    """Yield a running gateway, and stop it at the end of the context."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         found = Site(Path(directory), stack, **given)
         found.start()
@@ -56,7 +56,7 @@ def site(**given: Any) -> Iterator[Site]:
 
 
 def setups(number: int, rate: float) -> dict[str, Any]:
-    """Run ``number`` dual-stack subscribers with CHAP that dial, ``rate`` a second; return the times, and what is held then."""
+    """Run ``number`` dual-stack subscribers with CHAP that dial, ``rate`` per second; return times and what is held afterwards."""
     with site() as gateway:
         return _set_up(gateway, number, rate)[0]
 
@@ -83,7 +83,7 @@ def _set_up(gateway: Site, number: int, rate: float) -> tuple[dict[str, Any], Cr
 
 
 def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Set up and hold subscribers, with echoes and traffic through all of them; then kill the control plane, and start it again."""
+    """Set up and hold ``number`` subscribers with echoes and traffic; kill the control plane, restart it, return what was lost."""
     with site() as gateway:
         gateway.echo()
         result, crowd = _set_up(gateway, number, rate)
@@ -124,7 +124,7 @@ def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], ar
 
 
 def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
-    """Yield what kill -9 costs: of the control plane, of RADIUS, of one of two forwarding planes, and of the balancer."""
+    """Yield the losses that kill -9 causes: of the control plane, of RADIUS, of one of two forwarding planes, of the balancer."""
     with site(planes=2) as gateway:
         gateway.echo()
         crowd = gateway.crowd(number, 200, patience_s=120)
@@ -176,10 +176,10 @@ def storms(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]
 
 
 def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Run one storm, and return its cost: packets lost, sessions by state, a newcomer's setup (s), and growth of memory (MiB).
+    """Run one storm; return packets lost, sessions by state, a newcomer's setup time in s, and growth of memory in MiB.
 
-    ``rate`` frames a second, for so many seconds, come from 50 lines of the access port that the subscribers of ``crowd`` are on.
-    ``order``: of the storm, by which the newcomer gets its own line.
+    ``rate`` frames per second, for ``seconds`` seconds, come from 50 lines of the access port to which the subscribers of ``crowd``
+    belong. ``order``: the number of the storm, which gives the newcomer a line of its own.
     """
     assert gateway.process is not None
     pids = {"control": gateway.process.pid, "switch": gateway.switches["switch"]}
@@ -207,7 +207,7 @@ def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, secon
 
 
 def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
-    """Drain a plane and give it its share back, at the highest rate up to this one at which nothing is lost otherwise."""
+    """Drain a forwarding plane and give it its share back, at the highest rate without other losses, at most ``rate``."""
     with site(planes=2) as gateway:
         crowd = gateway.crowd(number, 200, patience_s=120)
         yield {"subscribers": crowd.hear()["states"]}
@@ -228,7 +228,7 @@ def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any
 
 
 def radius(number: int, rate: float) -> Iterator[dict[str, Any]]:
-    """Kill RADIUS in the middle of setups, and start it sooner and later than requests give up (14 s by default)."""
+    """Kill RADIUS during setups, and restart it before and after the time at which requests give up (14 s by default)."""
     for down_s in (3.0, 20.0):
         with site(planes=2) as gateway:
             gateway.echo()
@@ -282,11 +282,11 @@ def loaded(
     operate: Callable[[str], object] | None = None,
     crowd: Crowd | None = None,
 ) -> dict[str, Any]:
-    """Send ``rate`` packets a second up through all sessions and as many down, and return what was lost.
+    """Send ``rate`` packets per second up and as many down through all sessions, and return how many were lost.
 
-    ``operate`` is called with ``drain`` and ``undrain``. ``lost`` is less than 0 where control packets (ARP) arrive, too.
-    ``uncounted`` is by the sessions' counters, and exact. With a crowd, which are all subscribers, its echoes are beside them, and
-    nothing else comes down: it looks at every packet.
+    ``operate`` is called with ``drain`` and ``undrain``. ``lost`` can be negative, as control packets (ARP) arrive too.
+    ``uncounted`` follows from the sessions' counters, and is exact. With ``crowd``, which has all subscribers, its echoes run as
+    well, and no other packets are sent down, as the crowd looks at every packet.
     """
     rows, before = gateway.rows(), gateway.arrived()
     ways = [(gateway.home, upstream(rows.values())), (gateway.core, downstream(rows.values()))]
@@ -332,12 +332,12 @@ def loaded(
 
 
 def _share(packets: int, sessions: int, which: int) -> int:
-    """Return how many of ``packets``, sent through ``sessions`` in turn, the one with index ``which`` gets."""
+    """Return how many of ``packets`` the session with index ``which`` gets, if ``sessions`` sessions take turns."""
     return packets // sessions + (which < packets % sessions)
 
 
 def upstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
-    """Return a packet of each session to a host that nobody is, as its line carries it."""
+    """Return a packet of each session to an address without a host, as its line carries it."""
     found = []
     for row in rows:
         packet = head(IPv4Address(row["ipv4"]), IPv4Address(NOBODY)) + bytes(PAYLOAD)
@@ -349,7 +349,7 @@ def upstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
 
 
 def downstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
-    """Return a packet to each session, as it comes from the core."""
+    """Return a packet to each session, as the core's router sends it."""
     ends = bytes.fromhex((CORE_MAC + ROUTER_MAC).replace(":", "")) + b"\x08\x00"
     return [ends + head(IPv4Address(SERVER), IPv4Address(row["ipv4"])) + bytes(PAYLOAD) for row in rows]
 

@@ -41,7 +41,7 @@ _NUMBERS = count(1)
 
 
 def free_tcp_port() -> int:
-    """Return a TCP port that nobody listens on now."""
+    """Return a TCP port of 127.0.0.1 on which no program listens now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -59,7 +59,10 @@ class Site:
         control: dict[str, Any] | None = None,
         radius: dict[str, Any] | None = None,
     ) -> None:
-        """Prepare a site. ``control``: rates of control packets, by default no limit. ``radius``: more of that section."""
+        """Prepare namespaces and configuration, without starting a gateway.
+
+        ``control``: rates of control packets, by default no limit. ``radius``: more of that section.
+        """
         self.stack = stack
         self.name = f"live-{os.getpid()}-{next(_NUMBERS)}"
         self.home = stack.enter_context(_core.Namespace(f"home{next(_NUMBERS)}"))
@@ -128,7 +131,7 @@ class Site:
         return found
 
     def _cable(self) -> tuple[str, str]:
-        """Make a veth pair between two switches, whose names no other gateway of this process has."""
+        """Make a veth pair between two switches, and return its names, which no other gateway of this process uses."""
         pair = f"hb{os.getpid()}.{next(_NUMBERS)}"
         ends = f"{pair}p", f"{pair}b"
         words = [
@@ -166,7 +169,7 @@ class Site:
         return said
 
     def hear(self, what: str) -> tuple[str, str]:
-        """Return the control plane's output up to a line with these words, and that line; the line is empty if there is none."""
+        """Return the control plane's output up to a line with ``what``, and that line; the line is empty if it never comes."""
         assert self.process is not None
         assert self.process.stdout is not None
         said = ""
@@ -187,7 +190,7 @@ class Site:
         self.process.wait()
 
     def close(self) -> None:
-        """End control plane and switches."""
+        """Terminate the control plane and the switches."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(60)
@@ -201,16 +204,16 @@ class Site:
         return rows
 
     def rows(self) -> dict[int, dict[str, Any]]:
-        """Return the sessions as an operator sees them, by number."""
+        """Return the sessions by number, with the fields that an operator sees."""
         return {row["session"]: row for row in self.sessions()}
 
     def started(self) -> int:
-        """Return the number of sessions whose start RADIUS has been told."""
+        """Return the number of sessions whose start was accounted to RADIUS."""
         records = [each for each in self.radius.accounted() if each["Acct-Status-Type"] == "Start"]
         return len({each["Acct-Session-Id"] for each in records})
 
     def arrived(self) -> tuple[int, int]:
-        """Return the numbers of packets that have come to the home network and to the core since these exist."""
+        """Return how many packets have arrived at the home network and at the core since their start."""
         home, core = (each.interface_counters("eth0").rx_packets for each in (self.home, self.core))
         return home, core
 
@@ -250,7 +253,7 @@ class Site:
         return self.crowds[-1]
 
     def echo(self) -> None:
-        """Start a server of echoes in the core."""
+        """Start a program in the core that sends every packet back."""
         process = self.in_core(*interpreter.module("holdfast.subscribers.tests.echo"))
         assert process.stdout is not None
         process.stdout.readline()
@@ -274,7 +277,7 @@ class Crowd:
         self.process = process
 
     def hear(self) -> dict[str, Any]:
-        """Read the crowd's next line, and return its JSON. Raises RuntimeError with all that it says if it is none."""
+        """Read the crowd's next line and return its JSON. Raise RuntimeError, with all of its output, if it is no JSON."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         try:
@@ -284,18 +287,18 @@ class Crowd:
         return found
 
     def say(self, command: str) -> None:
-        """Send a command that has no answer."""
+        """Send the crowd a command that has no answer."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{command}\n")
         self.process.stdin.flush()
 
     def ask(self, command: str) -> dict[str, Any]:
-        """Send a command, and return its answer."""
+        """Send the crowd a command, and return its answer."""
         self.say(command)
         return self.hear()
 
     def hang_up(self) -> None:
-        """End all sessions, and wait for the end of the process."""
+        """End all sessions of the crowd, and wait until its process ends."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(60)

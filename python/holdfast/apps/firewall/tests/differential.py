@@ -84,12 +84,12 @@ OWNERS = (
 
 
 def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Return the network that a prefix is written for."""
+    """Return the IP network that the prefix ``text`` stands for."""
     return ipaddress.ip_network(text)
 
 
 def rule_sets(rng: random.Random) -> list[Rule]:
-    """Return rules that allow and deny parts of what the hosts send, in random order."""
+    """Return a random selection of rules that allow and deny parts of the hosts' traffic, in random order."""
     rules = [
         Rule(True, INSIDE, OUTSIDE, limit=rng.choice((0, 0, 1))),
         Rule(True, INSIDE, SERVERS, protocol=6, dst_ports=(80, 443)),
@@ -154,7 +154,7 @@ class Side:
                 client.configure_meter(names.NEW_FLOWS, None, (*model.new_flows, *model.new_flows))
 
     def write_rules(self, rules: list[Rule], epoch: int, judges_again: bool) -> None:
-        """Write another rule set: its rules first, then one write that makes it the active one."""
+        """Write a rule set beside the active one, and then make it active with one write."""
         generation = epoch & 1
         with self.client.batch():
             for match, priority in self._generations[generation]:
@@ -176,25 +176,25 @@ class Side:
         self.client.set_default(names.RULE_SET, names.ACTIVATE, params)
 
     def drops(self) -> list[int]:
-        """Return the counted drops by the number of their reason."""
+        """Return the number of drops for each reason, in the order of the reasons' numbers."""
         cells = self.client.counters(names.DROPS)
         return [cells[i][0] for i in range(len(names.REASONS))]
 
 
 def number(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
-    """Return an address as tables have it: 128 bits, IPv4 mapped into IPv6."""
+    """Return an address as the number that tables use: 128 bits, with IPv4 mapped into IPv6."""
     return int(address) + (0xFFFF << 32 if address.version == 4 else 0)
 
 
 def source_cell(zone: int, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
-    """Return an address's cell of the meter of new flows: three bits of the zone, and 12 of a hash."""
+    """Return the cell of an address in the meter of new flows: three bits of the zone and 12 bits of a hash."""
     words = [number(address) >> shift & 0xFFFFFFFF for shift in (96, 64, 32, 0)]
     first, second = ((HASH_KEYS[f"k{i}"] + words[i]) * (HASH_KEYS[f"k{i + 1}"] + words[i + 1]) for i in (0, 2))
     return (zone % 8 << 12) + ((first + second) % 2**64 >> 52)
 
 
 def rule_match(rule: Rule, generation: int) -> Match:
-    """Return the match of a rule's entry."""
+    """Return the match fields of a rule's entry in ``generation`` of the table."""
     match: Match = {"generation": generation}
     for name, value, width in (
         ("from_zone", rule.from_zone, 8),
@@ -263,7 +263,7 @@ class Conversation:
         self.step = 0
 
     def packet(self, rng: random.Random) -> tuple[int, bytes]:
-        """Return the end that sends the next packet (0 or 1), and what is in IP."""
+        """Return the end that sends the next packet (0 or 1), and the payload of its IP packet."""
         if self.protocol == 6:
             return self._segment(rng)
         sender = rng.choice((0, 0, 1))
@@ -312,7 +312,7 @@ class Conversation:
         return 58 if self.protocol == 1 and self.version == 6 else self.protocol
 
     def heard(self, passed: bool) -> None:
-        """Ignore the fate of the packet: these ends do not care."""
+        """Ignore whether the packet passed: these ends do not depend on it."""
 
 
 class Recovery(Conversation):
@@ -325,10 +325,10 @@ class Recovery(Conversation):
         self.last: tuple[int, Segment] | None = None
 
     def restart(self, rng: random.Random) -> None:
-        """Do nothing: such ends begin anew by themselves."""
+        """Do nothing: these ends open new connections by themselves."""
 
     def packet(self, rng: random.Random) -> tuple[int, bytes]:
-        """Return the end (0 or 1) and the segment of what is on its way, or of what an end sends by itself."""
+        """Return an end (0 or 1) and its next segment that is on its way, or one that the end sends of itself."""
         pair = self.pair
         while not any(pair.flying):
             end = rng.randrange(2)
@@ -352,7 +352,7 @@ class Recovery(Conversation):
 
 
 def _mutated(rng: random.Random, protocol: int, segment: bytes) -> bytes:
-    """Return a segment with one thing changed, which the end did not send."""
+    """Return ``segment`` with one random field changed, so that it is not what the end sent."""
     data = bytearray(segment)
     if protocol == 6 and rng.random() < 0.8:
         what = rng.randrange(5)
@@ -378,7 +378,7 @@ class Feedback:
 
 
 def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[tuple[int, int, bytes]]:
-    """Yield without end the microseconds since the packet before, the port and the frame."""
+    """Yield endlessly (microseconds since the last packet, port, frame)."""
     talks: list[Conversation] = []
     sent: list[tuple[int, bytes, int, Conversation]] = []
     while True:
@@ -462,7 +462,7 @@ def _elsewhere(rng: random.Random, port: int, src: str, dst: str) -> tuple[int, 
 
 
 def _odd_ip(rng: random.Random, src: str, dst: str, protocol: int, segment: bytes) -> bytes:
-    """Return an odd IP packet: with options, extension headers, lengths that lie, a fragment, or at its last hop."""
+    """Return an unusual IP packet: with options or extension headers, wrong lengths, a fragment, or an expiring TTL."""
     what = rng.randrange(7)
     if ":" in src and ":" in dst:
         if what < 2:
@@ -555,9 +555,10 @@ def compare(
     program: Program | None = None,
     begin_us: int = 1,
 ) -> Counter[str]:
-    """Raise :class:`AssertionError` at the first difference; return how often there was which decision.
+    """Send packets to program and model; return how often each decision was made.
 
-    The clock begins at ``begin_us``, which is nothing to the model: its times are whole numbers without an end.
+    Raise :class:`AssertionError` at the first difference. The clock begins at ``begin_us``, on which the model does not depend: its
+    times are whole numbers without a limit.
     """
     rng = random.Random(f"{seed} {variant}")
     bridged = variant == "bridged"
@@ -614,7 +615,7 @@ def _reason(side: Side, decisions: Counter[str]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command, and return its status."""
+    """Run the command line, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.differential", description=__doc__)
     parser.add_argument("--packets", type=int, default=20_000, help="packets for each variant and executor")
     parser.add_argument("--seed", type=int, default=0)

@@ -51,7 +51,7 @@ class End:
         self.reboot()
 
     def reboot(self) -> list[Segment]:
-        """Return to the state LISTEN or CLOSED, as after a restart of the host; send nothing."""
+        """Set the state to LISTEN or CLOSED, as after a restart of the host; return no segments."""
         self.state = "listen" if self.listens else "closed"
         return []
 
@@ -62,7 +62,7 @@ class End:
         self.scale = self.rng.choice((None, 0, 7, 14))
 
     def connect(self) -> list[Segment]:
-        """Open a connection, if there is none."""
+        """Open a connection and return its first segment; return none if there is a connection already."""
         if self.state not in ("listen", "closed"):
             return []
         self._begin()
@@ -70,7 +70,7 @@ class End:
         return self.again()
 
     def again(self) -> list[Segment]:
-        """Return the unacknowledged segment that the end repeats when its retransmission timer expires, if there is one."""
+        """Return the unacknowledged segment that is sent again when the retransmission timer expires, if there is one."""
         if self.state == "syn_sent":
             return [Segment(SYN, self.una, scale=self.scale)]
         if self.state == "syn_received":
@@ -89,7 +89,7 @@ class End:
         return [segment]
 
     def abort(self) -> list[Segment]:
-        """Forget the connection, if there is one, and return the RST that ends it at the other end."""
+        """Drop the connection, if there is one, and return the RST that ends it at the other end."""
         had = self.state in ("established", "syn_received")
         self.reboot()
         return [Segment(RST, self.nxt)] if had else []
@@ -194,11 +194,11 @@ class Pair:
         self.ends = (End(random.Random(self.rng.random())), End(random.Random(self.rng.random())))
 
     def leave(self, end: int, segments: list[Segment]) -> None:
-        """Add segments to those that are on their way to the other end."""
+        """Add segments of ``end`` to those that are on their way to the other end."""
         self.flying[end].extend(segments)
 
     def deliver(self, end: int) -> None:
-        """Deliver the next segment of this end to the other end, or note it among ``dropped`` if the network drops it."""
+        """Deliver the next segment of ``end`` to the other end; add it to ``dropped`` if the network drops it."""
         if not self.flying[end]:
             return
         segment = self.flying[end].popleft()
@@ -208,9 +208,9 @@ class Pair:
             self.dropped.append((end, segment))
 
     def settle(self) -> None:
-        """Deliver all segments that are on their way, and the answers to them, up to 50 for each end; discard the rest.
+        """Deliver all segments on their way and the answers to them, up to 50 per end; discard the rest.
 
-        Ends that answer each other's answers without end fall silent, as RFC 5961, section 7, has them.
+        So ends that answer each other's answers endlessly fall silent, as RFC 5961, section 7, demands.
         """
         for _ in range(50):
             for end in (0, 1):
@@ -219,7 +219,7 @@ class Pair:
             queue.clear()
 
     def act(self) -> str:
-        """Do something random, as an end or with the segments that are on their way, and return its name and the end."""
+        """Do something random at an end or with segments on their way; return its name and the end as text."""
         end = self.rng.randrange(2)
         what = self.rng.choice(
             ("connect", "connect", "reboot", "abort", "send", "send", "again", "settle") + 6 * ("deliver",)
@@ -233,9 +233,9 @@ class Pair:
         return f"{what} {end}"
 
     def connects(self, end: int, most: int, wait: Callable[[int], None] = lambda seconds: None) -> int:
-        """Restart an end, open a connection and exchange data; return the number of SYNs sent, ``most + 1`` if that fails.
+        """Restart an end, open a connection and exchange data; return the number of SYNs, ``most + 1`` if that fails.
 
-        ``wait``: called with the seconds before each further one (RFC 6298, 5.5).
+        ``wait``: called with the seconds before each repeated SYN (RFC 6298, 5.5).
         """
         self.settle()
         self.ends[end].reboot()

@@ -64,7 +64,7 @@ class Bucket:
         self.tokens_ps = self.burst * 10**12
 
     def take(self, amount: int, now_us: int) -> bool:
-        """Take ``amount`` tokens and return True; if the bucket has fewer at this time, take none and return False."""
+        """Take ``amount`` tokens at ``now_us`` and return True; if there are fewer, take none and return False."""
         self.tokens_ps = min(self.tokens_ps + self.rate * (now_us - self.filled_us) * 10**6, self.burst * 10**12)
         self.filled_us = now_us
         if self.tokens_ps < amount * 10**12:
@@ -114,7 +114,7 @@ class Flow:
     """Whether the initiator has sent an answer that does not fit, and what it acknowledged."""
 
     def turned(self) -> None:
-        """Exchange the ends: the other one begins the flow."""
+        """Exchange initiator and responder of the flow, with all that belongs to each."""
         self.initiator, self.responder = self.responder, self.initiator
         self.initiator_port, self.responder_port = self.responder_port, self.initiator_port
         self.zones = self.zones[::-1]
@@ -275,7 +275,7 @@ class Model:
         self._check_transport(packet, body[40:], length)
 
     def _parse_transport(self, packet: Packet, body: bytes) -> None:
-        """Set a packet's transport fields as a parser sees them that does not look at lengths."""
+        """Set a packet's transport fields as a parser reads them that does not check lengths."""
         packet.flow_src, packet.flow_dst, packet.flow_protocol = packet.src, packet.dst, packet.protocol
         if packet.protocol == 6:
             _need(body, 20)
@@ -351,7 +351,7 @@ class Model:
                 packet.kind = "icmp"
 
     def _check_transport(self, packet: Packet, body: bytes, carried: int) -> None:
-        """Check the lengths in the transport header against the IP header's. Raises :class:`_Bad` if they do not fit."""
+        """Raise :class:`_Bad` if the lengths in the transport header do not fit the IP header's."""
         bad = False
         if packet.kind == "tcp":
             head = 4 * (body[12] >> 4)
@@ -412,7 +412,10 @@ class Model:
             raise _Bad("icmp_unrelated")
 
     def _check_sender(self, packet: Packet, role: Role) -> bool:
-        """Check that a port may send from these addresses; return True if the controller is asked to assign an address."""
+        """Raise :class:`_Bad` if the port may not send from these addresses.
+
+        Return True if the packet is for the controller, to assign an address.
+        """
         nobody = packet.src is not None and int(packet.src) == 0
         if packet.src_mac[0] & 1:
             raise _Bad("spoofed_mac")
@@ -454,7 +457,7 @@ class Model:
         return serves
 
     def _may_use(self, port: int, role: Role, address: Address) -> bool:
-        """Return whether a port may send from an address, as far as others' bindings and networks say."""
+        """Return True if ``port`` may send from ``address`` by the bindings and networks of other ports."""
         fitting = [owner for owner in self.owners if owner[0].version == address.version and address in owner[0]]
         if not fitting:
             return not role.checks_network
@@ -527,7 +530,7 @@ class Model:
         return None
 
     def _find(self, packet: Packet, now_us: int) -> tuple[Flow | None, bool]:
-        """Return the living flow of a packet, and True if the packet is its initiator's; None and True: there is no flow."""
+        """Return the living flow of a packet, and True if its initiator sent the packet; (None, True) if there is no flow."""
         here = (packet.flow_src, packet.src_port, packet.flow_dst, packet.dst_port, packet.flow_protocol)
         there = (packet.flow_dst, packet.dst_port, packet.flow_src, packet.src_port, packet.flow_protocol)
         if packet.is_echo:
@@ -591,7 +594,7 @@ class Model:
         return rule
 
     def _attempt(self, packet: Packet, role: Role, flow: Flow, forward: bool, to_zone: int, now_us: int) -> None:
-        """Note a first segment in a living flow: it changes nothing until it is answered (RFC 9293, 3.5.1 and 3.10.7.4)."""
+        """Store a SYN in a living flow as an attempt, which changes nothing until it is answered (RFC 9293, 3.5.1, 3.10.7.4)."""
         if role.only_replies:
             raise _Bad("reply_only")
         assert packet.src is not None and packet.dst is not None
@@ -605,14 +608,14 @@ class Model:
 
     @staticmethod
     def _answers(packet: Packet, flow: Flow, forward: bool) -> bool:
-        """Return True if a segment acknowledges an attempt of the other end."""
+        """Return True if a segment acknowledges the attempt of the other end to open a connection."""
         attempt = flow.attempt
         if attempt is None or attempt.by_initiator == forward or not packet.flags & ACK:
             return False
         return 0 < (packet.ack - attempt.number) % 2**32 <= attempt.length
 
     def _reopen(self, packet: Packet, flow: Flow, forward: bool, now_us: int) -> None:
-        """Begin the flow anew with the attempt that this segment is the second one to answer."""
+        """Begin the flow again with the attempt that this segment completes."""
         attempt = flow.attempt
         assert attempt is not None
         begins = replace(flow)
@@ -683,7 +686,7 @@ class Model:
         flow.ends[0].acknowledged, flow.ends[0].scale = packet.seq, packet.scale
 
     def _advance(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """Update the flow by a packet of it that passes. Raises :class:`_Bad` if the packet does not pass."""
+        """Update a flow by its packet. Raise :class:`_Bad` if the packet does not pass."""
         if packet.kind == "error":
             end = flow.ends[0 if forward else 1]
             attempt = flow.attempt
@@ -702,7 +705,7 @@ class Model:
         flow.until_us = now_us + self.timeouts_us[flow.state]
 
     def _recovering(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """Accept a segment that fits the flow, or that may be of another connection of its end; else raise :class:`_Bad`."""
+        """Pass a segment that fits the flow, or that may belong to a new connection of its end; else raise :class:`_Bad`."""
         only_acks = packet.flags & (ACK | RST | FIN) == ACK and packet.data == 0
         try:
             self._segment(packet, flow, forward, limit, now_us)
@@ -723,7 +726,10 @@ class Model:
     def _segment(
         self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int, state: str | None = None
     ) -> None:
-        """Advance a flow by a segment that is no attempt and answers none. ``state``: that of the flow, if another than its own."""
+        """Update a flow by a segment that neither is an attempt nor answers one.
+
+        ``state``: the state to assume, if it is not the flow's own. Raise :class:`_Bad` if the segment does not pass.
+        """
         mine, theirs = flow.ends if forward else flow.ends[::-1]
         syn, ack, rst, fin = (bool(packet.flags & bit) for bit in (SYN, ACK, RST, FIN))
         after = (packet.seq + packet.data + syn + fin) % 2**32
@@ -734,7 +740,7 @@ class Model:
         finished = set(flow.finished)
 
         def within(number: int, end: End) -> bool:
-            """Return True if a number is between what was acknowledged to an end and what it sent."""
+            """Return True if ``number`` is between what is acknowledged to ``end`` and what ``end`` has sent."""
             return (number - end.acknowledged) % 2**32 <= (end.sent - end.acknowledged) % 2**32
 
         if state == "syn_sent" and forward:

@@ -26,7 +26,7 @@ def mac(number: int) -> bytes:
 
 
 def number(address: bytes) -> int:
-    """Return the number that an address's bytes are."""
+    """Return the bytes of an address as an integer."""
     return int.from_bytes(address, "big")
 
 
@@ -49,7 +49,7 @@ def ipv4(
     version: int = 4,
     bad_checksum: bool = False,
 ) -> bytes:
-    """Return an IPv4 packet."""
+    """Return an IPv4 packet with a correct checksum, or with a wrong one if ``bad_checksum`` is set."""
     ihl = 5 + len(options) // 4
     length = 4 * ihl + len(payload) if total_len is None else total_len
     head = struct.pack(
@@ -72,7 +72,7 @@ def ipv4(
 def ipv6(
     src: str, dst: str, next_header: int, payload: bytes, *, hop_limit: int = 64, payload_len: int | None = None
 ) -> bytes:
-    """Return an IPv6 packet."""
+    """Return an IPv6 packet without extension headers."""
     length = len(payload) if payload_len is None else payload_len
     return (
         struct.pack("!IHBB", 6 << 28, length, next_header, hop_limit)
@@ -99,14 +99,14 @@ def tcp(
     options: bytes = b"",
     data_offset: int | None = None,
 ) -> bytes:
-    """Return a TCP segment; its checksum is zero, which no switch looks at."""
+    """Return a TCP segment with a checksum of zero, which the firewall does not check."""
     offset = 5 + len(options) // 4 if data_offset is None else data_offset
     head = struct.pack("!HHIIBBHHH", src_port, dst_port, seq % 2**32, ack % 2**32, offset << 4, flags, window, 0, 0)
     return head + options + payload
 
 
 def window_scale(shift: int) -> bytes:
-    """Return the options of a usual first segment, with this window shift (RFC 9293, RFC 7323)."""
+    """Return the TCP options of a usual SYN, with window shift ``shift`` (RFC 9293, RFC 7323)."""
     return b"\x02\x04\x05\xb4\x04\x02\x01\x03\x03" + bytes((shift,)) + b"\x01\x00"
 
 
@@ -116,7 +116,7 @@ def udp(src_port: int, dst_port: int, payload: bytes = b"data", *, length: int |
 
 
 def icmp(kind: int, code: int = 0, identifier: int = 0, sequence: int = 0, payload: bytes = b"") -> bytes:
-    """Return a message of ICMP or ICMPv6 of eight bytes and more."""
+    """Return an ICMP or ICMPv6 message: a header of eight bytes with a checksum of zero, and ``payload``."""
     return struct.pack("!BBHHH", kind, code, 0, identifier, sequence) + payload
 
 

@@ -76,7 +76,7 @@ def destination(number: int) -> str:
 
 
 def rule_set(name: str, parity: int, rules: int) -> RuleSet:
-    """Return a rule set with a rule for each destination; numbers of the parity are allowed."""
+    """Return a rule set with a rule for each destination, which allows numbers of ``parity`` and denies the others."""
     return RuleSet.model_validate(
         {
             **BASE,
@@ -101,7 +101,7 @@ def frame(number: int) -> bytes:
 
 
 def topology() -> Topology:
-    """Return a network of the firewall, and a switch behind it that takes what passes."""
+    """Build the firewall, and a switch behind it that receives the packets that pass."""
     found = Topology("swap")
     found.add_switch(FIREWALL)
     found.add_switch(BEHIND)
@@ -110,7 +110,7 @@ def topology() -> Topology:
 
 
 def begin(network: Network, rate_per_s: float, seconds: float) -> tuple[list[int], float]:
-    """Add packet generators for so many seconds; return their numbers, and when the first packet comes, in network seconds."""
+    """Add packet generators that run for ``seconds``; return their numbers, and the network time in s of the first packet."""
     period_ms = 1000 * DESTINATIONS / rate_per_s
     count = max(1, round(seconds * rate_per_s / DESTINATIONS))
     start_ms = network.now_ps / 1e9 + SOON_MS
@@ -151,7 +151,7 @@ class Swapped:
 
 
 def judged(passed: Sequence[int]) -> tuple[int, int, list[str]]:
-    """Count packets passed by the old and the new set, and contradictions to both, in the numbers that came out in order."""
+    """Return (packets passed by the old set, by the new set, contradictions) from the numbers in the order of arrival."""
     wrong = []
     change = next((i for i, number in enumerate(passed) if number % 2), len(passed))
     for i, (one, following) in enumerate(pairwise(passed), 1):
@@ -181,9 +181,9 @@ def _programs() -> dict[str, _core.Program]:
 
 
 def _numbers(path: Path) -> tuple[list[int], float]:
-    """Return the destinations' numbers in a capture, and the seconds from the first packet to the last.
+    """Return the destination numbers of a capture's packets, and the seconds from the first packet to the last.
 
-    All packets are as long as :func:`frame` makes them. Raises ValueError for a capture with others.
+    All packets must be as long as :func:`frame` makes them. Raise ValueError for other captures.
     """
     frame_bytes, file_header, record_header, address = len(frame(0)), 24, 16, 30
     records = np.fromfile(path, np.uint8, offset=file_header).reshape(-1, record_header + frame_bytes)
@@ -219,7 +219,7 @@ def _watched(
 
 
 def simulated(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, batch_ms: float = 1.0) -> Swapped:
-    """Replace the set in virtual time, which goes on by ``batch_ms`` before each of the batches that write the new set."""
+    """Replace the rule set in virtual time, which advances ``batch_ms`` before each batch of the new set; return the outcome."""
     # Entries are written and deleted, one batch makes the set the active one, and there is time before and behind.
     seconds = (2 * math.ceil(rules / writer.CHUNK) + 5) * batch_ms / 1000
     network = SimulatedNetwork(topology(), _programs(), [])
@@ -255,7 +255,7 @@ def _temporary() -> Iterator[Path]:
 
 
 def _prefer_network() -> None:
-    """Give the network's thread, which is measured, a real-time priority (SCHED_FIFO), where that is permitted."""
+    """Give the network's thread a real-time priority (SCHED_FIFO) if the system permits it, as that thread is measured."""
     for task in Path("/proc/self/task").iterdir():
         if (task / "comm").read_text(encoding="utf-8").strip() == "holdfast-net":
             with suppress(OSError):
@@ -263,7 +263,10 @@ def _prefer_network() -> None:
 
 
 def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, seconds: float = LIVE_S) -> Swapped:
-    """Replace the set on the wall clock: this thread writes while the network's moves packets, for ``seconds`` or longer."""
+    """Replace the rule set on the wall clock, from this thread, while the network's thread moves packets; return the outcome.
+
+    Packets come for ``seconds`` or longer.
+    """
     path = folder / "passed.pcap"
     with LiveNetwork(topology(), _programs(), [], interfaces={}) as network:
         _prefer_network()
@@ -286,7 +289,7 @@ def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, se
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command, and return its status."""
+    """Run the command line, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.swap", description=__doc__)
     parser.add_argument("--live", action="store_true", help="on the wall clock, over gRPC")
     parser.add_argument("--rules", type=int, default=RULES)

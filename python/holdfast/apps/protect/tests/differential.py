@@ -47,7 +47,7 @@ class Configuration:
         return f"{a.algorithm}{history}, reset {a.reset_ms:g} ms, {self.sn_bits}-bit numbers"
 
     def compile(self) -> Program:
-        """Compile the program for the configuration."""
+        """Compile the program with this configuration's sizes of numbers and histories."""
         return compile_protect(
             {"SN_BITS": str(self.sn_bits), "HISTORY_BITS": str(self.history_bits), "CONNECTIONS": "16"}
         )
@@ -115,17 +115,17 @@ class Egress:
         ]
 
     def receive(self, now_us: int, sn: int, path: int) -> bool:
-        """Receive a copy with this number by this path; return True if it is passed on."""
+        """Receive a copy with number ``sn`` by ``path`` at ``now_us``; return True if it is passed on."""
         packet = self._heads[path] + sn.to_bytes(4, "big") + self._tail
         return bool(self.switch.process(1, packet, now_us * _PS_PER_US))
 
     def reset(self) -> None:
-        """Reset the connection as a controller does: forget the history (or, for the paper's window, the number zero)."""
+        """Reset the connection as a controller does: clear the history, or for the paper's window the last number."""
         for register in ("history", "last_accepted_sn"):
             self._client.write_register(_ACCEPTANCE + register, INDEX, 0)
 
     def counts(self) -> Counts:
-        """Return everything that is counted, by the names of :meth:`SequenceRecovery.counts`."""
+        """Return all counters, named as by :meth:`SequenceRecovery.counts`."""
         counts = {
             "lost": self._client.register(_ACCEPTANCE + "lost", INDEX),
             "resets": self._counter("resets", INDEX),
@@ -139,7 +139,7 @@ class Egress:
 
 
 def arrivals(rng: random.Random, space: int, history: int) -> Iterator[tuple[int, int, int]]:
-    """Yield without end the microseconds since the arrival before, a sequence number and a path.
+    """Yield endlessly (microseconds since the last arrival, sequence number, path).
 
     An ingress numbers packets; up to four paths lose, duplicate, delay and reorder them, for a while all or not at all. Now and
     then it restarts with other numbers, is silent, or somebody else sends any number: often enough to meet everything, seldom
@@ -178,7 +178,7 @@ def arrivals(rng: random.Random, space: int, history: int) -> Iterator[tuple[int
 
 
 def _overtaking(rng: random.Random, queue: deque[int]) -> int:
-    """Take one of the first few copies from the queue, mostly the first, and return it."""
+    """Remove and return one of the first few copies of the queue, in most cases the very first."""
     at = min(int(rng.expovariate(2.0)), len(queue) - 1)
     queue.rotate(-at)
     copy = queue.popleft()
@@ -187,7 +187,10 @@ def _overtaking(rng: random.Random, queue: deque[int]) -> int:
 
 
 def compare(configuration: Configuration, events: int, seed: int, executor: Executor = "jit") -> Counts:
-    """Raise :class:`AssertionError` at the first difference; return what was counted on both sides."""
+    """Send arrivals to program and model; return what both counted.
+
+    Raise :class:`AssertionError` at the first difference.
+    """
     rng = random.Random(f"{seed} {configuration}")
     egress, model = Egress(configuration, executor), SequenceRecovery(configuration.acceptance, configuration.sn_bits)
     now_us = 0
@@ -212,7 +215,7 @@ def compare(configuration: Configuration, events: int, seed: int, executor: Exec
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command, and return its status."""
+    """Run the command line, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.differential", description=__doc__)
     parser.add_argument("--events", type=int, default=100_000, help="arrivals per configuration")
     parser.add_argument("--seed", type=int, default=0)

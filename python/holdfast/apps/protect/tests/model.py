@@ -54,7 +54,7 @@ class SequenceRecovery:
         return self.acceptance.algorithm == "window" and self.acceptance.reset_ms == 0
 
     def sequence_recovery_reset(self) -> None:
-        """Reset sequence recovery (7.4.3.3). The copy that is taken after the reset counts it here."""
+        """Reset sequence recovery (7.4.3.3); the reset is counted when the next copy is accepted."""
         self.recov_seq_num = self.recov_seq_space - 1
         self.sequence_history = [0] * self.acceptance.history
         self.take_any = True
@@ -65,14 +65,14 @@ class SequenceRecovery:
         self.remaining_ticks = round(self.acceptance.reset_ms * 1000)
 
     def elapse(self, ticks: int) -> None:
-        """Count the timer down to zero, which is a reset; at zero it stands still (7.4.3.2.5)."""
+        """Count the reset timer down by ``ticks``; when it reaches zero, reset, and stop the timer (7.4.3.2.5)."""
         if self.remaining_ticks > 0:
             self.remaining_ticks = max(0, self.remaining_ticks - ticks)
             if self.remaining_ticks == 0:
                 self.sequence_recovery_reset()
 
     def receive(self, sequence_number: int, path: int) -> bool:
-        """Receive a copy with this number; return True if it is passed on."""
+        """Receive a copy with this number by ``path``; return True if it is passed on."""
         if self.take_any:
             accepted = self._take(sequence_number)
         elif self.acceptance.algorithm == "vector":
@@ -96,7 +96,7 @@ class SequenceRecovery:
         return True
 
     def _delta(self, sequence_number: int) -> int:
-        """Return the signed difference to the last number, in the number space's two's complement."""
+        """Return the signed difference from the last number to this one, as two's complement in the number space."""
         delta = (sequence_number - self.recov_seq_num) % self.recov_seq_space
         return delta - self.recov_seq_space if delta >= self.recov_seq_space // 2 else delta
 
@@ -122,7 +122,7 @@ class SequenceRecovery:
         return True
 
     def _shift_sequence_history(self, new_value: int) -> None:
-        """Shift a bit into the history (7.4.3.4, ShiftSequenceHistory); a zero that falls out is a loss."""
+        """Shift a bit into the history (7.4.3.4, ShiftSequenceHistory); if a zero falls out, count a loss."""
         if self.sequence_history.pop() == 0:
             self.lost += 1
         self.sequence_history.insert(0, new_value)
@@ -138,7 +138,10 @@ class SequenceRecovery:
         return True
 
     def _window(self, sequence_number: int, path: int) -> bool:
-        """Judge a number by P4-Protect, equations 1 to 3, with SN_max the largest number and W half of the space."""
+        """Return True if P4-Protect accepts the number (equations 1 to 3), with SN_max the largest number and W = N / 2.
+
+        N is the size of the number space.
+        """
         last, sn_max, window = self.recov_seq_num, self.recov_seq_space - 1, self.recov_seq_space // 2
         if last + window < sn_max:
             accepted = last < sequence_number <= last + window
@@ -153,7 +156,7 @@ class SequenceRecovery:
         return accepted
 
     def counts(self) -> Counts:
-        """Return everything that is counted, by the program's names; of copies with the path after the name."""
+        """Return all counters by the program's names; those of copies have the path's number behind the name."""
         counts = {"lost": self.lost, "resets": self.resets}
         for name in ("passed", "discarded", "rogue", "out_of_order"):
             counts |= {f"{name}{path}": n for path, n in enumerate(getattr(self, name))}

@@ -78,7 +78,7 @@ class Soak:
         return 2 * (PLANES * LINK_DELAY_MS / 1e3 + self.slower_us / 1e6)
 
     def topology(self) -> Topology:
-        """Return the network: ``h<c>`` sends to ``g<c>``, from ``a<i>`` over each ``p<k>`` to ``z<j>``."""
+        """Build the network: host ``h<c>`` sends to ``g<c>``, from ``a<i>`` over each ``p<k>`` to ``z<j>``."""
         t = Topology("soak")
         for c in range(1, self.connections + 1):
             t.add_host(f"h{c}")
@@ -99,7 +99,7 @@ class Soak:
         return t
 
     def ends(self, connection: int) -> tuple[int, int]:
-        """Return the numbers of a connection's ingress and egress node."""
+        """Return the numbers of the ingress and the egress node of ``connection``."""
         return connection // self.side + 1, connection % self.side + 1
 
 
@@ -219,7 +219,7 @@ class Outcome:
     processor_s: float = 0.0
 
     def add(self, other: Outcome) -> None:
-        """Add the counts of another part to these."""
+        """Add the counts of another part of the soak to these counts."""
         for name in (
             "parts", "sent", "delivered", "lost", "duplicated", "undecided", "reordered", "failures", "copies_lost",
             "latent_errors", "unreported", "not_cleared", "false_alarms", "memory_first", "memory_last", "processor_s",
@@ -237,13 +237,13 @@ class Memory:
         self._samples: list[tuple[float, int]] = []
 
     def sample(self, now_s: float) -> None:
-        """Note the memory of the process at a virtual time."""
+        """Record the resident memory of the process at the virtual time ``now_s``."""
         self._samples.append((now_s, resident_bytes()))
         if len(self._samples) > MEMORY_SAMPLES:
             del self._samples[::2]
 
     def thirds(self) -> tuple[float, float]:
-        """Return the medians of the first and the last third of the time, in bytes."""
+        """Return the median memory in bytes of the first and of the last third of the time."""
         end_s = self._samples[-1][0]
         first = [it for now_s, it in self._samples if now_s <= end_s / 3] or [self._samples[0][1]]
         last = [it for now_s, it in self._samples if now_s >= end_s * 2 / 3]
@@ -307,9 +307,9 @@ class Run:
         self.network.call_later(error.end_s * 1e3, partial(client.insert, ROUTE_TABLE, key, entry.action, entry.params))
 
     def run(self, goes_on: Callable[[float], bool] = lambda _: True) -> Outcome:
-        """Run to the end, and a little longer for what is under way, and return the outcome.
+        """Run to the end, and a little longer for packets on their way, and return the outcome.
 
-        ``goes_on`` is told the virtual time, some times per second, and ends the run if it returns False.
+        ``goes_on`` is called with the virtual time in s, some times per second, and ends the run by returning False.
         """
         soak, outcome, memory = self.soak, self.outcome, Memory()
         start, start_processor = time.monotonic(), time.process_time()
@@ -343,7 +343,10 @@ class Run:
         return outcome
 
     def _judge_alarms(self) -> None:
-        """Match alarms with latent errors; those left over are false. Alarms that had no time to be raised are not judged."""
+        """Match alarms with latent errors, and count unmatched alarms as false.
+
+        Latent errors too short for an alarm are not judged.
+        """
         left, outcome, period_s = list(self.controller.alarms), self.outcome, self.soak.period_ms / 1e3
         for error in self.plan.latent_errors:
             connection = self.connections[error.connection]
@@ -376,7 +379,7 @@ class Run:
 
 
 def promises(soak: Soak) -> dict[str, bool]:
-    """Return for each count whether it must be zero.
+    """Return for each count True if protection promises that it is zero.
 
     Duplicates: always. Order: always with *window*, which drops what was overtaken; with *vector* if a packet has come by the
     slower path before the next one comes by the faster. Losses: with *vector* if the paths differ by less than the history, with
@@ -413,7 +416,7 @@ def broken(outcome: Outcome) -> Iterator[str]:
 
 
 def table(outcome: Outcome) -> str:
-    """Return the outcome as text, a row per number."""
+    """Return the outcome as text, with a line per number."""
     soak, held = outcome.soak, promises(outcome.soak)
     longest = max(outcome.reported_ms, default=0.0)
     each_ns = 1e9 * outcome.processor_s / max(1, outcome.sent)
@@ -444,7 +447,7 @@ def table(outcome: Outcome) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command, and return its status."""
+    """Run the command line, and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.soak", description=__doc__)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--packets-per-s", type=float, default=50, help="of each connection")

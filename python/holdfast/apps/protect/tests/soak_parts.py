@@ -25,7 +25,10 @@ PROGRESS_S = 10.0
 
 
 def parts(soak: Soak, jobs: int) -> list[Soak]:
-    """Share out the connections, failures and latent errors, always in the same way; each part draws its own."""
+    """Return the soak in ``jobs`` parts, among which connections, failures and latent errors are divided.
+
+    The division is always the same, and each part has its own random numbers.
+    """
     if jobs == 1:
         return [soak]
     counts = ("connections", "failures", "latent_errors")
@@ -42,7 +45,7 @@ def parts(soak: Soak, jobs: int) -> list[Soak]:
 def run_parts(soak: Soak, jobs: int, until: float) -> Outcome:
     """Run all parts, and return the sum of their outcomes.
 
-    They end at ``until`` by the machine's clock at the latest, and when this process is interrupted.
+    All parts end at ``until`` on the machine's monotonic clock at the latest, or when this process is interrupted.
     """
     context = interpreter.context()
     stop, progress = context.Event(), Progress(soak)
@@ -108,7 +111,7 @@ def _received(pipe: Any) -> Any:
 
 
 def _run_part(soak: Soak, until: float, stop: Event, pipe: Connection) -> None:
-    """Run a part in a process of its own: say now and then how far it is, then the outcome, or what is wrong."""
+    """Run one part in its own process; send its progress, and finally its outcome or error, over ``pipe``."""
     try:
         pipe.send(Run(soak).run(Limits(until, stop, pipe.send).go_on))
     except HoldfastError as error:
@@ -134,7 +137,7 @@ class Limits:
     tell: Callable[[float], None]
 
     def go_on(self, now_s: float) -> bool:
-        """Tell how far the run is, and return True if it goes on."""
+        """Report the virtual time ``now_s``, and return True if the run may continue."""
         self.tell(now_s)
         return not self.stop.is_set() and time.monotonic() < self.until
 
@@ -147,7 +150,7 @@ class Progress:
         self._begin = self._last = time.monotonic()
 
     def tell(self, now_s: float) -> None:
-        """Print the progress, every PROGRESS_S seconds at most."""
+        """Print the progress at the virtual time ``now_s``, but not more often than every ``PROGRESS_S`` seconds."""
         now = time.monotonic()
         if now - self._last < PROGRESS_S:
             return

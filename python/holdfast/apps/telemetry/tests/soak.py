@@ -51,7 +51,7 @@ PAYLOAD_BYTES = 18
 
 
 def mac(port: int, *, outside: bool) -> int:
-    """Return the MAC address of the switch's port, or (``outside``) of what is behind it."""
+    """Return the MAC address of the switch's ``port``, or with ``outside`` that of the interface behind it."""
     return 0x020000000000 + (0x10000 if outside else 0) + port
 
 
@@ -78,7 +78,7 @@ def frame(flow: int) -> bytes:
 
 
 def configure(client: GrpcClient) -> None:
-    """Make the switch the sink of packets to the host, which reports all of them."""
+    """Configure the switch as the sink of packets to the host, which sends a report about each of them."""
     # The host's own address is another one, so that its kernel does not answer.
     to_host = NextHop(HOST, mac(HOST, outside=False), mac(HOST, outside=True) + 0x100)
     to_collector = NextHop(COLLECTOR, mac(COLLECTOR, outside=False), mac(COLLECTOR, outside=True))
@@ -101,7 +101,7 @@ class Process:
         self._stat = Path(f"/proc/{self._process.pid}")
 
     def wait_for(self, pattern: str) -> str:
-        """Return the first line with this pattern. Raises :class:`LiveError` if the process ends without."""
+        """Return the first line that matches ``pattern``. Raise :class:`LiveError` if the process ends before."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if re.search(pattern, line):
@@ -109,25 +109,25 @@ class Process:
         raise LiveError("a process ended before it was ready")
 
     def cpu_s(self) -> float:
-        """Return the processor time of user and system, in seconds."""
+        """Return the process's user and system time, in seconds."""
         fields = (self._stat / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_mb(self) -> float:
-        """Return the resident memory in megabytes (10^6 bytes)."""
+        """Return the process's resident memory in megabytes (10^6 bytes)."""
         pages = int((self._stat / "statm").read_text(encoding="utf-8").split()[1])
         return round(pages * resource.getpagesize() / 1e6, 1)
 
     def end(self) -> str:
-        """Terminate the process, and return the rest of its output.
+        """Terminate the process with SIGTERM, and return the rest of its output.
 
-        It is not interrupted: its parent may ignore interrupts, and so would it.
+        SIGINT would be ignored if the parent process ignores it.
         """
         self._process.send_signal(signal.SIGTERM)
         return self._process.communicate(timeout=120)[0]
 
     def kill(self) -> None:
-        """Kill the process if it is still there."""
+        """Kill the process if it is still running, and wait for its end."""
         self._process.kill()
         self._process.wait()
 
@@ -246,7 +246,7 @@ def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> So
 
 
 def main() -> int:
-    """Run the command, and return its status."""
+    """Run the command line, and return its exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--reports-per-s", type=float, default=100_000.0)

@@ -33,14 +33,14 @@ COMPARED = {"fig11": 2, "fig11_live": 1, "table2": 2, "fig15": 1, "fig16": 0, "f
 
 
 def beside() -> str:
-    """Return every number of the paper with ours, and what is said of all of them."""
+    """Return Markdown of every number of the paper beside ours, a summary of the verdicts, and the paper's slips."""
     words, table = COMMITTED.beside(COMPARED)
     slips = "\n".join(f"- {slip}" for slip in published.SLIPS)
     return f"In all: {words}.\n\n{table}\n\nSlips of the paper:\n\n{slips}\n\n{published.DRAWINGS}"
 
 
 def restored() -> str:
-    """Return a table of Figure 11, simulated and live."""
+    """Return a Markdown table of Figure 11: restoration in ms by case, of the paper, simulated, and in real time."""
     simulated, live = read("fig11"), read("fig11_live")
     machine = read("fig11_live_machine")
     rows = []
@@ -61,7 +61,10 @@ def restored() -> str:
 
 
 def phases() -> str:
-    """Return a table of Table 2's numbers below the line rate, by what the paper leaves open."""
+    """Return a Markdown table of Table 2's numbers below the line rate, in Gb/s, by jitter and phase.
+
+    The paper leaves jitter and phase open.
+    """
     shown = throughput.by_phase(read("table2_runs"), read("table2_even_runs"))
     rows = []
     for (ports, next_hops), group in shown.group_by(["ports", "next_hops"], maintain_order=True):
@@ -85,7 +88,7 @@ def phases() -> str:
 
 
 def rule() -> str:
-    """Return a table of the losses of the provisioning rule's ports."""
+    """Return a Markdown table of the losses in % with the ports that the provisioning rule gives, and with one less."""
     lines = []
     for name, of in (("fig16", "a program that only recirculates"), ("fig17", "BIER in mixes with unicast")):
         frame = read(f"{name}_tried")
@@ -130,7 +133,7 @@ def rule() -> str:
 
 
 def ways() -> str:
-    """Return a table of the three ways to replicate."""
+    """Return a Markdown table of the ways to replicate: throughput in Gb/s, passes and copies, by number of next hops."""
     frame = read("beyond")
     rows = []
     for (way, ports), (label, *_) in drawing.WAYS.items():
@@ -155,7 +158,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """Return the finding of a part's committed runs: nothing is run."""
+    """Return the finding of the part ``name``, computed from its committed runs; nothing is simulated."""
     runs = read(f"{name}_runs") if name in dict(COMPARED) or name == "beyond" else pl.DataFrame()
     match name:
         case "fig11":

@@ -72,7 +72,7 @@ CURVE = "packets"
 
 
 def kept(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a file, from those of its sweep: goodput in packets, rounded to a thousandth."""
+    """Return the rows of a file of runs from those of its sweep, with goodput in packets, rounded to a thousandth."""
     of = RUNS[name]
     rows = of.make(frame if of.seeds is None else statements.first(frame, of.seeds)).select(
         *of.keys, "seed", *of.values
@@ -84,7 +84,7 @@ def kept(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def committed(name: str) -> pl.DataFrame:
-    """Read the committed runs of a name, as the parts have them from a sweep."""
+    """Read the committed runs ``name``, and return them as a sweep would."""
     frame = pl.read_csv(COMMITTED.results / f"runs_{name}.csv")
     if CURVE in frame.columns:
         curves = [[float(each) for each in text.split()] for text in frame[CURVE].to_list()]
@@ -97,7 +97,7 @@ def committed(name: str) -> pl.DataFrame:
 
 
 def collect(out: Path) -> None:
-    """Copy the parts' files from where ``holdfast reproduce`` wrote them, and write the runs of each sweep that is there."""
+    """Copy the files of parts that ``holdfast reproduce`` wrote to ``out``, and write the runs of each sweep there."""
     COMMITTED.collect(out)
     for name, of in RUNS.items():
         rows = out / "sweeps" / of.sweep / "rows.parquet"
@@ -118,7 +118,7 @@ def _key_columns(frame: pl.DataFrame) -> list[str]:
 
 
 def agreement() -> str:
-    """Return a table of how many numbers of each table agree with the paper's, by column, and the margins."""
+    """Return a Markdown table of how many numbers of each table agree with the paper's, by column, and the margins."""
     rows: list[list[str]] = []
     margins: dict[str, None] = {}
     for name in TABLES:
@@ -162,7 +162,7 @@ def _published(name: str) -> PublishedTable:
 
 
 def entries() -> str:
-    """Return every goodput change and proportion with the paper's, table by table."""
+    """Return Markdown tables of every goodput change and proportion, in %, beside the paper's."""
     parts = []
     for name in TABLES[:-1]:
         frame = read(name)
@@ -185,12 +185,12 @@ def entries() -> str:
 
 
 def verdicts() -> str:
-    """Return a table of each conclusion and, of its claims, the numbers."""
+    """Return a Markdown table of each conclusion's verdict and of the numbers of its claims."""
     return _verdicts("conclusions")
 
 
 def in_words() -> str:
-    """Return each statement of the paper with its verdict, its claims, and what would decide those that are open."""
+    """Return Markdown of each statement of the paper: its verdict, its claims, and the seeds that would decide an open one."""
     frame = read("statements")
     counts = [
         (verdict, frame.filter(pl.col("overall") == verdict)["statement"].n_unique())
@@ -210,7 +210,7 @@ def in_words() -> str:
 
 
 def merging() -> str:
-    """Return a table of the seeds in which buffers overflow behind the merge point, by d."""
+    """Return a Markdown table of the seeds, in %, in which buffers overflow behind the merge point, by d."""
     frame = read("merge")
     rows = []
     for (d_ms,), numbers in frame.group_by(["d_ms"], maintain_order=True):
@@ -227,7 +227,7 @@ def merging() -> str:
 
 
 def faster() -> str:
-    """Return the conclusions of the case study at a higher rate."""
+    """Return Markdown of the case study's conclusions at a higher rate."""
     rate = f"{conclusions.FASTER_MBPS:g} Mb/s instead of {runs.UNKNOWNS['rate_mbps']:g}"
     return f"{rate}, {seeds('conclusions_faster')} seeds.\n\n{_verdicts('conclusions_faster')}"
 
@@ -266,7 +266,7 @@ def _score(numbers: Mapping[str, Mapping[str, Any]], target: str) -> str:
 
 
 def fitted() -> str:
-    """Return the choice of the candidates, and those that were left with seeds that chose nothing."""
+    """Return Markdown of how candidates were chosen, and of the finalists' scores with seeds that chose nothing."""
     frame = read("fit")
     held = frame.filter(pl.col("stage") == fit.HELD_OUT)
     stages = []
@@ -291,7 +291,7 @@ def fitted() -> str:
 
 
 def _distances(held: pl.DataFrame) -> str:
-    """Return a table of each finalist's numbers, and of how far they are from the paper's."""
+    """Return a Markdown table of each finalist's numbers, and of their distances from the paper's in percentage points."""
     rows = []
     for one in _ordered(held, fit.BOTH):
         of = _numbers_of(held, one)
@@ -321,7 +321,7 @@ def _distances(held: pl.DataFrame) -> str:
 
 
 def factors() -> str:
-    """Return a table of the two main effects at each value of each factor, in the mean over all values of the others."""
+    """Return a Markdown table of two main effects in % at each value of each factor, averaged over the other factors."""
     first = fit.selection_seeds()[: fit.ROUNDS[0].seeds]
     changes = {}
     for table in fit.POINTS:
@@ -343,7 +343,7 @@ def factors() -> str:
 
 
 def beyond() -> str:
-    """Return the tables with other TCPs: a row per configuration, a column per TCP."""
+    """Return Markdown tables with today's TCPs: a row per configuration, a column per TCP."""
     parts = []
     for name in BEYOND:
         frame = read(name)

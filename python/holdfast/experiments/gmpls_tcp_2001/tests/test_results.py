@@ -54,7 +54,7 @@ def test_table6_is_what_the_runs_say() -> None:
 
 
 def check(part: str, finding: Finding) -> None:
-    """Check the committed numbers of a part that are in a finding, and the verdicts on the paper's."""
+    """Check that the numbers and verdicts in ``finding`` are those that are committed for ``part``."""
     assert finding.numbers is not None
     found = reproduce.compare(EXPERIMENT.part(part), finding, report.seeds(part))
     assert found is not None
@@ -175,7 +175,7 @@ def test_a_rerun_of_the_fit_gives_the_committed_goodput() -> None:
 
 
 def _again(points: list[dict[str, Any]], chosen: dict[str, Any]) -> pl.DataFrame:
-    """Return a rerun with seed 2, as a sweep has it."""
+    """Return a row of a new run with seed 2, of the point in ``points`` that has the values ``chosen``."""
     [point] = [p for p in goodput.with_defaults(points) if all(p[key] == wanted for key, wanted in chosen.items())]
     return pl.DataFrame([{**point, "seed": 2, **runs.measure(point, 2)}])
 

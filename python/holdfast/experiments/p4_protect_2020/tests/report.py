@@ -37,7 +37,7 @@ SITTINGS = ("fig6_sittings", "fig6_machines")
 
 
 def beside() -> str:
-    """Return every number of the paper with ours, and what is said of all of them."""
+    """Return Markdown of every number of the paper beside ours, and a summary of the verdicts."""
     words, table = COMMITTED.beside(COMPARED)
     return f"In all: {words}. Figure 8's number is one, judged with each of two readings.\n\n{table}"
 
@@ -62,7 +62,7 @@ def what_came_out() -> str:
 
 
 def limits() -> str:
-    """Return a table of the claim's limits."""
+    """Return a Markdown table of the largest harmless delay in packets, measured and expected, by bits of sequence numbers."""
     frame = read("claim")
     rows = []
     for bits in dict.fromkeys(frame["sn_bits"].sort()):
@@ -73,7 +73,7 @@ def limits() -> str:
 
 
 def readings() -> str:
-    """Return the claim by what 40 bytes count, and the verdict."""
+    """Return Markdown of the window in seconds, by what the paper's 40 bytes count, and the claim's verdict."""
     frame = read("claim")
     bits = published.CLAIM_SN_BITS
     claimed = published.CLAIM.value("delay_difference_s", sn_bits=bits)
@@ -96,7 +96,7 @@ def readings() -> str:
 
 
 def _side(ours: float, claimed: float) -> str:
-    """Return on which side of the claim a time is, to the claim's decimals."""
+    """Return "the same", "says more" or "says less": how the paper's claim compares with our time, to the claim's decimals."""
     rounded = round(ours, published.CLAIM.decimals)
     return "the same" if rounded == claimed else "says more" if rounded < claimed else "says less"
 
@@ -106,7 +106,7 @@ def _machine(row: Mapping[str, Any]) -> str:
 
 
 def costs() -> str:
-    """Return a table of Figure 6 by instructions."""
+    """Return a Markdown table of Figure 6 in instructions per packet and in % of plain forwarding."""
     frame = read("fig6")
     rows = []
     for end, modes in processing.FORWARDING.items():
@@ -152,7 +152,7 @@ def times() -> str:
 
 
 def goodputs() -> str:
-    """Write the numbers of Figure 7 as a Markdown table."""
+    """Return a Markdown table of Figure 7: goodput in Gb/s by pairs and mode, simulated and in real time."""
     simulated, live = read("fig7"), read("fig7_live")
     rows = []
     for pairs in published.PAIRS:
@@ -177,7 +177,7 @@ def goodputs() -> str:
 
 
 def deviations() -> str:
-    """Write the numbers of Figure 8 as a Markdown table."""
+    """Return a Markdown table of Figure 8: deviation with protection in % of that without, by law of jitter."""
     frame = read("fig8")
     rows = []
     for law in jitter.LAWS:
@@ -189,7 +189,7 @@ def deviations() -> str:
 
 
 def close_pings() -> str:
-    """Return a table of the effect of overtaking on Figure 8."""
+    """Return a Markdown table of deviation and lost pings, in %, when pings follow each other closely."""
     frame = read("fig8")
     rows = []
     for apart in jitter.CLOSE:
@@ -217,7 +217,7 @@ SECTIONS: Sections = (
 
 
 def collect(out: Path) -> None:
-    """Copy the results in a folder of ``holdfast reproduce``; add Figure 6's sitting there, if it is not among ours."""
+    """Copy the results in ``out``, a folder of ``holdfast reproduce``; add its sitting of Figure 6 if it is new."""
     kept = {name: read(name) if (COMMITTED.results / f"{name}.csv").is_file() else None for name in SITTINGS}
     COMMITTED.collect(out)
     files = [COMMITTED.results / f"fig6_{name}.csv" for name in ("runs", "machine")]
@@ -230,7 +230,7 @@ def collect(out: Path) -> None:
 
 
 def add_sitting(kept: Mapping[str, pl.DataFrame | None], added: Mapping[str, pl.DataFrame]) -> None:
-    """Write the sittings that are kept with one more, unless its runs are among them."""
+    """Write the sittings ``kept`` and the new one ``added``, unless the new one's runs are among them."""
     before, runs = (each["fig6_sittings"] for each in (kept, added))
     assert runs is not None
     if before is not None and len(runs.join(before, on=runs.columns, how="semi")) > 0:
@@ -244,7 +244,7 @@ def add_sitting(kept: Mapping[str, pl.DataFrame | None], added: Mapping[str, pl.
 
 
 def found_again(name: str) -> Finding:
-    """Return the finding of a part's committed runs: nothing is run."""
+    """Return the finding of the part ``name``, computed from its committed runs; nothing is simulated."""
     match name:
         case "claim":
             runs = read("claim_runs")

@@ -24,7 +24,7 @@ UNCONGESTED_MBPS, CONGESTED_MBPS = 4.5, 5.0
 
 
 def bisect(low: float, high: float, holds: Callable[[float], bool], within: float = 2.0) -> float:
-    """Return the least value, about, for which something holds that holds for all larger ones."""
+    """Return the lowest value, up to ``within``, from which on ``holds`` is True; it must hold for all larger values."""
     while high - low > within:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -32,7 +32,7 @@ def bisect(low: float, high: float, holds: Callable[[float], bool], within: floa
 
 
 def latency_ms(stack: str, packets_per_s: float) -> float:
-    """Return the mean latency in milliseconds with switches of such a rate."""
+    """Return the mean latency in ms through switches with a service rate of ``packets_per_s``."""
     setup.SERVICE_PACKETS_PER_S[stack] = packets_per_s
     point = {"stack": stack, "packet_bytes": PACKET_BYTES, "packets": PACKETS}
     return fmean(header_runs.measure(point, seed)["latency_ms"] for seed in SEEDS)
@@ -46,7 +46,7 @@ def lost_percent(rate_mbps: float, packets_per_s: float) -> float:
 
 
 def main() -> None:
-    """Print the fitted rates. That of INT is in the middle of the range in which the statement holds."""
+    """Fit and print the service rates. That with INT is the middle of the range in which the statement holds."""
     for stack, wanted_ms in LATENCIES_MS.items():
         rate = bisect(1010, 6000, lambda rate: latency_ms(stack, rate) <= wanted_ms)  # noqa: B023
         print(f"{stack}: {rate:.0f} packets/s")

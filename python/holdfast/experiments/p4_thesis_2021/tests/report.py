@@ -55,7 +55,7 @@ HPCC = {"hpcc_incast": hpcc.found_incast, "hpcc_fat_tree": hpcc.found_tree, "hpc
 
 
 def beside() -> str:
-    """Return every number of the thesis with ours, and what is said of all of them."""
+    """Return Markdown of every number of the thesis beside ours, a summary of the verdicts, and the thesis's slips."""
     words, table = COMMITTED.beside(COMPARED)
     slips = "\n".join(f"- {slip}" for slip in published.SLIPS)
     shown = "\n".join(f"- {what}" for what in published.ONLY_IN_FIGURES)
@@ -65,7 +65,7 @@ def beside() -> str:
 
 
 def lengths() -> str:
-    """Return a table of latency, jitter and loss by length, simulated and live."""
+    """Return a Markdown table of latency in ms, jitter in ms and loss in % by packet length, simulated and in real time."""
     live = read("headers_live")
     where = read("headers_live_machine")
     rows = []
@@ -91,7 +91,7 @@ def lengths() -> str:
 
 
 def saved() -> str:
-    """Return a table of what the short header saves on the wire."""
+    """Return a Markdown table of bytes on the wire with each header, and the percentage saved, by payload."""
     frame = read("minimum")
     rows = []
     for (payload,), _ in frame.group_by(["payload_bytes"], maintain_order=True):
@@ -103,7 +103,7 @@ def saved() -> str:
 
 
 def congestion() -> str:
-    """Return a table of Figures 4.6 to 4.11 at a few rates."""
+    """Return a Markdown table of the quantities of Figures 4.6 to 4.11 at a few rates, with INT and without."""
     rows = []
     for switches, flows in (*((n, 1) for n in published.SWITCHES), (4, 2)):
         for mode in ("off", "thesis"):
@@ -124,7 +124,7 @@ def congestion() -> str:
 
 
 def in_real_time() -> str:
-    """Return a table of kernel hosts beside the simulation."""
+    """Return a Markdown table of kernel hosts in real time beside the simulation, with INT and without."""
     live, where = read("telemetry_live"), read("telemetry_live_machine")
     simulated = dict(zip(telemetry.QUANTITIES, ("fig46", "fig47", "fig48", "fig49"), strict=True))
     rows = []
@@ -147,7 +147,7 @@ def in_real_time() -> str:
 
 
 def formats() -> str:
-    """Return a table of INT v2.1's formats."""
+    """Return a Markdown table of the formats of INT at two rates in Mb/s."""
     frame = read("beyond")
     rows = []
     for mode, sampling in telemetry_runs.BEYOND:
@@ -166,7 +166,7 @@ def formats() -> str:
 
 
 def injections() -> str:
-    """Write the cases of the firewall, and what was delivered, as a Markdown table."""
+    """Return a Markdown table of the firewall's cases: packets delivered in %, and reasons for drops."""
     frame = read("firewall_runs")
     rows = []
     for case in firewall_runs.CASES:
@@ -192,7 +192,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """Return the finding of a part's committed runs: nothing is run."""
+    """Return the finding of the part ``name``, computed from its committed runs; nothing is simulated."""
     runs = read(STORED[name])
     if name in telemetry.FIGURES or name in ("congestion", "statements", "beyond"):
         finding = telemetry.found(name, runs)

@@ -44,7 +44,7 @@ STORED = {
 
 
 def printed() -> str:
-    """Return the statements of the paper's tables by themselves."""
+    """Return Markdown of what the paper's tables say by themselves: the mean gain in %, with and without the last row."""
     gains = [row[3] for row in published.SPEEDS]
     low, high = statistics.mean_interval(gains)
     last = [published.ms_per_packet(published.LEFT_OUT, plane) for plane in published.PLANES]
@@ -74,7 +74,7 @@ def beside() -> str:
 
 
 def burst() -> str:
-    """Return a table of the other reading, a burst."""
+    """Return a Markdown table of latencies in ms if the packets of a row are sent at once, beside the paper's."""
     rows = []
     for count in published.PACKETS[:11]:
         row = [str(count)]
@@ -109,7 +109,7 @@ def real_time() -> str:
 
 
 def storms() -> str:
-    """Return a table of new sessions beside traffic."""
+    """Return a Markdown table of the costs of new sessions beside traffic, by storm and kind of gateway."""
     frame, where = read("storm"), read("storm_machine")
     quantities = (
         ("ns_per_packet", 0),
@@ -143,7 +143,7 @@ def storms() -> str:
 
 
 def scale() -> str:
-    """Return a table of costs by number of sessions."""
+    """Return a Markdown table of a gateway's costs by number of sessions and kind of gateway."""
     frame, where = read("scale"), read("scale_machine")
     quantities = (
         ("ns_up", 0), ("ns_down", 0), ("packets_per_s", 0), ("setups_per_s", 0), ("installs_per_s", 0),
@@ -172,7 +172,7 @@ def scale() -> str:
 
 
 def dials() -> str:
-    """Return a table of subscribers that dial."""
+    """Return a Markdown table of the costs of many subscribers that dial, by their number and kind of gateway."""
     frame, where = read("dial"), read("dial_machine")
     quantities = (
         ("setup_s", 1), ("setups_per_s", 0), ("control_ms_first", 2), ("control_ms_last", 2), ("planes_ms_first", 2),
@@ -205,7 +205,7 @@ SECTIONS: Sections = (
 
 
 def found_again(name: str) -> Finding:
-    """Return the finding of a part's committed runs: nothing is run."""
+    """Return the finding of the part ``name``, computed from its committed runs; nothing is simulated."""
     runs = read(STORED[name])
     match name:
         case "table1":
