@@ -192,6 +192,7 @@ impl MeterArray {
     }
 
     /// Replaces the cell at `index` (of a cell, or of an entry) by another or by none, and returns the former cell.
+    /// `None` stands for a cell without a configuration.
     pub(crate) fn replace(&mut self, index: u64, cell: Option<Meter>) -> Option<Meter> {
         let former = self.cell(index).cloned();
         let (number, at) = place(index);

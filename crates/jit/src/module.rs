@@ -73,7 +73,7 @@ pub(crate) struct NativeCode {
     pub functions: [Option<*const u8>; EntryPoint::ALL.len()],
 }
 
-/// Compiles all functions of a verified program.
+/// Compiles all functions of a verified program. Fails if the code generator does, even if it panics.
 pub(crate) fn compile_functions(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
     let result = catch_unwind(AssertUnwindSafe(|| compile_unguarded(analysis)));
     result.unwrap_or_else(|_| Err(JitError::Codegen("the code generator panicked".into())))
@@ -123,7 +123,7 @@ fn compile_unguarded(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
     })
 }
 
-/// Returns a module for this machine that contains no functions yet.
+/// Returns a module for this machine that contains no functions yet. Fails if the machine is not supported.
 pub(crate) fn empty_module() -> Result<JITModule, JitError> {
     Ok(JITModule::new(builder(isa("speed", "backtracking")?)))
 }

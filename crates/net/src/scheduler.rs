@@ -286,7 +286,7 @@ impl<T: Waiting> Lanes<T> {
     }
 
     /// Removes and returns the first event of a lane if it is the one for which the heap's first key stands, and
-    /// changes the key to the lane's next event.
+    /// changes the key to the lane's next event. Returns `None` otherwise.
     #[inline(always)]
     fn pop_by_key(&mut self, number: u32, mut key: PeekMut<'_, Reverse<Key>>) -> Option<T> {
         // If it is not, the one that the key was for was taken past the heap.

@@ -189,6 +189,7 @@ impl Endpoint {
     }
 
     /// Writes the headers of a segment to `out`, without the payload; returns the length of the whole frame in bytes.
+    /// Fails if a value does not fit its field.
     fn headers(&self, segment: &Segment, out: &mut Vec<u8>) -> Result<usize, wire::Error> {
         let header = segment.header(self.address.port, self.peer_port);
         let payload_bytes = segment.payload_bytes as usize;

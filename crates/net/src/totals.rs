@@ -51,7 +51,8 @@ impl SentTotals {
             .filter(|_| sequence < self.count)
     }
 
-    /// Returns the number in the schedule that a packet has, or would have if the last run continued that far.
+    /// Returns the number in the schedule that a packet has, or would have if the last run continued that far. Returns
+    /// `None` if nothing was sent.
     fn number_after(&self, sequence: u64) -> Option<u64> {
         let mut latest_first = self.runs.iter().rev();
         let &(first, number) = latest_first.find(|(first, _)| *first <= sequence)?;

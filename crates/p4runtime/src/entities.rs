@@ -31,7 +31,8 @@ pub(crate) trait Served {
     /// Returns the plan for an update of the entity, or the reason to refuse the update.
     fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;
 
-    /// Returns the entities that a read selects, restricted to those that the reader's role may access.
+    /// Returns the entities that a read selects, restricted to those that the reader's role may access. Fails if the
+    /// read is not valid.
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
 
     /// Returns the ids that determine the answer to a read, if it is answered at once; `None` if it is answered in

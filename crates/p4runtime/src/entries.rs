@@ -117,7 +117,8 @@ pub(crate) fn check_given(
     Ok(())
 }
 
-/// Converts the match of one field; if `given` is `None`, the match accepts any value.
+/// Converts the match of one field; if `given` is `None`, the match accepts any value. Fails with INVALID_ARGUMENT if
+/// `given` does not fit the field.
 pub(crate) fn field_match(
     label: &str,
     field: &Field,
@@ -377,7 +378,8 @@ impl Pipeline {
         })
     }
 
-    /// Converts the action, member, group or one-shot set of a table entry.
+    /// Converts the action, member, group or one-shot set of a table entry. Fails with INVALID_ARGUMENT if the table
+    /// does not allow it.
     pub(crate) fn entry_action(
         &self,
         table: &Table,

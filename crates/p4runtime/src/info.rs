@@ -106,7 +106,8 @@ pub(crate) struct Names<T> {
 }
 
 impl<T: Named> Names<T> {
-    /// Collects the program's objects of one kind, each built from a message by `object`.
+    /// Collects the program's objects of one kind, each built from a message by `object`. Fails if an object is
+    /// invalid, or an id or name occurs twice.
     fn of<M>(
         kind: &'static str,
         messages: &[M],
@@ -141,7 +142,8 @@ impl<T: Named> Names<T> {
         self.by_id.get(&id).map(|at| &self.list[*at])
     }
 
-    /// Finds an object by its id like [`Self::get`], but faster if it is at position `place`.
+    /// Finds an object by its id like [`Self::get`], but faster if it is at position `place`. Returns `None` if there
+    /// is none.
     pub fn at(&self, place: usize, id: u32) -> Option<&T> {
         let there = self.list.get(place).filter(|object| object.id() == id);
         there.or_else(|| self.get(id))

@@ -117,7 +117,7 @@ impl Reconciliation {
     }
 
     /// Plans to copy some of the objects, other than tables, whose state does not move unchanged. Returns whether more
-    /// remain. [`Reconciliation::write`] must be called after each step.
+    /// remain. [`Reconciliation::write`] must be called after each step. Fails if the state cannot be kept.
     pub fn read_some(&mut self, old_switch: &Switch) -> Result<bool, ControlError> {
         let (kind, place) = self.at;
         let Some(keep) = TRANSFERS.get(kind) else {
@@ -150,7 +150,7 @@ impl Reconciliation {
     }
 
     /// Writes the entries of the tables whose state does not move unchanged. They are written last, since they refer
-    /// to members.
+    /// to members. Fails with INVALID_ARGUMENT if an entry is refused.
     pub fn write_entries(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         for (id, entries) in std::mem::take(&mut self.entries) {
             let mut transfer = self.transfer();

@@ -156,6 +156,7 @@ impl PacketIo {
     }
 
     /// Opens these interfaces of the thread's network namespace. Each interface's number is its position in the list.
+    /// Fails if an interface cannot be opened, or is another process's port.
     pub fn open<S: AsRef<str>>(interfaces: &[S]) -> Result<PacketIo, PortError> {
         let mut io = PacketIo::new()?;
         for (number, name) in interfaces.iter().enumerate() {

@@ -132,7 +132,7 @@ fn is_unsupported(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the MTU of an interface, the longest payload of a frame in bytes.
+/// Returns the MTU of an interface, the longest payload of a frame in bytes. Fails if there is no such interface.
 pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
     let request = interface_ioctl(name, libc::SIOCGIFMTU)?;
     // SAFETY: this `ioctl` fills in this member.
@@ -140,7 +140,7 @@ pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
     Ok(usize::try_from(mtu).unwrap_or(0))
 }
 
-/// Returns true if an interface is up and has a carrier, so that frames can pass.
+/// Returns true if an interface is up and has a carrier, so that frames can pass. Fails if there is no such interface.
 pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
     let request = interface_ioctl(name, libc::SIOCGIFFLAGS)?;
     // SAFETY: this `ioctl` fills in this member.
@@ -149,7 +149,7 @@ pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
     Ok(flags & wanted == wanted)
 }
 
-/// Performs an `ioctl` that reads a property of an interface.
+/// Performs an `ioctl` that reads a property of an interface. Fails if there is no such interface.
 fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, PortError> {
     checked_name(name)?;
     let socket = control_socket()?;

@@ -198,7 +198,7 @@ impl Namespace {
         command
     }
 
-    /// Runs a command in this namespace, and waits until it ends.
+    /// Runs a command in this namespace, and waits until it ends. Fails if the command cannot be started.
     pub fn run(&self, arguments: &[&str]) -> Result<Output, PortError> {
         let [program, rest @ ..] = arguments else {
             return Err(PortError::Invalid("no command given".into()));
@@ -210,7 +210,7 @@ impl Namespace {
     }
 
     /// Runs `f` on a thread of its own in this namespace, waits for it, and returns its result. Sockets opened by `f`
-    /// stay in the namespace.
+    /// stay in the namespace. Fails if the thread cannot enter the namespace.
     pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, PortError> {
         let entry = Entry::of(self)?;
         std::thread::scope(|scope| {

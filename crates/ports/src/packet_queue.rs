@@ -20,7 +20,7 @@ pub(crate) struct PacketQueue {
 }
 
 impl PacketQueue {
-    /// Opens a queue for sending frames from an interface.
+    /// Opens a queue for sending frames from an interface. Fails if the process lacks the privilege.
     pub(crate) fn open(interface: &str, index: u32) -> Result<PacketQueue, PortError> {
         // Protocol 0: nothing is received.
         let fd = open_packet_socket(interface)?;

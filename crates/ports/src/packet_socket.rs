@@ -127,7 +127,7 @@ pub struct PacketSocket {
 
 impl PacketSocket {
     /// Opens an interface of the thread's network namespace, to receive all frames that arrive, whatever their
-    /// address.
+    /// address. Fails if there is no such interface, or the process lacks the privilege.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
         PacketSocket::open_with(interface, TransmitKind::default())
     }

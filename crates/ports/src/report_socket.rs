@@ -33,7 +33,7 @@ pub struct ReportSocket {
 
 impl ReportSocket {
     /// Opens a socket that listens at an address; port 0 selects a free port. Without privileges, the kernel may grant
-    /// a smaller buffer than `buffer_bytes` (`net.core.rmem_max`).
+    /// a smaller buffer than `buffer_bytes` (`net.core.rmem_max`). Fails if the address is in use.
     pub fn open(address: SocketAddr, buffer_bytes: u32) -> Result<ReportSocket, PortError> {
         let what = || format!("UDP socket at {address}");
         let socket = UdpSocket::bind(address).map_err(|e| PortError::io(what(), &e))?;

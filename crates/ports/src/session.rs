@@ -183,7 +183,8 @@ fn sweep(number: u32) -> Result<(), PortError> {
     Ok(())
 }
 
-/// Removes the namespaces and interfaces of processes that have ended. Returns the number of these processes.
+/// Removes the namespaces and interfaces of processes that have ended. Returns the number of these processes. Fails if
+/// `ip` cannot be run.
 pub fn clean() -> Result<usize, PortError> {
     // Fails early, with a good message, when there is no ip tool.
     ip(&["-V"])?;

@@ -171,7 +171,7 @@ fn step(keywords: &Keywords<'_>) -> PyResult<Step> {
 }
 
 /// Reads a queue's configuration from `queue_bytes` or `queue_packets`, `red` or `mark_above`; `default` if neither
-/// limit is given.
+/// limit is given. Fails if both limits, or both `red` and `mark_above`, are given.
 fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig> {
     let mut queue = match (
         keywords.take("queue_bytes")?,
@@ -195,7 +195,8 @@ fn queue(keywords: &Keywords<'_>, default: QueueConfig) -> PyResult<QueueConfig>
     Ok(queue)
 }
 
-/// Reads a link's configuration, in which only `rate_bps` is required.
+/// Reads a link's configuration, in which only `rate_bps` is required. Fails if it is missing, or a parameter is
+/// unknown.
 pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<LinkConfig> {
     let parameters = parameters.ok_or_else(|| failed("rate_bps is missing"))?;
     read(parameters, |keywords| {

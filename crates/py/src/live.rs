@@ -160,7 +160,8 @@ impl Namespace {
         self.with(|namespace| namespace.add_veth(interface, &options))
     }
 
-    /// Adds an address, such as ``10.0.0.1/24``, to an interface of this namespace.
+    /// Adds an address, such as ``10.0.0.1/24``, to an interface of this namespace. Raises HoldfastError if the
+    /// address is invalid or the command fails.
     fn add_address(&self, interface: &str, address: &str) -> PyResult<()> {
         let (address, length) = prefix(address)?;
         self.with(|namespace| namespace.add_address(interface, address, length))

@@ -184,7 +184,8 @@ impl Network {
         Ok(id.0)
     }
 
-    /// Returns the number of packets that a generator has made so far.
+    /// Returns the number of packets that a generator has made so far. Raises HoldfastError if there is no such
+    /// generator.
     fn packets_generated(&self, generator: u32) -> PyResult<u64> {
         self.call(move |n| n.packets_generated(GeneratorId(generator)))
     }
@@ -211,7 +212,8 @@ impl Network {
         self.call(move |n| n.add_host(&name, config).map(drop))
     }
 
-    /// Adds a Linux interface as a node with one port, number 0. The network then runs on the wall clock only.
+    /// Adds a Linux interface as a node with one port, number 0. The network then runs on the wall clock only. Raises
+    /// HoldfastError while the clock runs, or if a name is in use.
     fn add_interface(&self, name: String, interface: String) -> PyResult<()> {
         detached(|| match &*self.handle.read() {
             // The sockets are opened when the clock starts.
@@ -233,13 +235,14 @@ impl Network {
     }
 
     /// Removes an interface from a switch, even while the clock runs. Returns its counters, like
-    /// :meth:`port_statistics`.
+    /// :meth:`port_statistics`. Raises HoldfastError if the port is not an interface.
     fn remove_port(&self, switch: String, port: u32) -> PyResult<Record> {
         let counters = detached(|| self.handle.remove_port(switch, port)).map_err(failed)?;
         port_statistics(counters)
     }
 
-    /// Returns the counters of the interface at a switch's port, since the port was added.
+    /// Returns the counters of the interface at a switch's port, since the port was added. Raises HoldfastError if the
+    /// port is not an interface.
     fn port_statistics(&self, switch: String, port: u32) -> PyResult<Record> {
         let (counters, _) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         port_statistics(counters)
@@ -491,7 +494,7 @@ impl Network {
         self.call(move |n| n.add_ping(&ping).map(|flow| flow.0))
     }
 
-    /// Ends a stream or pings before their time: nothing more is sent.
+    /// Ends a stream or pings before their time: nothing more is sent. Raises HoldfastError if there is no such flow.
     fn end_flow(&self, flow: u32) -> PyResult<()> {
         self.call(move |n| n.end_flow(FlowId(flow)))
     }
@@ -569,7 +572,8 @@ impl Network {
         })
     }
 
-    /// Returns the statistics of the packets of a multicast group that a host received.
+    /// Returns the statistics of the packets of a multicast group that a host received. Raises HoldfastError if no
+    /// host has joined a group.
     fn group_statistics(&self, host: String, group: &str) -> PyResult<Record> {
         let group = ip("group", group)?;
         let found = self.call(move |n| n.group_statistics(&host, group))?;
@@ -591,7 +595,8 @@ impl Network {
         )
     }
 
-    /// Sends a frame from a modelled host or an interface's node now, without changes.
+    /// Sends a frame from a modelled host or an interface's node now, without changes. Raises HoldfastError for a
+    /// switch.
     fn send_frame(&self, node: String, frame: Vec<u8>) -> PyResult<()> {
         self.call(move |n| n.send_frame(&node, &frame))
     }
@@ -727,7 +732,7 @@ impl Network {
         )
     }
 
-    /// Returns the statistics of both ends of a TCP connection.
+    /// Returns the statistics of both ends of a TCP connection. Raises HoldfastError if there is no such connection.
     fn tcp_statistics(&self, flow: u32) -> PyResult<Record> {
         let statistics = self.call(move |n| n.tcp_statistics(TcpFlowId(flow)))?;
         crate::tcp::statistics(&statistics)
@@ -750,12 +755,12 @@ impl Network {
     }
 
     /// Returns the number of packets that claim to belong to a flow and reached a host damaged. These are not in the
-    /// logs.
+    /// logs. Raises HoldfastError if there is no such flow.
     fn corrupted(&self, flow: u32) -> PyResult<u64> {
         self.call(move |n| n.corrupted(FlowId(flow)))
     }
 
-    /// Returns the counters of both directions of a link.
+    /// Returns the counters of both directions of a link. Raises HoldfastError if there is no such link.
     fn link_counters(&self, link: u32) -> PyResult<Record> {
         let counters = self.call(move |n| n.link_counters(LinkId(link)))?;
         readings::link_counters(&counters)
@@ -853,7 +858,7 @@ impl Network {
         records.collect()
     }
 
-    /// Returns the packet counters of a node.
+    /// Returns the packet counters of a node. Raises HoldfastError if there is no such node.
     fn node_counters(&self, node: String) -> PyResult<Record> {
         let c = self.call(move |n| n.node_counters(&node))?;
         record!(

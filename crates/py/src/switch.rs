@@ -270,7 +270,7 @@ impl Switch {
     }
 
     /// Sets the time of a switch outside of a network for the next operations. It must not be earlier than the present
-    /// time. Packets bring their own time.
+    /// time. Packets bring their own time. Raises HoldfastError for an earlier time.
     fn set_now_ps(&self, now_ps: Ps) -> PyResult<()> {
         let Ps(now_ps) = now_ps;
         self.alone()?;

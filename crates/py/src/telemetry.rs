@@ -86,7 +86,7 @@ pub(crate) fn decode_reports<'py>(
 }
 
 /// Decodes a report in the thesis's format. Returns the original UDP port and the hops, the first one first, each as
-/// time, bytes, queue, switch and port.
+/// time, bytes, queue, switch and port. Raises HoldfastError if the report is damaged.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn decode_thesis_report(

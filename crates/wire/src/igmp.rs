@@ -84,7 +84,7 @@ impl Message {
     }
 
     /// Appends the message to `out` in an IP packet, with the Router Alert option except for version 1, which does not
-    /// have it.
+    /// have it. Fails with `OutOfRange` if a value does not fit its field.
     pub fn emit_packet(&self, source: Ipv4Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut message = Vec::with_capacity(16);
         self.emit(&mut message)?;

@@ -86,7 +86,7 @@ impl Message {
     }
 
     /// Appends the message to `out` in an IP packet with the Router Alert option. `source` must be a link-local
-    /// address.
+    /// address. Fails with `OutOfRange` if a value does not fit its field.
     pub fn emit_packet(&self, source: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut message = Vec::with_capacity(32);
         self.emit(source, &mut message)?;

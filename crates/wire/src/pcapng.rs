@@ -91,7 +91,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads the next block, and returns its type and its body.
+    /// Reads the next block, and returns its type and its body. Fails with `Truncated` or `Malformed` if the block is
+    /// damaged.
     fn block(&mut self) -> Result<(u32, &'a [u8]), ReadError> {
         if self.rest.len() < BLOCK_OVERHEAD {
             return Err(ReadError::Truncated);
@@ -121,7 +122,8 @@ impl<'a> Reader<'a> {
         Ok((kind, &block[8..length - 4]))
     }
 
-    /// Reads on to the next block that contains a packet, and returns the packet; `None` at the end of the file.
+    /// Reads on to the next block that contains a packet, and returns the packet; `None` at the end of the file. Fails
+    /// if a block is damaged, or the version is unknown.
     fn packet(&mut self) -> Result<Option<Packet<'a>>, ReadError> {
         while !self.rest.is_empty() {
             let (kind, body) = self.block()?;

@@ -338,7 +338,8 @@ impl Report<'_> {
     }
 }
 
-/// Reads the individual reports in a UDP payload. Reports of other types than INT (IOAM) are skipped.
+/// Reads the individual reports in a UDP payload. Reports of other types than INT (IOAM) are skipped. Fails with the
+/// rule that the payload violates.
 pub fn decode<'a>(data: &'a [u8], indicators: &Indicators) -> Result<Vec<Report<'a>>, Malformed> {
     let (group, mut rest) = data
         .split_at_checked(8)
@@ -444,7 +445,7 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// Reads the first packet in the list of TLVs.
+    /// Reads the first packet in the list of TLVs. Fails if a TLV's length is wrong.
     fn read_tlvs(mut bytes: &'a [u8], embeds: Option<&Indicators>) -> Result<Inner<'a>, Malformed> {
         let mut found = Inner::default();
         while !bytes.is_empty() {

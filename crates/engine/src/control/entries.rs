@@ -42,7 +42,7 @@ impl Switch {
         Ok(self.installed_entry(table, number))
     }
 
-    /// Returns all entries of a table, in the order in which they were inserted.
+    /// Returns all entries of a table, in the order in which they were inserted. Fails if there is no such table.
     pub fn read_entries(&self, table: TableId) -> Result<Vec<InstalledEntry>, ControlError> {
         self.declared_table(table)?;
         let entries = self.runtime().table(table).entries();
@@ -76,13 +76,15 @@ impl Switch {
             .collect()
     }
 
-    /// Returns the action, with its arguments, that a table runs when no entry matches.
+    /// Returns the action, with its arguments, that a table runs when no entry matches. Fails if there is no such
+    /// table.
     pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
         self.declared_table(table)?;
         Ok(self.action_call(table, 0))
     }
 
-    /// Returns the note that the controller attached to a table's default action, or `None` if it attached none.
+    /// Returns the note that the controller attached to a table's default action, or `None` if it attached none. Fails
+    /// if there is no such table.
     pub fn default_note(&self, table: TableId) -> Result<Option<Note>, ControlError> {
         self.declared_table(table)?;
         Ok(self.runtime().attached(table, 0).note)

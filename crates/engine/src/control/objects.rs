@@ -93,7 +93,8 @@ impl Switch {
             .map(|_| ())
     }
 
-    /// Returns the configuration of a meter's cell; `None` if it has none, so that every packet is green.
+    /// Returns the configuration of a meter's cell; `None` if it has none, so that every packet is green. Fails if
+    /// there is no such meter or cell.
     pub fn read_meter(
         &self,
         meter: MeterId,
@@ -105,7 +106,7 @@ impl Switch {
     }
 
     /// Returns the packets and bytes that a meter's cell has marked green, yellow and red; `None` if the cell has no
-    /// configuration.
+    /// configuration. Fails if there is no such meter or cell.
     pub fn read_meter_counts(
         &self,
         meter: MeterId,
@@ -177,7 +178,8 @@ impl Switch {
         Ok(self.runtime().meters_from(meter, from, most))
     }
 
-    /// Returns the indices of a meter's cells that are configured, in ascending order.
+    /// Returns the indices of a meter's cells that are configured, in ascending order. Fails if there is no such
+    /// indexed meter.
     pub fn configured_meters(&self, meter: MeterId) -> Result<Vec<u64>, ControlError> {
         self.indexed_meter(meter)?;
         let cells = self.runtime().configured_meters(meter);
@@ -194,7 +196,8 @@ impl Switch {
         self.replication().sessions()
     }
 
-    /// Returns the members of a value set: for each of them, one match per key field.
+    /// Returns the members of a value set: for each of them, one match per key field. Fails if there is no such value
+    /// set.
     pub fn value_set_members(
         &self,
         value_set: ValueSetId,
@@ -219,7 +222,7 @@ impl Switch {
         digests.take_unconfigured(now_ps, most)
     }
 
-    /// Returns the configuration of a digest; `None` if it has none.
+    /// Returns the configuration of a digest; `None` if it has none. Fails if there is no such digest.
     pub fn digest_config(&self, digest: DigestId) -> Result<Option<DigestConfig>, ControlError> {
         declared(&self.program().digests, "digest", digest.0)?;
         Ok(self.runtime().digests().config(digest))
@@ -254,7 +257,7 @@ impl Switch {
     }
 
     /// Acknowledges that the controller has received a digest list. Messages equal to those in the list are no longer
-    /// suppressed.
+    /// suppressed. Fails if the list is not outstanding.
     pub fn acknowledge_digest(
         &mut self,
         digest: DigestId,

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 impl Switch {
     /// Begins to read a table: returns a [`TableSnapshot`], which keeps all present entries unchanged for the reader.
+    /// Fails if there is no such table.
     pub fn snapshot_table(&mut self, table: TableId) -> Result<Arc<TableSnapshot>, ControlError> {
         self.declared_table(table)?;
         let snapshot = Arc::new(TableSnapshot {

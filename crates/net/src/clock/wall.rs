@@ -192,7 +192,7 @@ pub struct WallClock {
 
 impl WallClock {
     /// Starts the thread that runs the network in real time, from the network's present time on. `io` must have the
-    /// network's interfaces under the same numbers.
+    /// network's interfaces under the same numbers. Fails if the thread cannot be started.
     pub fn start(mut network: Network, io: Box<dyn FrameIo + Send>) -> Result<WallClock, NetError> {
         let time = RealTime {
             start: Instant::now(),

@@ -133,13 +133,13 @@ impl Network {
         Ok(())
     }
 
-    /// Returns whether a switch has a traffic manager at present.
+    /// Returns whether a switch has a traffic manager at present. Fails if there is no such switch.
     pub fn has_traffic_manager(&self, switch: &str) -> Result<bool, NetError> {
         Ok(self.traffic_manager(switch)?.is_some())
     }
 
     /// Returns the statistics of a switch's queues, with the numbers of port and queue. Ports without any packet so
-    /// far are left out.
+    /// far are left out. Fails if there is no such switch.
     pub fn queue_statistics(
         &self,
         switch: &str,
@@ -149,6 +149,7 @@ impl Network {
     }
 
     /// Returns the statistics of a switch's recirculation ports, ordered by number; an empty list if it has none.
+    /// Fails if there is no such switch.
     pub fn recirculation_statistics(
         &self,
         switch: &str,
@@ -167,7 +168,8 @@ impl Network {
 
 /// Packet generators.
 impl Network {
-    /// Adds a packet generator to a switch, and returns its number.
+    /// Adds a packet generator to a switch, and returns its number. Fails if there is no such switch, a parameter is
+    /// out of range, or the start is past.
     pub fn add_packet_generator(
         &mut self,
         generator: &PacketGenerator,

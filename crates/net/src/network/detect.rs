@@ -31,7 +31,7 @@ impl Network {
     }
 
     /// Returns whether a port has a signal: its link works towards the port, or the port is an interface of the
-    /// machine that is up. Controllers of real switches ask for this when they start.
+    /// machine that is up. Controllers of real switches ask for this when they start. Fails if there is no such node.
     pub fn port_is_up(&self, node: &str, port: u32) -> Result<bool, NetError> {
         let state = &self.node(self.node_id(node)?).state;
         if let Some(number) = state.external_at(port) {
@@ -159,7 +159,8 @@ impl Network {
         self.refresh_port(direction);
     }
 
-    /// Returns the statistics of the BFD session at a switch's port; `None` if it has none.
+    /// Returns the statistics of the BFD session at a switch's port; `None` if it has none. Fails if there is no such
+    /// switch.
     pub fn bfd_statistics(
         &self,
         switch: &str,

@@ -85,6 +85,7 @@ impl Network {
     }
 
     /// Returns whether both directions of a link work: the link is enabled, and the nodes at both its ends are up.
+    /// Fails if there is no such link.
     pub fn link_is_up(&self, link: LinkId) -> Result<bool, NetError> {
         let [first, second] = self.both_directions(link)?;
         Ok(self.medium.links[first].up && self.medium.links[second].up)

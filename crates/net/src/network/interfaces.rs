@@ -13,7 +13,8 @@ use engine::Packet;
 /// Building.
 impl Network {
     /// Adds an interface of the machine as a node with port 0, and returns the node. From then on, the network can run
-    /// only on the wall clock. [`Network::interfaces`] returns the interface's number.
+    /// only on the wall clock. [`Network::interfaces`] returns the interface's number. Fails if a name is in use
+    /// already, or the interface's name is empty.
     pub fn add_interface(&mut self, name: &str, interface: &str) -> Result<NodeId, NetError> {
         self.interfaces.check(interface)?;
         let number = self.interfaces.vacant();
@@ -44,7 +45,8 @@ impl Network {
     }
 
     /// Detaches an interface that [`Network::attach_interface`] attached, and returns the interface's number. The port
-    /// and the number are free again. The switch's agent and controllers see that the port went down.
+    /// and the number are free again. The switch's agent and controllers see that the port went down. Fails if the
+    /// port is not an interface.
     pub fn detach_interface(&mut self, switch: &str, port: u32) -> Result<usize, NetError> {
         let number = self.interface_at(switch, port)?;
         let node = self.node_id(switch)?;

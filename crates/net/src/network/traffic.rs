@@ -40,7 +40,8 @@ pub struct Join {
 /// Adding.
 impl Network {
     /// Makes a modelled host join or leave a multicast group, and report the change. From the first call on, each host
-    /// of the network is a member only of the groups that it has joined.
+    /// of the network is a member only of the groups that it has joined. Fails if the host is unknown, the time is
+    /// past, or the group, the sources or the version do not fit.
     pub fn join(&mut self, join: &Join) -> Result<(), NetError> {
         self.check_not_past(join.at_ps)?;
         let (node, host) = self.host(&join.host)?;
@@ -331,7 +332,7 @@ impl Network {
     }
 
     /// Returns the new bytes that arrived in order at a connection's server, in bins of the configured width. The last
-    /// bin is the last in which anything arrived.
+    /// bin is the last in which anything arrived. Fails if there is no such connection.
     pub fn tcp_goodput(&self, flow: TcpFlowId) -> Result<&[u64], NetError> {
         Ok(self.traffic.tcp_flow(flow)?.goodput())
     }
@@ -347,6 +348,7 @@ impl Network {
     }
 
     /// Returns the number of packets that claim to belong to a flow and reached a host damaged. These are in no log.
+    /// Fails if there is no such flow.
     pub fn corrupted(&self, flow: FlowId) -> Result<u64, NetError> {
         Ok(self.traffic.flow(flow)?.corrupted)
     }

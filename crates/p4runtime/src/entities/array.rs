@@ -15,7 +15,7 @@ use std::fmt::Debug;
 pub(super) trait Array: Clone + Debug + Send + Sync + 'static {
     type Cell: Debug + Send + Sync;
 
-    /// Reads the cell at `index` of the array with this number in the program.
+    /// Reads the cell at `index` of the array with this number in the program. Fails if there is no such cell.
     fn cell(switch: &Switch, number: u32, index: u64) -> Result<Self::Cell, ControlError>;
 
     /// Returns the message for the cell at `index` of the array with this P4Info id.

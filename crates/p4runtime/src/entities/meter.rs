@@ -140,7 +140,8 @@ pub(super) fn check_reset(
 
 /// Converts the configuration of a meter. The engine marks with two rates and three colours (RFC 2698). A single rate
 /// with two colours is the special case of equal rates and bursts; so is a single rate with three colours (RFC 2697)
-/// if there is no excess burst.
+/// if there is no excess burst. Fails with INVALID_ARGUMENT for negative numbers and for two different rates in a
+/// single-rate meter, with UNIMPLEMENTED for an excess burst.
 pub(super) fn meter_config(
     message: &m::MeterConfig,
     ty: MeterType,

@@ -401,7 +401,7 @@ impl Sender {
     }
 
     /// Retransmits a segment by rules 3 and 4 of NextSeg, if the window has room but no segment is lost and no new
-    /// data may be sent.
+    /// data may be sent. Returns `None` otherwise.
     fn last_resort(&mut self, now_ps: u64) -> Option<Transmission> {
         // Before everything in flight is looked at.
         if self.flight() + self.mss > self.window.cwnd {
@@ -438,7 +438,7 @@ impl Sender {
         Some((record.len() - u64::from(fin), fin))
     }
 
-    /// Sends the segment at `index` again, with the same contents.
+    /// Sends the segment at `index` again, with the same contents. Returns `None` if there is no such segment.
     pub(crate) fn resend(&mut self, now_ps: u64, index: usize) -> Option<Transmission> {
         let (payload, fin) = self.content(index)?;
         let start = self.tracking.scoreboard.get(index)?.start;
