@@ -55,7 +55,7 @@ class Connection:
 
 
 def bins_of(scenario: Scenario) -> int:
-    """Return the number of bins of a curve."""
+    """Return how many bins a curve over time has in a run of this scenario."""
     return -(-round(scenario.times.end_s * 1000) // scenario.bin_ms)
 
 

@@ -72,7 +72,7 @@ def write(comparison: Comparison, path: Path) -> None:
 
 
 def _style(name: str) -> str:
-    """Return the CSS class of a mechanism's colour."""
+    """Return the CSS class that gives the colour of mechanism ``name``."""
     return f"m{list(mechanisms.known()).index(name)}"
 
 

@@ -70,7 +70,7 @@ def receive(count: int, length: int, seconds: float) -> list[tuple[int, int, int
 
 
 def main() -> None:
-    """Run the command line: ``send`` or ``receive``."""
+    """Run the command in ``sys.argv``: ``send``, or ``receive``, which prints its result as JSON."""
     what, count, number, last = sys.argv[1:]
     if what == "send":
         send(int(count), int(number), bytes.fromhex(last))

@@ -126,11 +126,11 @@ class Bfr:
         return self
 
     def send(self, packet: bytes, port: int = WEST) -> list[tuple[int, bytes]]:
-        """Process a packet that arrives at a port, and return the output ports and packets, sorted by port."""
+        """Send ``packet`` into ``port``, and return (port, frame) of what leaves, sorted by port."""
         return sorted((out, bytes(sent)) for out, sent in self.switch.process(port, packet, 0))
 
     def counted(self) -> dict[str, int]:
-        """Return the packet counts of the program's counters that are not 0, by short name."""
+        """Return those counters of the program that are not 0, by short name, in packets."""
         counts = {name: self.client.counter(full, 0)[0] for name, full in program.COUNTERS.items()}
         counts |= {f"refused at {port}": refused(self.client, port) for port in (HOST, OTHER_HOST, WEST, EAST, SOUTH)}
         return {name: count for name, count in counts.items() if count}
@@ -149,7 +149,7 @@ def payload_v6(*, group: str = "ff3e::1", source: str = "2001:db8::1", **fields:
 
 
 def header(bits: int, **fields: int) -> BierHeader:
-    """Return a BIER header with this BitString; ``fields`` replace its other values."""
+    """Return a BIER header with the BitString ``bits``; ``fields`` replace its other values."""
     values = {"bift_id": BIFT.bift_id(256), "entropy": 0x54321, "dscp": 46, "bfir_id": 9, "ttl": 20, **fields}
     return BierHeader(bit_string=bits, **values)
 

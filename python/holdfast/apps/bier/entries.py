@@ -163,7 +163,7 @@ def instances(bucket: Iterable[NeighbourEntry]) -> dict[int, NeighbourEntry]:
 
 
 def bift_groups(plan: SwitchPlan) -> dict[Bift, range]:
-    """Return the groups of each BIFT's ECMP buckets, as :func:`switch_configuration` numbers them."""
+    """Return by BIFT the range of multicast groups of its ECMP buckets, as :func:`switch_configuration` numbers them."""
     first = program.BIFT_GROUPS.start
     groups = {}
     for bift, buckets in sorted(plan.bifts.items()):
@@ -413,7 +413,7 @@ def channel_match(channel: Channel) -> dict[str, MatchValue]:
 
 
 def matched_channel(match: Mapping[str, MatchValue], version: int) -> Channel:
-    """Return the channel of an entry's match: the inverse of :func:`channel_match`."""
+    """Return the channel that the match fields of an entry stand for; it is the inverse of :func:`channel_match`."""
     kind = IPv4Address if version == 4 else IPv6Address
     group, source = (match.get(f"hdr.ipv{version}.{name}_addr") for name in ("dst", "src"))
     assert isinstance(group, int)

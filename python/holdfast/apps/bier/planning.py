@@ -53,7 +53,7 @@ class Bift:
                 raise NetworkError(f"{what} {value} is not in 0 to 255")
 
     def bift_id(self, bsl: int) -> int:
-        """Return the 20 bits that packets carry: the length's code (4), sub-domain (8), set identifier (8).
+        """Return the 20 bits that packets carry: the code of ``bsl`` (4 bits), sub-domain (8), set identifier (8).
 
         RFC 8296 leaves the numbers to the domain; this packing is an option of the expired draft-ietf-bier-non-mpls-bift-encoding.
         """
@@ -119,7 +119,7 @@ class Numbering:
         return set_identifier, 1 << position
 
     def bit_strings(self, switches: Iterable[str]) -> dict[int, int]:
-        """Return the BitStrings of these BFERs by set identifier. Raises :class:`NetworkError` for a switch without a BFR-id."""
+        """Return the BitStrings of ``switches`` by set identifier. Raise :class:`NetworkError` for one without a BFR-id."""
         strings: dict[int, int] = {}
         for switch in switches:
             if switch not in self.bfr_ids:
@@ -174,7 +174,10 @@ def loopback(topology: Topology, switch: str) -> IPv4Address:
 
 
 def not_via_address(topology: Topology, nodes: Sequence[str], not_via: NotVia) -> IPv4Address:
-    """Return the not-via address of an interface. Raises :class:`NetworkError` for a link beyond the 32,768 that have addresses."""
+    """Return the not-via address of an interface.
+
+    Raise :class:`NetworkError` for a link beyond the 32,768 that have such addresses.
+    """
     number = 2 * not_via.link + (topology.links[not_via.link].b == nodes[not_via.end])
     if number >= 1 << 16:
         raise NetworkError(f"link {not_via.link} has no not-via addresses; {NOT_VIA} has those of 32,768 links")
@@ -568,7 +571,7 @@ class TunnelRoutes:
                 self._changed_ends.add(there)
 
     def routes(self) -> dict[str, dict[IPv4Address, NextHop]]:
-        """Return the next hops of all tunnels, by switch and by address of the tunnel's end."""
+        """Return the next hop of each tunnel, by switch on its way and by the address at its end."""
         found: dict[str, dict[IPv4Address, NextHop]] = {name: {} for name in self._nodes}
         for (node, address), (link, _) in self._routes.items():
             found[self._nodes[node]][address] = over_link(self._topology, self._nodes[node], link)

@@ -86,12 +86,12 @@ DISCARD_PAYLOAD = f"{_RECEIVERS}.discard"
 
 
 def channel_table(version: int, *, any_source: bool) -> str:
-    """Return the name of the table of a BFIR's channels for this version of IP, with a source or with any source."""
+    """Return the name of a BFIR's table of channels for IP ``version``: of (S,G), or with ``any_source`` of (*,G)."""
     return f"{_IMPOSE}.channels{'_any_source' * any_source}{'_v6' * (version == 6)}"
 
 
 def receiver_table(version: int, *, any_source: bool) -> str:
-    """Return the name of the table of a BFER's channels for this version of IP, with a source or with any source."""
+    """Return the name of a BFER's table of channels for IP ``version``: of (S,G), or with ``any_source`` of (*,G)."""
     return f"{_RECEIVERS}.receivers{'_any_source' * any_source}{'_v6' * (version == 6)}"
 
 
@@ -106,12 +106,12 @@ HISTORY_REGISTER = f"{_ELIMINATE}.acceptance.history"
 
 
 def numbered_table(version: int) -> str:
-    """Return the name of the table of the channels that a BFIR numbers, for this version of IP."""
+    """Return the name of the table of channels whose packets a BFIR numbers, for IP ``version`` 4 or 6."""
     return f"{_NUMBER}.numbered_channels{'_v6' * (version == 6)}"
 
 
 def eliminated_table(version: int) -> str:
-    """Return the name of the table of the channels whose duplicates a BFER eliminates, for this version of IP."""
+    """Return the name of the table of channels whose duplicates a BFER eliminates, for IP ``version`` 4 or 6."""
     return f"{_ELIMINATE}.eliminated_channels{'_v6' * (version == 6)}"
 
 
@@ -172,7 +172,10 @@ def checked_program_bsl(bsl: int) -> int:
 
 
 def header_bytes(bsl: int = DEFAULT_BSL) -> int:
-    """Return the length of a BIER header in bytes, whose BitString has ``bsl`` bits."""
+    """Return the length in bytes of a BIER header with a BitString of ``bsl`` bits.
+
+    Raise :class:`NetworkError` for a length that the program does not support.
+    """
     return 12 + checked_program_bsl(bsl) // 8
 
 

@@ -74,7 +74,7 @@ def on_line(line: Line, frame: Packet, tpid: int = 0x8100) -> bytes:
 
 
 def gateway_mac(line: Line) -> str:
-    """Return the gateway's MAC address on the line's port."""
+    """Return the MAC address that the gateway has on the port of ``line``."""
     return QINQ_MAC if line.port == ACCESS_QINQ else GATEWAY_MAC
 
 
@@ -107,19 +107,19 @@ def discovery(line: Line, code: int, mac: str, number: int = 0, payload: bytes =
 
 
 def lcp(code: int, magic: int, data: bytes = b"", identifier: int = 7) -> Raw:
-    """Return an LCP packet with a magic number."""
+    """Return an LCP packet with code ``code``, magic number ``magic`` and ``data``."""
     return Raw(bytes((code, identifier)) + (8 + len(data)).to_bytes(2, "big") + magic.to_bytes(4, "big") + data)
 
 
 @pytest.fixture(scope="session")
 def programs() -> dict[Variant, Program]:
-    """Return the program of each variant."""
+    """Return the compiled program of each variant of ``bng.p4``."""
     return {variant: compile_bng(variant) for variant in VARIANTS}
 
 
 @pytest.fixture(scope="session")
 def balancer() -> Program:
-    """Return the balancer's program."""
+    """Return the compiled program ``balancer.p4``."""
     return compile_balancer()
 
 

@@ -20,7 +20,7 @@ MacAddress = Annotated[str, Field(pattern="^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"
 
 
 def mac_bytes(mac: str) -> bytes:
-    """Return the six bytes of a MAC address that is written with colons."""
+    """Return the six bytes of a MAC address in the form ``02:00:00:00:00:01``."""
     return bytes.fromhex(mac.replace(":", ""))
 
 

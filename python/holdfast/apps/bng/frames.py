@@ -67,7 +67,7 @@ def _tags_of(line: Line, s_tpid: int, port_tag: bool) -> bytes:
 
 
 def arp_reply(frame: bytes, mac: bytes, owns: Callable[[IPv4Address], bool]) -> bytes | None:
-    """Return the reply to an ARP request for an address that the gateway answers for (RFC 826); None for anything else."""
+    """Return the ARP reply to a request for an address for which ``owns`` is True (RFC 826); None for any other frame."""
     if len(frame) < 42 or frame[12:22] != struct.pack("!HHHBBH", _ARP, 1, 0x0800, 6, 4, 1):
         return None
     sender, target = frame[22:32], frame[38:42]
@@ -77,7 +77,7 @@ def arp_reply(frame: bytes, mac: bytes, owns: Callable[[IPv4Address], bool]) -> 
 
 
 def neighbour_advertisement(frame: bytes, mac: bytes, owns: Callable[[IPv6Address], bool]) -> bytes | None:
-    """Return the answer to a neighbour solicitation for an address that the gateway answers for; None for anything else.
+    """Return the answer to a neighbour solicitation for an address for which ``owns`` is True; None for any other frame.
 
     See RFC 4861, section 7.2.4. Solicitations from the unspecified address, by which an owner looks for duplicates, have no answer.
     """

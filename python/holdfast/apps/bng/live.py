@@ -306,7 +306,7 @@ BALANCER, AUTHENTICATION = "balancer", "authentication plane"
 
 
 def _wanted(settings: SplitSettings) -> list[_Wanted]:
-    """Return the names, settings, programs and defines of all switches of a split gateway."""
+    """Return (name, settings, program, defines) of every switch of a split gateway."""
     found: list[_Wanted] = [
         (BALANCER, settings.balancer, "balancer.p4", {}),
         (AUTHENTICATION, settings.authentication, "bng.p4", program.VARIANTS["auth"]),

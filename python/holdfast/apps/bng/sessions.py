@@ -83,7 +83,7 @@ class SessionTables:
         return self._earlier[session_id]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
-        """Return True if a session has this IPv4 address, or a prefix that contains this IPv6 address."""
+        """Return True if ``address`` is the IPv4 address of a session, or an IPv6 address in a session's prefix."""
         if isinstance(address, IPv4Address):
             return int(address) in self._owners
         high = int(address) >> 64

@@ -286,7 +286,7 @@ class SplitPlane:
         return self._serving[bucket_of(line)]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
-        """Return True if a session has this IPv4 address, or a prefix that contains this IPv6 address."""
+        """Return True if ``address`` is the IPv4 address of a session, or an IPv6 address in a session's prefix."""
         # A thread that receives may ask while planes come and go.
         return any(plane.sessions.owns(address) for plane in list(self._planes.values()))
 

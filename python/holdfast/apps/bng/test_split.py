@@ -233,7 +233,7 @@ def test_discovery_and_ppp_take_the_authentication_plane(gateway: Callable[..., 
 
 
 def send_up(at: Gateway, frame: bytes, at_ms: float) -> None:
-    """Send a frame into the balancer's access port at a time in milliseconds."""
+    """Send a frame into the balancer's access port at the network time ``at_ms`` milliseconds."""
     at.network.add_packet_generator(
         PacketGenerator(switch="balancer", port=1, packet=frame, period_ms=1, count=1, start_ms=at_ms)
     )

@@ -22,7 +22,7 @@ CPU_PORT = 510
 
 @pytest.fixture(scope="session")
 def programs() -> dict[Variant, Program]:
-    """Return the program of each variant, with room for few flows."""
+    """Return the compiled program of each variant of ``firewall.p4``, with room for few flows."""
     return {variant: compile_firewall(variant, SMALL) for variant in VARIANTS}
 
 
@@ -62,7 +62,7 @@ class Standalone:
         return True
 
     def secret(self) -> bytes:
-        """Return the hash keys' secret, 32 bytes, the same in each test."""
+        """Return the 32 bytes from which hash keys are made, the same in each test."""
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:

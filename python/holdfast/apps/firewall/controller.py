@@ -182,7 +182,7 @@ class FirewallController(Controller):
             self._routing.install(self.topology, self._links.down if self.reroute else self._links.replaced)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Route around ports that are down at either end."""
+        """Plan the routes again without links of which a port is down, if ``reroute`` is set."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._route()
 

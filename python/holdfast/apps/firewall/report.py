@@ -86,7 +86,7 @@ def rules_table(rules: RuleSet, counted: Counts | None) -> Table:
 
 
 def drops_table(counted: Counts) -> Table:
-    """Return a table of dropped packets and bytes by reason."""
+    """Return a table of dropped packets and bytes with a row per reason."""
     table = Table(title="dropped", title_justify="left")
     for column in ("reason", "packets", "bytes"):
         table.add_column(column, justify="left" if column == "reason" else "right")

@@ -104,7 +104,7 @@ def mirrored(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def wire(programs: dict[Variant, Program], variant: Variant, version: int, mirrored: bool, executor: str) -> Wire:
-    """Return a firewall in which the client's side may begin flows and the other may not."""
+    """Return a firewall between two ends, of which only the client's side may begin flows."""
     firewall = Standalone(programs[variant], rules("outside" if mirrored else "inside"), executor)
     return Wire(firewall, version, mirrored, routes=variant == "routed")
 

@@ -23,7 +23,7 @@ from holdfast.apps.mpls.lsr import FAILED_HOPS, FTN, FTN_LPM, ILM, NHLFES, NOTIC
 
 
 def ring(*, events: bool = True) -> Topology:
-    """Return a network of two hosts at opposite ends of a ring of six, s1-s2-s3-s4 above and s4-s5-s6-s1 below."""
+    """Build a ring of six switches, s1-s2-s3-s4 above and s4-s5-s6-s1 below, with a host at s1 and one at s4."""
     topology = Topology("ring")
     topology.add_host("h1")
     topology.add_host("h2")

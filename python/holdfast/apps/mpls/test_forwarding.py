@@ -78,7 +78,7 @@ def ether(ethertype: int = 0x8847) -> Packet:
 
 
 def labels(*stack: tuple[int, int], tc: int = 0) -> Packet:
-    """Return a label stack, top first, of (label, TTL)."""
+    """Return a label stack of (label, TTL) pairs, the top one first; ``tc`` is the traffic class of each."""
     packet: Packet | None = None
     for i, (label, ttl) in enumerate(stack):
         entry = MPLS(label=label, cos=tc, s=int(i == len(stack) - 1), ttl=ttl)

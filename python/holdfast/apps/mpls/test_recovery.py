@@ -295,7 +295,7 @@ def test_one_direction_fails(program: Program, mechanism: Mechanism) -> None:
 
 
 def chain(length: int) -> Topology:
-    """Return a ladder: s1 to s<length> in a row of 1 ms, t2 to t<length-1> in a row of 2 ms beside it.
+    """Build a ladder: s1 to s<length> with links of 1 ms, and beside it t2 to t<length-1> with links of 2 ms.
 
     There are rungs between the rows, and hosts at the ends of the first one.
     """

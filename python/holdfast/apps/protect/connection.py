@@ -53,7 +53,7 @@ class Flow:
         )
 
     def fields(self) -> dict[str, str | int]:
-        """Return the fields that are not None, by name."""
+        """Return by name the fields that the flow specifies, that is those that are not None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -176,7 +176,7 @@ class ProtectController(Controller):
             self._watch.run()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process discovery frames."""
+        """Process a discovery frame if links are discovered; ignore other packets."""
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
 
@@ -466,7 +466,7 @@ class ProtectController(Controller):
     # ---- Reading ----
 
     def statistics(self, connection: Connection) -> ConnectionStatistics:
-        """Return the counters of both ends of a connection."""
+        """Return the counters of a connection, read from its ingress and its egress."""
         self.registry.check(connection)
         return read_statistics(self.clients, connection)
 
@@ -475,7 +475,7 @@ class ProtectController(Controller):
         return connections_table([read_statistics(self.clients, connection) for connection in self.registry])
 
     def paths_table(self) -> pl.DataFrame:
-        """Return one row per connection and path, with the columns of :class:`PathStatistics`."""
+        """Return a row per connection and path, with the columns of :class:`PathStatistics`."""
         return paths_table([read_statistics(self.clients, connection) for connection in self.registry])
 
     @property

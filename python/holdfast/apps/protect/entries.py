@@ -23,7 +23,7 @@ def _metadata(value: object) -> bytes:
 
 
 def address_number(address: str) -> int:
-    """Return an IPv4 address as a number."""
+    """Return an IPv4 address in text form as an integer."""
     return int(ipaddress.IPv4Address(address))
 
 

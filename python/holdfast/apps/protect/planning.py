@@ -69,7 +69,7 @@ class PathPlanner:
 
 
 def checked_count(count: int) -> int:
-    """Return ``count`` unchanged. Raises :class:`NetworkError` if a connection cannot have so many paths, or so few."""
+    """Return ``count``, a number of paths. Raise :class:`NetworkError` if a connection cannot have as many or as few."""
     if not 2 <= count <= MAX_PATHS:
         raise NetworkError(f"a connection has 2 to {MAX_PATHS} paths, not {count}")
     return count

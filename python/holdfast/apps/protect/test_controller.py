@@ -29,7 +29,7 @@ TUNNELS = 10 << 8 | 254
 
 
 def ladder(rungs: int = 3) -> Topology:
-    """Return two hosts, their switches a and z, and ``rungs`` ways between them, of equal delay and growing cost."""
+    """Build a network of two hosts at a and z, with ``rungs`` paths between a and z of equal delay and growing cost."""
     t = Topology("ladder")
     t.add_host("h1")
     t.add_host("h2")

@@ -64,12 +64,12 @@ class RouterController(Controller):
         self._install()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process discovery frames."""
+        """Process a discovery frame if links are discovered; ignore other packets."""
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Route around ports that are down at either end."""
+        """Plan the routes again without links of which a port is down, if ``reroute`` is set."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 

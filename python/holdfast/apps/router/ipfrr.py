@@ -189,7 +189,7 @@ class IpFrrController(Controller):
         return link_coverage(self.coverage())
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Route around ports that are down at either end."""
+        """Plan routes and alternates again without links of which a port is down, if ``reroute`` is set."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 

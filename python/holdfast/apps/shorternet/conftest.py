@@ -66,12 +66,12 @@ class Edge:
             entry.insert(self.client)
 
     def counted(self) -> dict[str, int]:
-        """Return the program's counters that are not 0, by short name."""
+        """Return those counters of the program that are not 0, by short name, in packets."""
         counts = {name: self.client.counter(full, 0)[0] for name, full in COUNTERS.items()}
         return {name: count for name, count in counts.items() if count}
 
     def digests(self) -> list[dict[str, int]]:
-        """Return the program's digests since the last call."""
+        """Return the values of all digests that the program has sent since the last call."""
         self.client._device.collect_digests(0)
         found: list[dict[str, int]] = []
         while (event := self.client.poll()) is not None:

@@ -130,7 +130,10 @@ class ShorternetController(Controller):
                 client.ensure_digest(digest, max_timeout_ns=1_000_000, max_list_size=64, ack_timeout_ns=_ACK_TIMEOUT_NS)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Route around links that are down at either end. Contexts do not depend on the routes."""
+        """Plan the routes again without links of which a port is down, if ``reroute`` is set.
+
+        Contexts do not depend on the routes.
+        """
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 

@@ -20,7 +20,7 @@ EXECUTORS = ("jit", "interpreter")
 
 
 def crc16(data: bytes) -> int:
-    """Return the CRC-16/ARC of these bytes: polynomial 0x8005, reflected, from zero."""
+    """Return the CRC-16/ARC of ``data``: polynomial 0x8005, reflected, initial value 0."""
     value = 0
     for byte in data:
         value ^= byte
@@ -38,7 +38,7 @@ def udp(payload: int = 100, **fields: object) -> Packet:
 
 
 def ethernet(ip: bytes, version: int = 4) -> bytes:
-    """Return the frame in which the far host gets an IP packet."""
+    """Return an IP packet as the Ethernet frame that the edge sends to its host."""
     kind = 0x0800 if version == 4 else 0x86DD
     return bytes(Ether(src=PORT_MAC, dst=HOST_MAC, type=kind))[:14] + ip
 

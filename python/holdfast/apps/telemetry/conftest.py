@@ -132,15 +132,15 @@ class Node:
         ConfigurationWriter(self.client).write(configuration)
 
     def process(self, packet: bytes, port: int, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """Process a frame that arrives at a port, and return the output ports and packets, sorted by port."""
+        """Send a frame into ``port``, and return (port, frame) of what leaves, sorted by port."""
         return sorted((out, bytes(sent)) for out, sent in self.switch.process(port, packet, now_us * 1_000_000))
 
     def send(self, packet: Packet, port: int = HOST, now_us: int = 0) -> list[tuple[int, bytes]]:
-        """Send an IP packet to a port, and return the output ports and packets, sorted by port."""
+        """Send an IP packet into ``port``, and return (port, frame) of what leaves, sorted by port."""
         return self.process(frame_in(packet, port), port, now_us)
 
     def counted(self) -> dict[str, int]:
-        """Return the counters that are not 0, by short name."""
+        """Return those counters of the program that are not 0, by short name, in packets."""
         known = {c.preamble.name for c in self.client.p4info.message.counters}
         counts = {name: self.client.counter(full, 0)[0] for name, full in program.COUNTERS.items() if full in known}
         counts["refused"] = refused(self.client, HOST)
@@ -148,7 +148,7 @@ class Node:
 
 
 def frame_in(packet: Packet, port: int) -> bytes:
-    """Return the frame of a packet as it arrives at a port."""
+    """Return the frame of a packet as it arrives at ``port``."""
     macs = hop(port)
     return bytes(Ether(src=macs.dst_mac.to_bytes(6, "big"), dst=macs.src_mac.to_bytes(6, "big")) / packet)
 

@@ -91,7 +91,10 @@ def switch_configuration(
 
 
 def transit_configuration(node_id: int, ports: Mapping[int, PortRole], *, load: bool = False) -> Configuration:
-    """Return a switch's configuration for the program for transit alone; ports have an MTU, and with ``load`` a rate."""
+    """Return a switch's configuration for the program for transit only: the node id, and each port's MTU.
+
+    With ``load``, a port also has the code of its rate.
+    """
     entries = []
     for number, port in sorted(ports.items()):
         match = {"standard_metadata.egress_port": number}
@@ -139,7 +142,10 @@ def _report_params(reporter: Reporter) -> dict[str, int]:
 
 
 def unwatched(collector: IPv4Address, port: int, watchlist: Sequence[Watch]) -> TableEntry:
-    """Return the entry before all of a watchlist's that keeps reports from being reported, which would multiply them."""
+    """Return the entry, with priority over all of a watchlist's, that keeps reports from being reported themselves.
+
+    Otherwise reports would multiply.
+    """
     match = ternary_key({"dst_addr": str(collector)}, {"protocol": (PROTOCOL_UDP, 0xFF), "dst_port": (port, 0xFFFF)})
     return TableEntry(program.WATCHLISTS[4], match, "NoAction", {}, 2 * len(watchlist) + 1)
 

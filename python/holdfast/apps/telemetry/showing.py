@@ -72,5 +72,5 @@ def summary(collector: Collector) -> str:
 
 
 def view(collector: Collector) -> Group:
-    """Return the flows' table, the hops' table, and the counts."""
+    """Return what the terminal shows: the table of flows, the table of hops, and the counts."""
     return Group(flow_table(collector), hop_table(collector), Text(summary(collector)))

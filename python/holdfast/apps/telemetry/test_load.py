@@ -33,7 +33,10 @@ ONES = words(0xFFFFFFFF)
 
 
 def load_word(rate: int, time_us: int, sent_bytes: int, queue_bytes: int) -> bytes:
-    """Return the load's 8 bytes: rate 4, time 24, transmitted 20 (128 bytes), queue 16 (64 bytes)."""
+    """Return the 8 bytes of the load instruction's data.
+
+    Widths in bits: rate 4, time 24, transmitted 20 (in units of 128 bytes), queue 16 (in units of 64 bytes).
+    """
     fields = (rate << 60, (time_us & 0xFFFFFF) << 36, (sent_bytes >> 7 & 0xFFFFF) << 16, queue_bytes >> 6)
     return struct.pack(">Q", sum(fields))
 

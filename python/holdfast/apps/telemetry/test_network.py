@@ -66,7 +66,7 @@ def managed() -> Topology:
 
 
 def collected(capture: Path) -> list[tuple[int, Report]]:
-    """Return the reports that the collector got, with the times of their arrival in picoseconds."""
+    """Return (arrival time in ps, report) of each report that reached the collector, from its capture."""
     found = []
     for time_ps, frame in _core.read_pcap(capture):
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and int.from_bytes(frame[36:38], "big") == COLLECTOR_PORT:
@@ -90,7 +90,7 @@ class Log:
         network.capture("c", 0, folder / "c.pcap")
 
     def read(self) -> dict[str, dict[bytes, list[tuple[int, int]]]]:
-        """Return by switch and packet the ports with times in picoseconds, in the order of time."""
+        """Return by switch and packet the list of (time in ps, port), in the order of time."""
         seen: dict[str, dict[bytes, list[tuple[int, int]]]] = {}
         for switch, port in self._ports:
             for time_ps, frame in _core.read_pcap(self._folder / f"{switch}-{port}.pcap"):

@@ -67,7 +67,7 @@ def reports_of(outs: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 
 
 def headers(packet: Packet, length: int) -> bytes:
-    """Return the first bytes of a packet, once scapy has built all of it."""
+    """Return the first ``length`` bytes of a packet, after scapy has built all of it."""
     return bytes(packet)[:length]
 
 

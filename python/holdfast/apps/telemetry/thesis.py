@@ -46,7 +46,7 @@ def decode_thesis_report(payload: bytes) -> tuple[int, tuple[ThesisHop, ...]]:
 
 
 def compile_thesis() -> _core.Program:
-    """Compile ``thesis.p4``."""
+    """Compile ``thesis.p4``, the program with the thesis's format of INT."""
     return _core.Program.compile(str(program.HERE / "thesis.p4"))
 
 
@@ -99,7 +99,7 @@ class ThesisController(Controller):
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Route around links whose ports are down at either end."""
+        """Plan the routes again without links of which a port is down, if ``reroute`` is set."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 

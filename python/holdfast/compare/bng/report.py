@@ -81,7 +81,7 @@ def write(comparison: Comparison, path: Path) -> None:
 
 
 def _style(name: str) -> str:
-    """Return the CSS class of a mechanism's colour."""
+    """Return the CSS class that gives the colour of mechanism ``name``."""
     return f"m{[each.name for each in mechanisms.MECHANISMS].index(name)}"
 
 

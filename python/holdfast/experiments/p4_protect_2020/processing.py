@@ -191,7 +191,7 @@ class Case:
         self.network.run((self.packets + 0.5) / PACKETS)
 
     def sent(self) -> int:
-        """Count the packets that have left the switch."""
+        """Return the number of packets that have left the measured switch."""
         return self.network.node_counters(self.switch).sent
 
 

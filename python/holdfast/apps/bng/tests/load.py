@@ -113,7 +113,10 @@ def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
 
 
 def death(gateway: Site, crowd: Crowd, rate: float, what: Callable[[], None], around_s: float = 1.0) -> dict[str, Any]:
-    """Call ``what``, which kills a process, amid ``rate`` packets a second, ``around_s`` before and after; return the losses."""
+    """Call ``what``, which kills a process, while ``rate`` packets per second are sent; return the losses.
+
+    Packets are sent from ``around_s`` seconds before the call to ``around_s`` after it.
+    """
     crowd.say(f"traffic {rate} {SERVER}")
     time.sleep(around_s)
     what()
@@ -165,7 +168,10 @@ def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
 
 
 def storms(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the cost of each storm, beside established sessions with traffic and a subscriber that dials in the middle of it."""
+    """Run each kind of storm beside established sessions with traffic, and yield its cost.
+
+    In the middle of a storm a new subscriber dials.
+    """
     with site(control={}) as gateway:
         gateway.echo()
         crowd = gateway.crowd(number, 20)

@@ -158,7 +158,7 @@ class Site:
         return ends
 
     def start(self, *, keep_switch: bool = True) -> str:
-        """Start the control plane; return its report of earlier sessions. Raises RuntimeError if it does not start."""
+        """Start the control plane; return its report of earlier sessions. Raise RuntimeError if it does not start."""
         self.process = subprocess.Popen(
             [*COMMAND, "bng", "run", str(self.configuration), *(["--keep-switch"] if keep_switch else [])],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
@@ -184,7 +184,7 @@ class Site:
         return said, ""
 
     def kill(self) -> None:
-        """Kill the control plane."""
+        """Kill the control plane with SIGKILL, and wait for its end."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -236,7 +236,7 @@ class Site:
         return process
 
     def dial(self) -> subprocess.Popen[str]:
-        """Start a subscriber with a TUN device. Raises RuntimeError if it does not come online."""
+        """Start a subscriber with a TUN device. Raise RuntimeError if it does not come online."""
         process = self.in_home(*COMMAND, "bng", "dial", "eth0", "--user", "alice", "--redial-s", "1", password="secret")
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -245,7 +245,7 @@ class Site:
         return process
 
     def crowd(self, number: int, rate: float, patience_s: float = 60.0, first: int = 0) -> Crowd:
-        """Start ``number`` subscribers that dial, ``rate`` of them a second."""
+        """Start ``number`` subscribers in one process, which dial at ``rate`` per second; return the crowd."""
         words = interpreter.module("holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd")
         words += ["--redial-s", "1", "--number", str(number), "--rate", str(rate)]
         words += ["--patience-s", str(patience_s), "--first", str(first)]
@@ -264,7 +264,7 @@ class Site:
         return self.in_home(*words, "--rate", str(rate), "--seconds", str(seconds), "--lines", str(lines))
 
     def half_open(self, number: int, lines: int) -> subprocess.Popen[str]:
-        """Start hosts that take sessions and say nothing more; see :mod:`holdfast.subscribers.tests.half_open`."""
+        """Start hosts that begin sessions and then stay silent; see :mod:`holdfast.subscribers.tests.half_open`."""
         return self.in_home(
             *interpreter.module("holdfast.subscribers.tests.half_open", "eth0", str(number), str(lines))
         )

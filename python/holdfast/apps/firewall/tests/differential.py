@@ -216,7 +216,7 @@ def rule_match(rule: Rule, generation: int) -> Match:
 
 
 def world(*, bridged: bool, rng: random.Random) -> Model:
-    """Return a model with hosts behind six ports, and no rules yet."""
+    """Return a model of the firewall with hosts behind six ports, and without rules."""
     model = Model(bridged=bridged)
     model.roles = dict(ROLES)
     model.timeouts_us = dict(TIMEOUTS_US)
@@ -494,7 +494,10 @@ def _flipped(rng: random.Random, frame: bytes) -> bytearray:
 def _error(
     rng: random.Random, port: int, packet: bytes, sender: int, talk: Conversation, bridged: bool
 ) -> tuple[int, bytes]:
-    """Return an ICMP error about a packet that was sent, from its receiver or a router there; sometimes from elsewhere."""
+    """Return (port, frame) of an ICMP error about a packet that was sent.
+
+    Its source is the packet's receiver or a router there, and sometimes another host.
+    """
     ends = talk.ends if sender == 0 else talk.ends[::-1]
     addresses = talk.addresses if sender == 0 else talk.addresses[::-1]
     src, dst = addresses[1], addresses[0]
@@ -515,7 +518,7 @@ def _error(
 
 
 def _control(rng: random.Random, bridged: bool) -> tuple[int, bytes]:
-    """Return a port, and a frame of ARP, neighbour discovery, DHCP, LLDP or another protocol."""
+    """Return (port, frame) of ARP, neighbour discovery, DHCP, LLDP or another protocol for control."""
     port = rng.choice(sorted(HOSTS))
     sender = make.mac(port if rng.random() < 0.9 else rng.randrange(1, 9))
     if rng.random() < 0.02:

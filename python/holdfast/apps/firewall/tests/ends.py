@@ -80,7 +80,10 @@ class End:
         return []
 
     def send(self) -> list[Segment]:
-        """Return a segment with data; none without an established connection, or with more than 20,000 bytes unacknowledged."""
+        """Return one segment with data, or none.
+
+        There is none without an established connection, and with more than 20,000 bytes unacknowledged.
+        """
         if self.state != "established" or (self.nxt - self.una) % 2**32 > 20_000:
             return []
         data = self.rng.choice((1, 100, 1000))

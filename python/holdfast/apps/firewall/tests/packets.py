@@ -11,7 +11,7 @@ ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
 
 
 def checksum(data: bytes) -> int:
-    """Return the Internet checksum of these bytes (RFC 1071)."""
+    """Return the Internet checksum of ``data`` (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
@@ -31,7 +31,7 @@ def number(address: bytes) -> int:
 
 
 def ethernet(dst: bytes, src: bytes, ether_type: int, payload: bytes) -> bytes:
-    """Return an Ethernet frame, padded to the 60 bytes of a wire."""
+    """Return an Ethernet frame without its checksum, padded to 60 bytes."""
     return (dst + src + struct.pack("!H", ether_type) + payload).ljust(60, b"\0")
 
 

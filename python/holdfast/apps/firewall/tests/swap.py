@@ -95,7 +95,7 @@ def rule_set(name: str, parity: int, rules: int) -> RuleSet:
 
 
 def frame(number: int) -> bytes:
-    """Return a packet to the destination with this number."""
+    """Return a frame of UDP to the destination with this number."""
     body = make.ipv4("10.0.0.1", destination(number), 17, make.udp(SOURCE_PORT, DESTINATION_PORT))
     return make.ethernet(make.mac(2), make.mac(1), 0x0800, body)
 

@@ -82,7 +82,7 @@ def ipv4_header(total_len: int, protocol: int, src: bytes, dst: bytes) -> bytes:
 
 
 def endpoint(path: int) -> bytes:
-    """Return the egress's address on a path."""
+    """Return the four bytes of the egress's address on path ``path``."""
     return bytes((10, 254, 0, 2 + path))
 
 

@@ -38,7 +38,7 @@ class SequenceRecovery:
         self.begin()
 
     def begin(self) -> None:
-        """Reset the state as when the egress starts, or a controller resets the connection. Counters stay."""
+        """Reset the state, as when the egress starts or a controller resets the connection; counters keep their values."""
         self.sequence_recovery_reset()
         if self.is_paper_window:
             self.recov_seq_num, self.take_any = 0, False
@@ -61,7 +61,7 @@ class SequenceRecovery:
         self.remaining_ticks = 0
 
     def restart_timer(self) -> None:
-        """Restart the reset timer, as after each accepted copy."""
+        """Restart the reset timer, which happens after each accepted copy."""
         self.remaining_ticks = round(self.acceptance.reset_ms * 1000)
 
     def elapse(self, ticks: int) -> None:

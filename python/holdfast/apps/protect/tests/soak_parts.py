@@ -103,7 +103,7 @@ def _run_processes(
 
 
 def _received(pipe: Any) -> Any:
-    """Return the next message of a part; None if the part is gone."""
+    """Return the next message of a part's process; None if the process has ended."""
     try:
         return pipe.recv()
     except EOFError:
@@ -120,7 +120,7 @@ def _run_part(soak: Soak, until: float, stop: Event, pipe: Connection) -> None:
 
 @contextmanager
 def _interrupts(stop: Event) -> Iterator[None]:
-    """Turn an interrupt inside the block into a request to stop."""
+    """Set ``stop`` when this process is interrupted inside the context, instead of raising KeyboardInterrupt."""
     before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:
         yield

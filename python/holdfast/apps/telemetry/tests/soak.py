@@ -162,7 +162,7 @@ class Soaked:
 
 @contextmanager
 def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient, int]]:
-    """Yield namespaces by port, the switch between them, its client and its device id."""
+    """Yield the namespaces by port, the switch between them, a client of it, and its device id."""
     with ExitStack() as stack:
         namespaces, interfaces = {}, []
         for port, name in NAMES.items():
@@ -183,7 +183,7 @@ def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient,
 
 
 def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> Soaked:
-    """Run the soak and return its result. Raises :class:`LiveError` if something does not start.
+    """Run the soak and return its result. Raise :class:`LiveError` if something does not start.
 
     ``collect``: more options of ``holdfast collect``.
     """

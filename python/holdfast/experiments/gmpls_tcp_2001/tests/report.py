@@ -247,13 +247,13 @@ def _verdicts(part: str) -> str:
 
 
 def _ordered(frame: pl.DataFrame, target: str) -> list[fit.Candidate]:
-    """Return all candidates in descending order of their score for a target."""
+    """Return all candidates, sorted by their score for ``target``, the best first."""
     scored = frame.filter(pl.col("quantity") == f"score_{target}").sort("ours", descending=True)
     return scored.select(*fit.FACTORS).rows()
 
 
 def _numbers_of(frame: pl.DataFrame, one: fit.Candidate) -> dict[str, dict[str, Any]]:
-    """Return a candidate's rows of a table of numbers, by quantity."""
+    """Return the rows of ``frame`` that belong to candidate ``one``, by quantity."""
     rows = frame.filter(pl.col(name) == value for name, value in zip(fit.FACTORS, one, strict=True))
     return {row["quantity"]: row for row in rows.iter_rows(named=True)}
 

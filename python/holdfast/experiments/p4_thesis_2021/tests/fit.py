@@ -39,7 +39,10 @@ def latency_ms(stack: str, packets_per_s: float) -> float:
 
 
 def lost_percent(rate_mbps: float, packets_per_s: float) -> float:
-    """Return the percent lost with the thesis's INT and five switches, which process ``packets_per_s`` together; mean of SEEDS."""
+    """Return the mean percentage of packets lost at ``rate_mbps`` through five switches with the thesis's INT.
+
+    The switches process ``packets_per_s`` together; the mean is over SEEDS.
+    """
     setup.MACHINE_PACKETS_PER_S = packets_per_s
     point = telemetry_runs.point(5, 1, "thesis", rate_mbps)
     return fmean(telemetry_runs.measure(point, seed)["lost_percent"] for seed in SEEDS)
