@@ -659,7 +659,7 @@ class BierController(Controller):
             self._port_writers[name].adopt(each.ports)
             self._writers[name].adopt(each.bifts)
             self._channel_writers[name].adopt(each.channels)
-            self._streams[name].adopt()
+            self._streams[name].adopt(each.streams)
 
 
 def _tunnel_route(address: IPv4Address, next_hop: NextHop) -> TableEntry:

@@ -16,14 +16,13 @@ from holdfast.apps.bier.program import (
     HISTORY_REGISTER,
     NUMBER,
     SELECT_VECTOR,
-    STREAM_TABLES,
     STREAMS,
     eliminated_table,
     numbered_table,
 )
 from holdfast.control.membership.channels import Channel
 from holdfast.control.numbers import Numbers
-from holdfast.control.tables import EntryKey, TableEntry, TableWriter, read_entries
+from holdfast.control.tables import EntryKey, TableEntry, TableWriter
 from holdfast.errors import HoldfastError
 from holdfast.p4runtime.client import Client
 from holdfast.paths import Hop, IndependentTrees, ShortestPaths
@@ -56,9 +55,9 @@ class Streams:
             for eliminates, end in ((False, "BFIR"), (True, "BFER"))
         }
 
-    def adopt(self) -> None:
-        """Read the streams and their indices that an earlier controller has left in the switch."""
-        found = [entry for table in STREAM_TABLES for entry in read_entries(self._client, table)]
+    def adopt(self, found: Iterable[TableEntry]) -> None:
+        """Note the streams that an earlier controller has left in the switch, with their indices."""
+        found = list(found)
         self._writer.adopt(found)
         for entry in found:
             index = int(entry.params["index"])
@@ -100,9 +99,9 @@ class Streams:
     def keep(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
         """Remove all streams except the given ones, and write those of them that the switch lacks."""
         kept = set(_keys(numbered, eliminated))
+        self._writer.write(_entry(key, index) for key, index in self._indices.items() if key in kept)
         for key in [key for key in self._indices if key not in kept]:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))
-        self._writer.write(_entry(key, index) for key, index in self._indices.items())
 
 
 def _keys(numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> Iterator[EntryKey]:

@@ -46,11 +46,16 @@ class Found:
     ports: Configuration
     bifts: Configuration
     channels: Configuration
+    streams: tuple[TableEntry, ...] = ()
+    """The entries of 1+1 protection."""
 
     @property
     def is_filled(self) -> bool:
-        """True if an earlier controller has left routes, ports or BIFTs in the switch."""
-        return bool(self.host_routes or self.tunnels or self.ports.entries or self.bifts.entries)
+        """True if an earlier controller has left anything in the switch, even only a multicast group or a clone session."""
+        parts = (self.ports, self.bifts, self.channels)
+        return bool(self.host_routes or self.tunnels or self.streams) or any(
+            part.entries or part.groups or part.sessions for part in parts
+        )
 
 
 def find(client: Client, bsl: int) -> Found:
@@ -73,6 +78,7 @@ def find(client: Client, bsl: int) -> Found:
         Configuration(_read(client, (program.PORT_MAC_TABLE,)), {}, port_sessions),
         Configuration(entries, bifts),
         Configuration(_read(client, _CHANNEL_TABLES), receivers),
+        _read(client, program.STREAM_TABLES),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil, floor
 
 import pytest
@@ -10,7 +10,10 @@ import pytest
 from holdfast import SimulatedNetwork
 from holdfast.apps.bier import BierController, Bift, Coverage, compile_bier, failures
 from holdfast.apps.bier.conftest import Compile
-from holdfast.apps.bier.program import CLUSTER_GROUPS, CLUSTER_TABLE, COUNTERS
+from holdfast.apps.bier.entries import bfer_configuration
+from holdfast.apps.bier.one_plus_one import Streams
+from holdfast.apps.bier.program import BIFT_GROUPS, CLUSTER_GROUPS, CLUSTER_TABLE, COUNTERS, RECEIVER_GROUPS
+from holdfast.apps.bier.takeover import find
 from holdfast.control.membership.members import channel
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
@@ -279,3 +282,59 @@ def test_a_successor_in_the_middle_of_a_failure_loses_no_more(compiled: Compile)
     run.network.run(3)
     for host, lost in run.lost().items():
         assert lost in run.window(host, heir.plan.unusable), f"{host}: {lost}"
+
+
+def _leave_group(client: Client) -> None:
+    client.multicast_group(RECEIVER_GROUPS.start, [(1, 0)])
+    client.clone_session(RECEIVER_GROUPS.start, [(1, 0)])
+
+
+def _leave_bift_group(client: Client) -> None:
+    client.multicast_group(BIFT_GROUPS.start, [(1, 0)])
+    client.clone_session(BIFT_GROUPS.start, [(1, 0)])
+
+
+def _leave_session(client: Client) -> None:
+    client.clone_session(1, [(1, 0)])
+
+
+def _leave_channel(client: Client) -> None:
+    _leave_group(client)
+    entry = next(iter(bfer_configuration({channel("239.1.1.9", "10.0.0.1"): [1]}).entries))
+    entry.insert(client)
+
+
+def _leave_stream(client: Client) -> None:
+    Streams(client).add([channel("239.1.1.9", "10.0.0.1")], [])
+
+
+@pytest.mark.parametrize("leave", [_leave_group, _leave_bift_group, _leave_session, _leave_channel, _leave_stream])
+def test_whatever_an_earlier_controller_left_alone_is_taken_over(
+    compiled: Compile, leave: Callable[[Client], None]
+) -> None:
+    """Nothing of it stays, and nothing is in the way of what is written."""
+    protects = leave is _leave_stream
+    topology = load("ring:4")
+    program = compiled("one-pass", one_plus_one=protects)
+
+    def started(prepare: Callable[[Client], None] | None) -> tuple[BierController, dict[str, object]]:
+        network = SimulatedNetwork(topology, program, [])
+        for client in network.clients.values() if prepare else ():
+            prepare(client)  # type: ignore[misc]
+        options = {"frr": "none", "reroute": False, "one_plus_one": True, "mtu": 2000} if protects else {}
+        joined = channel("239.1.1.1", str(topology.hosts["h1"].address.ip))
+        controller = BierController({joined: ["h2", "h3"]}, ip_delay_ms=0, bier_delay_ms=0, **options)  # type: ignore[arg-type]
+        controller.attach(network)
+        controller.on_start()
+        found = {name: find(client, controller.bsl) for name, client in network.clients.items()}
+        # Numbers of groups and registers may be others.
+        return controller, {
+            name: (len(each.channels.groups), {entry.key for entry in (*each.channels.entries, *each.streams)})
+            for name, each in found.items()
+        }
+
+    first, wanted = started(None)
+    assert not first.taken_over
+    heir, state = started(leave)
+    assert heir.taken_over
+    assert state == wanted

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from holdfast import SimulatedNetwork
 from holdfast._core import Switch
-from holdfast.apps.bier import BierController
+from holdfast.apps.bier import BierController, one_plus_one
 from holdfast.apps.bier.channels import ChannelWriter
 from holdfast.apps.bier.conftest import BIFT, PLAN, Compile
 from holdfast.apps.bier.one_plus_one import Streams
 from holdfast.apps.bier.pending import MOST_REFUSALS, PendingChannels
 from holdfast.apps.bier.planning import Bift
-from holdfast.apps.bier.program import DELIVER, RECEIVER_GROUPS, STREAMS, receiver_table
+from holdfast.apps.bier.program import DELIVER, RECEIVER_GROUPS, STREAM_TABLES, STREAMS, receiver_table
 from holdfast.apps.bier.takeover import find
 from holdfast.apps.bier.test_channels import change, meaning, switch
 from holdfast.apps.bier.test_overlay import report
@@ -24,6 +24,7 @@ from holdfast.control.membership.channels import Channel
 from holdfast.control.membership.members import channel
 from holdfast.control.membership.messages import RecordKind
 from holdfast.control.membership.overlay import OverlayParameters
+from holdfast.control.tables import read_entries
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
@@ -178,6 +179,29 @@ def test_protected_channels_without_a_register_leave_nothing_behind(compiled: Co
         streams.add(channels[-2:], [(1, it) for it in channels[-2:]])
     streams.add(channels[-1:], [(1, channels[-1])])
     assert len(streams._indices) == 2 * STREAMS
+
+
+def test_streams_that_a_switch_does_not_remove_keep_their_registers(
+    compiled: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_plus_one, "STREAMS", 2)
+    program = compiled("one-pass", one_plus_one=True)
+    client = Unreliable(Device(1, Switch(program)))
+    client.set_pipeline(program)
+    streams = Streams(client)
+    kept, gone, new = (channel(f"232.0.0.{at}", "10.0.0.1") for at in range(1, 4))
+    streams.add([kept, gone], [(1, kept), (1, gone)])
+    for remove in (lambda: streams.keep([kept], [(1, kept)]), lambda: streams.remove([gone], [(1, gone)])):
+        client.fails = True
+        with pytest.raises(P4RuntimeError, match="does not answer"):
+            remove()
+        client.fails = False
+        with pytest.raises(HoldfastError, match="in use"):
+            streams.add([new], [(1, new)])
+    streams.keep([kept], [(1, kept)])
+    streams.add([new], [(1, new)])
+    for table in STREAM_TABLES:
+        assert sorted(entry.params["index"] for entry in read_entries(client, table)) in ([0, 1], [])
 
 
 # ---- Hosts that flood ----
