@@ -74,12 +74,12 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Returns the packets per second of the P4 program on our switch.
+    /// Returns the number of packets per second that the P4 program handles on our switch.
     pub fn packets_per_s(&self) -> f64 {
         1e9 / self.ns_per_packet
     }
 
-    /// Returns the packets per second of the hand-written version.
+    /// Returns the number of packets per second that the hand-written version handles.
     pub fn handwritten_packets_per_s(&self) -> f64 {
         1e9 / self.handwritten_ns_per_packet
     }

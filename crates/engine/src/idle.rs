@@ -90,8 +90,7 @@ impl IdleTimers {
         self.deadlines.insert((deadline_ps, key));
     }
 
-    /// Takes over from `former` the timers of the entries of `tables`, which are given by id, and keeps the own
-    /// timers.
+    /// Adds the timers that `former` has for entries of `tables`, which are given by id, to the present ones.
     pub(crate) fn take_over(&mut self, former: &mut IdleTimers, tables: &BTreeSet<u32>) {
         let mut all = std::mem::take(former);
         let gone = |key: &&EntryKey| !tables.contains(&key.0);

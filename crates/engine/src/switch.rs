@@ -514,8 +514,8 @@ impl Switch {
         None
     }
 
-    /// Carries out what ingress requested. The scratch memory contains the headers from the ingress deparser, if the
-    /// architecture has one.
+    /// Carries out the requests of ingress: clones, and then drops, multicasts, resubmits or forwards the packet. The
+    /// scratch memory contains the headers from the ingress deparser, if the architecture has one.
     fn after_ingress(
         &mut self,
         mut pass: Pass,
@@ -636,7 +636,8 @@ impl Switch {
         self.after_egress(now_ps, copy, &intents, out)
     }
 
-    /// Carries out what egress requested. The scratch memory contains the emitted headers.
+    /// Carries out the requests of egress: clones, and then drops, recirculates or sends the packet. The scratch memory
+    /// contains the emitted headers.
     fn after_egress(
         &mut self,
         now_ps: Time,

@@ -67,8 +67,8 @@ impl TableView {
         record_count: 0,
     };
 
-    /// Makes a view of a table in its present state. The view is marked as not ready if the table cannot be looked up
-    /// in place as `expected`.
+    /// Makes a view of a table in its present state. The view is marked as not ready if generated code cannot look up
+    /// keys in the table's structures without a call, as `expected` demands.
     fn new(table: &mut Table, expected: &InPlaceTable) -> TableView {
         let counters = match expected.counts {
             true => table.counters_mut().as_mut_ptr(),

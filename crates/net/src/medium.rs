@@ -110,8 +110,8 @@ impl Medium {
         self.tell_dropped(own, None, DropReason::NodeDown, packets);
     }
 
-    /// Counts a packet that comes to a node, and reports it to observers. Returns whether the node takes it, as a node
-    /// does that is up.
+    /// Counts a packet that comes to a node, and reports it to observers. Returns whether the node takes the packet:
+    /// true if the node is up.
     #[inline(always)]
     pub(crate) fn takes_packet(&mut self, own: &mut NodeState, port: u32, packet: &Packet) -> bool {
         let taken = own.takes_packet();

@@ -64,7 +64,7 @@ impl NodeState {
         }
     }
 
-    /// Counts a packet that comes to the node, and returns whether the node takes it, as a node does that is up.
+    /// Counts a packet that comes to the node. Returns whether the node takes the packet: true if the node is up.
     #[inline]
     pub(crate) fn takes_packet(&mut self) -> bool {
         self.counters.received += u64::from(self.up);

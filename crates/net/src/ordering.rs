@@ -169,7 +169,7 @@ struct Stream<P> {
 }
 
 impl<P> Stream<P> {
-    /// Returns whether no packet of the stream has arrived for `for_ps` picoseconds, or ever.
+    /// Returns whether the last packet of the stream arrived at least `for_ps` picoseconds ago, or none has arrived.
     fn is_silent(&self, now_ps: Time, for_ps: u64) -> bool {
         self.last_received_ps
             .is_none_or(|since_ps| now_ps.saturating_sub(since_ps) >= for_ps)

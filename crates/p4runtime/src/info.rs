@@ -107,7 +107,7 @@ pub(crate) struct Names<T> {
 
 impl<T: Named> Names<T> {
     /// Collects the program's objects of one kind, each built from a message by `object`. Fails if an object is
-    /// invalid, or an id or name occurs twice.
+    /// invalid, or an id is zero or occurs twice.
     fn of<M>(
         kind: &'static str,
         messages: &[M],

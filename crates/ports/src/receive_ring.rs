@@ -23,7 +23,7 @@ const BLOCKS: usize = 16;
 const SLOTS_PER_BLOCK: usize = BLOCK_BYTES / SLOT_BYTES;
 const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
 
-/// Returns the parameters with which the kernel is asked for the ring.
+/// Returns the parameters of the receive ring, as the kernel expects them in a socket option.
 pub(crate) fn request() -> libc::tpacket_req {
     libc::tpacket_req {
         tp_block_size: BLOCK_BYTES as libc::c_uint,

@@ -92,7 +92,7 @@ impl Hop {
         self.0
     }
 
-    /// Makes a load from its fields. Each is cut to the width of its field.
+    /// Makes a load from the values of its fields; each value is cut to the width of its field.
     pub const fn new(rate_code: u8, time_us: u32, transmitted: u32, queue: u16) -> Hop {
         let rate = (rate_code as u64 & 0xF) << 60;
         let time = (time_us as u64 & 0xFF_FFFF) << 36;

@@ -96,7 +96,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Makes options from their bytes. Fails with `OutOfRange` if they are more than 40, or not a multiple of four.
+    /// Makes options from their bytes. Fails with `OutOfRange` for more than 40 bytes, or a number of
+    /// bytes that is not a multiple of four.
     pub fn new(bytes: &[u8]) -> Result<Options, Error> {
         if bytes.len() > 40 || !bytes.len().is_multiple_of(4) {
             return Err(Error::OutOfRange);

@@ -476,7 +476,7 @@ pub(super) fn reconfigured(
     }
 }
 
-/// Applies [`reconfigured`] to the meter of an entry, which is boxed.
+/// Does the same as [`reconfigured`] for the boxed meter of an entry.
 pub(super) fn attached_meter(
     former: Option<Box<Meter>>,
     config: Option<MeterConfig>,

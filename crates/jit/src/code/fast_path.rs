@@ -166,7 +166,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates a control, `running`, in whose body the packet's run may end.
+    /// Generates the statements `body` of a control in which the packet's run may end; `running` tells which control
+    /// this is.
     fn run(&mut self, running: Running, body: &[Stmt]) {
         self.fast_path_mut().running = Some(running);
         self.control(body);

@@ -468,12 +468,13 @@ impl Gen<'_, '_> {
         (self.b.ins()).store(MemFlagsData::trusted(), value, self.frame, offset as i32);
     }
 
-    /// Calls a shim, and returns its first result, or `None` if it has no result.
+    /// Generates the call of a shim, a Rust function for generated code. Returns its first result, or `None` if it has
+    /// no result.
     fn call(&mut self, shim: Shim, args: &[Value]) -> Option<Value> {
         self.call_for_all(shim, args).first().copied()
     }
 
-    /// Calls a shim, and returns all its results.
+    /// Generates the call of a shim, a Rust function for generated code. Returns all its results.
     fn call_for_all(&mut self, shim: Shim, args: &[Value]) -> &[Value] {
         if self.burst.is_some() && shim.reads_packet() {
             self.store_frame(offset_of!(Frame, packet), self.packet);
