@@ -122,7 +122,10 @@ def quick_cases() -> list[Case]:
 
 
 def conclude(case: Case, seen: Observation) -> dict[str, float]:
-    """Return all numbers of a run of a case, by name."""
+    """Return the measured quantities of a run by name.
+
+    For a case with a cut these are its effects, else the steady state, and the beginning of a single flow.
+    """
     if case.is_cut:
         return after_cut(seen)
     return steady(seen) | (beginning(seen) if case.scenario.flows == 1 else {})
@@ -148,7 +151,10 @@ def simulated(case: Case) -> list[Observation]:
 
 
 def measure(case: Case, runs: int, progress: Callable[[str], None]) -> Outcome:
-    """Run a case on both clocks; make at most three times as many live runs as are wanted."""
+    """Simulate a case, and run it live until ``runs`` live runs were undisturbed.
+
+    There are at most three times as many live runs.
+    """
     outcome = Outcome(case, simulated(case), [], 0)
     for seed in range(1, 3 * runs + 1):
         if len(outcome.live) == runs:
@@ -192,9 +198,9 @@ def compare(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def check_links(scenario: Scenario) -> dict[str, float]:
-    """Measure whether wall-clock links keep their rate and delay.
+    """Measure the rate and delay that links on the wall clock have.
 
-    By 200 pings over an idle path, then iperf3's UDP at 1.3 times the rate.
+    Return them beside the expected ones. 200 pings cross an idle path, then iperf3 sends UDP at 1.3 times the link's rate.
     """
     network = SimulatedNetwork(scenario.topology(), compile_router(), [scenario.controller()])
     flow = network.add(Ping(source="h1", destination="h2", start_s=0.1, stop_s=1, interval_ms=100))

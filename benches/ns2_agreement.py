@@ -64,7 +64,7 @@ class Timing:
     ns2: bool
 
     def row(self) -> dict[str, object]:
-        """Return packets that were new and in order before and after the failure, timeouts and packets sent again."""
+        """Return a row for a run: new packets in order before and after the failure, timeouts and retransmitted packets."""
         (point,) = goodput.with_defaults(
             [
                 {

@@ -363,9 +363,9 @@ BBR_SLACK = {"throughput_mbps": 0.01, "window_segments": 0.05}
 
 
 def bbr_bounds(window: float) -> dict[str, tuple[float, float]]:
-    """Return the bounds of BBR.
+    """Return the least and largest ratio of ours to ns-3's for BBR, by metric.
 
-    ns-3 adds an acknowledgment of two segments to each window, and two more in the first of the eight phases.
+    In ns-3, each window grows by an acknowledgment of two segments, and by two more in the first of the eight phases.
     """
     more = 2.25 / window
     return {

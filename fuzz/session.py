@@ -28,7 +28,7 @@ class Session:
         return time.monotonic() < self._end
 
     def found(self, what: bytes) -> int:
-        """Keep what led to the exception that is being handled; return the exit status."""
+        """Write the input ``what`` and the current exception to a file of findings; return the exit status 1."""
         findings = Path(os.environ.get("FUZZ_FINDINGS", ROOT / "target/fuzz/findings"))
         findings.mkdir(parents=True, exist_ok=True)
         path = findings / f"{self.name}-{self.seed}-{self.count}"
@@ -38,6 +38,6 @@ class Session:
         return 1
 
     def nothing_found(self, more: str) -> int:
-        """Print that nothing was found; return the exit status."""
+        """Print the number of steps and that nothing was found; return the exit status 0."""
         print(f"{self.name}: {self.count - 1} {self.unit}s (seed {self.seed}), {more}, nothing found")
         return 0

@@ -352,7 +352,7 @@ def _sources(world: MembershipUnderAttack, random: Random, version: int) -> tupl
 
 @step(10)
 def report(world: MembershipUnderAttack, host: str, random: Random) -> str:
-    """Report records of any kind: of its groups, of the streams', and of those that no host may have."""
+    """Send a report with records of any kind: about the attacker's own groups, the streams', and groups that none may join."""
     version = random.choice((4, 4, 6))
     count = random.choice((1, 1, 1, 2, 8, 40))
     station = sender(world, host, random, version)

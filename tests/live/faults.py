@@ -125,13 +125,13 @@ class Clock:
         self.environment = {"LD_PRELOAD": str(library), "STEPPED_CLOCK": str(self._file)}
 
     def step(self, seconds: int) -> None:
-        """Set the time of day so many seconds later than it is."""
+        """Set the time of day ``seconds`` later than it really is, for the processes that read this file."""
         with self._file.open("r+b" if self._file.exists() else "wb") as file:
             file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
 
 
 def missing() -> str | None:
-    """Return what the faults need and this machine has not."""
+    """Return which privileges or tools the faults need and this machine lacks; None if it lacks none."""
     if os.geteuid() != 0:
         return "faults are made as root only"
     if shutil.which("cc") is None:
@@ -141,7 +141,7 @@ def missing() -> str | None:
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """Provide a small file system of its own, which is unmounted at the end."""
+    """Mount a new file system of this size at ``folder``, and unmount it at the end of the context."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)], check=True)
     try:
@@ -151,7 +151,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 
 
 def fill(folder: Path) -> Path:
-    """Fill a file system; return the file that does."""
+    """Fill a file system; return the file that takes the room."""
     ballast = folder / "ballast"
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:
@@ -160,23 +160,23 @@ def fill(folder: Path) -> Path:
 
 
 def bound(seconds: float) -> str:
-    """Return the least step that a time fits."""
+    """Return the least step of the table that is not below a time in seconds."""
     limits = (1.0, 5.0, 20.0, 60.0)
     return next((step for step, limit in zip(STEPS[2:], limits, strict=False) if seconds <= limit), STEPS[-1])
 
 
 def waited(seconds: float) -> str:
-    """Return the step of a newcomer, whose process alone takes a second to start."""
+    """Return the step for a newcomer's waiting time, to whose process a second for its start is granted."""
     return bound(max(seconds, 1.1))
 
 
 def losses(found: dict[str, float]) -> str:
-    """Return the step of what a sender says of its echoes."""
+    """Return the step for a sender's counts: that of the outage if echoes were lost, else that of the slowest echo."""
     return bound(found["outage_ms"] / 1000) if found["lost"] else STEPS[found["slowest_ms"] > 1000]
 
 
 def worse(measured: Row, said: Row) -> bool:
-    """Return True if a measured row is worse than the table says: other words, or a time that is more than one step longer."""
+    """Return True if a measured row is worse than the table's: it has other words, or a time more than one step longer."""
     pairs = zip(astuple(measured)[2:], astuple(said)[2:], strict=True)
     return any(STEPS.index(a) > STEPS.index(b) + 1 if a in STEPS and b in STEPS else a != b for a, b in pairs)
 
@@ -219,13 +219,13 @@ class Gateway:
         return self.site.crowd(number, 100, patience_s, first)
 
     def online(self) -> set[tuple[int, str]]:
-        """Return the sessions of the crowd: number and address."""
+        """Return (session number, IPv4 address) of each of the crowd's sessions that are online."""
         return {(row["session"], row["ipv4"]) for row in self.site.sessions() if row["phase"] == "network"}
 
     def row(
         self, process: str, fault: str, make: Callable[[], object], mend: Callable[[], object], wait_s: float = 2.0
     ) -> Row:
-        """Make a fault, mend it if it is an operator's to mend, and measure."""
+        """Call ``make`` to inject a fault, after ``wait_s`` seconds call ``mend``, and return the row of measurements."""
         before = self.online()
         self.crowd.say(f"traffic 300 {SERVER}")
         time.sleep(0.5)
@@ -257,7 +257,7 @@ class Gateway:
         return []
 
     def _left_behind(self) -> str:
-        """Tell what should not be there: sessions of nobody, sessions that forward and are not accounted, processes."""
+        """Return as text what must not remain: sessions without a subscriber, unaccounted forwarding sessions, processes."""
         found = []
         rows = self.site.sessions()
         if (ghosts := len(rows) - SUBSCRIBERS) > 0:
@@ -277,7 +277,7 @@ class Gateway:
         return ", ".join(found) or "nothing"
 
     def faults(self, wanted: Callable[[str, str], bool]) -> Iterator[Row]:
-        """Make each fault of each process, one after the other."""
+        """Inject each wanted fault of each process in turn, and yield the rows of measurements."""
         site = self.site
 
         def nothing() -> None:
@@ -318,13 +318,13 @@ class Gateway:
             )
 
     def _make_room(self) -> None:
-        """Make room on the disk again. Raises RuntimeError if somebody came online while there was none."""
+        """Free the disk. Raises RuntimeError if a subscriber came online while the disk was full."""
         if len(self.online()) != SUBSCRIBERS:
             raise RuntimeError("somebody came online who cannot be kept")
         (self.disk / "ballast").unlink()
 
     def replug(self, name: str) -> None:
-        """Make the cable again as an operator does, and start the plane again, which opens it."""
+        """Create a removed cable again, and restart the plane that uses it, as an operator would."""
         other = f"{name[:-1]}b"
         size = sites.CABLE_MTU
         ip("link", "add", name, "mtu", size, "type", "veth", "peer", "name", other, "mtu", size)
@@ -351,7 +351,7 @@ class Collector:
         self.sent = 0
 
     def start(self) -> subprocess.Popen[str]:
-        """Start the collector, with a directory for its rows."""
+        """Start the collector with a new directory for its rows."""
         rows = self.disk / f"from-{time.monotonic_ns()}"
         words = ["--listen", f"127.0.0.1:{self.port}", "--metrics", f"127.0.0.1:{self.metrics}", "--parquet", str(rows)]
         process = subprocess.Popen(
@@ -370,13 +370,13 @@ class Collector:
         return process
 
     def taken(self) -> int:
-        """Return the number of reports that the collector has taken, by its own count."""
+        """Return the number of reports that the collector has received, by its own metric."""
         page = urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/metrics", timeout=30).read().decode()
         [count] = re.findall(r"^holdfast_int_packets_total (\S+)$", page, re.MULTILINE)
         return int(float(count))
 
     def send(self, seconds: float, per_s: int = 500) -> int:
-        """Send reports for a while; return how many were sent."""
+        """Send reports for ``seconds`` at ``per_s`` a second; return how many were sent."""
         end_s, sent = time.monotonic() + seconds, 0
         while time.monotonic() < end_s:
             with suppress(OSError):
@@ -387,7 +387,7 @@ class Collector:
         return sent
 
     def row(self, fault: str, make: Callable[[], object], mend: Callable[[], object], *, anew: bool = False) -> Row:
-        """Make a fault and measure: reports lost from the fault on, and whether the rows of before are readable."""
+        """Inject a fault and measure the reports lost since, and whether earlier rows are still readable."""
         self.send(1.0)
         time.sleep(2.5)
         before = self.taken()
@@ -414,7 +414,7 @@ class Collector:
         return f"{len(broken)} unfinished files" if broken else "nothing"
 
     def faults(self, wanted: Callable[[str, str], bool]) -> Iterator[Row]:
-        """Make each fault, one after the other."""
+        """Inject each wanted fault in turn, and yield the rows of measurements."""
 
         def again() -> None:
             self.process = self.start()
@@ -529,7 +529,7 @@ class Firewall:
         mend: Callable[[], object],
         wait_s: float = STOPPED_S,
     ) -> Row:
-        """Make a fault, mend it, and measure."""
+        """Call ``make`` to inject a fault, after ``wait_s`` seconds call ``mend``, and return the row of measurements."""
         time.sleep(0.5)
         make()
         assert self.probe.stdin is not None
@@ -553,7 +553,7 @@ class Firewall:
         )
 
     def faults(self, wanted: Callable[[str, str], bool]) -> Iterator[Row]:
-        """Make each fault, one after the other."""
+        """Inject each wanted fault in turn, and yield the rows of measurements."""
         for name, process in (
             ("firewall's controller", lambda: self.controller),
             ("firewall's switch", lambda: self.switch),
@@ -575,7 +575,7 @@ class Firewall:
         self.controller = self._start_controller()
 
     def _restart(self) -> None:
-        """Start the switch again as an operator does, and the controller, which ends with its switch."""
+        """Restart the switch as an operator would, and then the controller, which has ended with the switch."""
         self.switch.wait()
         self.controller.wait(20)
         self.switch = self._start_switch()
@@ -590,7 +590,7 @@ KINDS = {
 
 
 def measured(folder: Path, wanted: Callable[[str, str], bool] = lambda process, fault: True) -> Iterator[Row]:
-    """Make the wanted faults and yield their rows."""
+    """Inject the wanted faults and yield the rows of measurements."""
     for kind, processes in KINDS.items():
         if any(wanted(process, fault) for process in processes for fault in FAULTS[process]):
             with ExitStack() as stack:
@@ -603,7 +603,7 @@ HEAD = "| process | fault | packets lost | sessions | a newcomer is served | lef
 
 
 def parts() -> tuple[str, list[str], str]:
-    """Return the parts of docs/SECURITY.md: what is before the rows, the rows, and what is behind them."""
+    """Return the text of docs/SECURITY.md in three parts: before the table's rows, the rows, and after them."""
     before, head, rest = SECURITY.read_text(encoding="utf-8").partition(HEAD)
     rows = list(takewhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True)))
     return before + head, rows, rest[sum(map(len, rows)) :]
@@ -623,7 +623,7 @@ def write(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """Measure all, print each row, and write the table; with a word, only rows that have it, and write nothing."""
+    """Measure all faults, print the rows and write the table; with an argument, only rows that contain it, without writing."""
     if reason := missing():
         sys.exit(reason)
     word = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -17,13 +17,13 @@ IP_ADD_SOURCE_MEMBERSHIP, IP_DROP_SOURCE_MEMBERSHIP = 39, 40
 
 
 def number(receiver: socket.socket) -> int:
-    """Return the number of the datagram that waits."""
+    """Return the number in the next datagram."""
     found: int = struct.unpack("!Q", receiver.recv(64)[:8])[0]
     return found
 
 
 def main() -> None:
-    """Join, count datagrams, leave when told, count on, and print the numbers."""
+    """Join a group, count datagrams, leave it when told on standard input, count on, and print the numbers."""
     group, port = ipaddress.ip_address(sys.argv[1]), int(sys.argv[2])
     index = socket.if_nametoindex("eth0")
     if group.version == 4:

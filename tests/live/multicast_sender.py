@@ -13,7 +13,7 @@ import sys
 
 
 def main() -> None:
-    """Send numbered datagrams until standard input ends."""
+    """Send numbered datagrams to a group until standard input ends."""
     group, port, interval_s = ipaddress.ip_address(sys.argv[1]), int(sys.argv[2]), 1 / float(sys.argv[3])
     if group.version == 4:
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

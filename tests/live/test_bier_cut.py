@@ -25,7 +25,7 @@ STREAM = Stream("232.1.1.1", "source", RECEIVING, 10**9 // RATE, payload_bytes=6
 
 
 def two_cores() -> Topology:
-    """Build a source at s, two switches a and b behind it, and five with four receivers each behind both."""
+    """Return a topology of a source at s, switches a and b behind s, and five switches with four receivers each behind both."""
     topology = Topology("two-cores")
     for switch in ("s", "a", "b", *(f"e{number}" for number in range(1, EDGES + 1))):
         topology.add_switch(switch)
@@ -42,9 +42,9 @@ def two_cores() -> Topology:
 
 
 def observe(failure: str, *, one_plus_one: bool) -> Observed:
-    """Return a run that the machine did not hold up, or the last one.
+    """Return the first run that the machine did not slow down, or the last one.
 
-    What 1+1 may lose does not depend on how long packets take.
+    With ``one_plus_one`` the first run counts, as its losses do not depend on how long packets take.
     """
     program = compile_bier(one_plus_one=one_plus_one)
     for _ in range(ATTEMPTS):
@@ -69,7 +69,7 @@ def observe(failure: str, *, one_plus_one: bool) -> Observed:
 
 
 def behind(failure: str) -> list[str]:
-    """Return the receivers that the failure is on the way of."""
+    """Return the receivers whose path crosses the switch or link that fails."""
     return [name for number, name in enumerate(RECEIVING) if failure in ("a", f"a-e{1 + number % EDGES}")]
 
 

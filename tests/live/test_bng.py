@@ -37,7 +37,7 @@ def until(condition: Callable[[], Any], what: str, timeout_s: float = 60.0) -> A
 
 
 def members(group: int) -> list[int]:
-    """Return the processes of a group that have not ended."""
+    """Return the ids of the processes in a process group that have not ended."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -113,7 +113,7 @@ def site_of(tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
 @pytest.fixture(scope="module")
 def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, subprocess.Popen[str]]]:
-    """Start a gateway of one switch, and alice, who is online with a TUN device."""
+    """Start a gateway of one switch and a subscriber, alice, who is online with a TUN device; yield both."""
     if reason := freeradius.missing():
         pytest.skip(reason)
     with ExitStack() as stack:
@@ -245,7 +245,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crow
 
 
 def bng(site: Site, *words: str) -> str:
-    """Return what a command of an operator prints."""
+    """Return the output of ``holdfast bng`` with these arguments."""
     done = subprocess.run([*COMMAND, "bng", *words, "--name", site.name], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

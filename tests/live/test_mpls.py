@@ -20,7 +20,7 @@ LATE_MS = 15
 
 
 def topology() -> Topology:
-    """Build s1-s2-s3 in 2 ms each way, s4 around the second link, s5 around both."""
+    """Return a topology of s1-s2-s3 with delays of 2 ms, a detour by s4 around the second link, and one by s5 around both."""
     net = Topology("triangles")
     net.add_host("h1")
     net.add_host("h2")

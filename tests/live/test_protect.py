@@ -36,7 +36,7 @@ def topology() -> Topology:
 
 @contextmanager
 def controller(yaml: Path, address: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the controller as a process; yield it, and what it said when it was ready."""
+    """Run the controller as a process; yield the process, and the line that it printed when it was ready."""
     command = [
         *interpreter.module("holdfast.apps.protect", str(yaml), address),
         "--protect",
@@ -59,7 +59,7 @@ def controller(yaml: Path, address: str, *options: str) -> Iterator[tuple[subpro
 
 
 def check_tunnels(network: LiveNetwork) -> None:
-    """Check that what entered the tunnels has left them, once; the last packets may be under way for a moment."""
+    """Check that every packet that entered a tunnel has left it once; wait for the last packets."""
     for ingress, egress in (("s1", "s4"), ("s4", "s1")):
         deadline = time.monotonic() + 60
         while True:
@@ -72,7 +72,7 @@ def check_tunnels(network: LiveNetwork) -> None:
 
 
 def is_late(network: LiveNetwork) -> bool:
-    """Return True if the machine was so busy that the network's clock fell behind: then kernels lose packets, and patience."""
+    """Return True if the network's clock fell behind by so much that kernels may have lost packets."""
     return network.wall_statistics().max_lateness_ps > LATE_PS
 
 
@@ -146,7 +146,7 @@ def test_ten_cuts_under_tcp(tmp_path: Path) -> None:
 
 
 def crossed(t: Topology) -> Topology:
-    """Return a map of the same network on which two cables of a are the wrong way round."""
+    """Return a map of the network on which two cables at switch a are swapped."""
     wrong = Topology("crossed")
     for host in t.hosts:
         wrong.add_host(host)

@@ -24,7 +24,7 @@ H1, H2 = "10.0.1.1", "10.0.2.1"
 
 
 def packets(path: Path) -> dict[str, Counter[bytes]]:
-    """Return IPv4 and IPv6 packets of a capture by the host that they came from, without Ethernet's header and padding."""
+    """Return the IPv4 and IPv6 packets in a capture, counted by source address, without Ethernet's header and padding."""
     found: dict[str, Counter[bytes]] = {}
     with RawPcapReader(str(path)) as reader:
         for frame, _ in reader:

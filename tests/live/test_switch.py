@@ -34,7 +34,7 @@ HOST_MACS = {1: bytes.fromhex("020000000001"), 2: bytes.fromhex("020000000002")}
 
 @pytest.fixture
 def hosts() -> Iterator[dict[int, tuple[_core.Namespace, str]]]:
-    """Make two namespaces and the outer ends of their cables, by port."""
+    """Create two hosts; yield by port the namespace and the name of the outer interface."""
     with ExitStack() as stack:
         result = {}
         for port in (1, 2):

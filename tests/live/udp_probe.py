@@ -18,7 +18,7 @@ PORT, INTERVAL_S, PATIENCE_S = 7, 0.01, 60.0
 
 
 def newcomer(server: str) -> float:
-    """Return the seconds until a new flow got an echo."""
+    """Return the seconds that a new UDP flow waited for its first echo."""
     began = time.monotonic()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.connect((server, PORT))
@@ -35,7 +35,7 @@ def newcomer(server: str) -> float:
 
 
 def main() -> None:
-    """Send and listen until standard input ends, then print what was lost and late."""
+    """Send and receive until standard input ends, then print how many echoes were lost, the outage and the slowest echo."""
     server = sys.argv[1]
     flow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     flow.connect((server, PORT))

@@ -67,7 +67,7 @@ def instantiates_main(text: str) -> bool:
 
 
 def programs_of(root: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield the programs under a directory, in order, each with whether it should compile."""
+    """Yield the main programs below a directory in order, each as (path, True if it should compile)."""
     texts = {path: path.read_text(errors="replace") for path in sorted(root.rglob("*.p4")) if path.is_file()}
     parts: set[Path] = set()
     included = {path: set(_included(path, text, root)) for path, text in texts.items()}
@@ -80,7 +80,7 @@ def programs_of(root: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _included(path: Path, text: str, root: Path) -> Iterator[Path]:
-    """Yield the files of the collection that a file includes."""
+    """Yield the files of the collection that a file includes directly."""
     above = [parent for parent in path.parents if parent == root or root in parent.parents]
     for name in _INCLUDE.findall(text):
         found = (Path(os.path.normpath(directory / name)) for directory in above)
@@ -88,7 +88,7 @@ def _included(path: Path, text: str, root: Path) -> Iterator[Path]:
 
 
 def _whole(path: Path, included: Mapping[Path, set[Path]]) -> Iterator[str]:
-    """Yield the texts of a file and of all that it includes."""
+    """Yield the text of a file, and the texts of all files that it includes, directly or not."""
     seen, left = set(), [path]
     while left:
         if (file := left.pop()) not in seen:
@@ -98,7 +98,7 @@ def _whole(path: Path, included: Mapping[Path, set[Path]]) -> Iterator[str]:
 
 
 def include_directories(root: Path) -> list[Path]:
-    """Return where the programs of a collection may look for included files: the directories for them, and those above."""
+    """Return the directories in which the programs of a collection may look for included files."""
     found = [path for path in root.rglob("*") if path.is_dir() and path.name in ("include", "includes")]
     return sorted({directory for path in found for directory in (path, path.parent)})
 
@@ -110,7 +110,7 @@ def examine(
     should_compile: bool = True,
     defines: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
-    """Compile one program and load it into a device of its own."""
+    """Compile one program, load it into a new device, and return the outcome."""
     outcome = Outcome(path, should_compile)
     # Not the directory itself: a program may have the name of an architecture that it includes.
     above = [parent for parent in path.parent.parents if parent == root or root in parent.parents]
@@ -131,9 +131,9 @@ def examine(
 
 
 def check_loads(program: _core.Program, outcome: Outcome) -> str:
-    """Return the first thing that is wrong between a program's P4Info and a device, or nothing.
+    """Return the first contradiction between a program's P4Info and a device, or an empty text.
 
-    Raises what the device refuses with.
+    Raises the device's error if it refuses the program.
     """
     text = parse_text(program.p4info)
     binary = p4info_pb2.P4Info.FromString(program.p4info_message)
@@ -157,19 +157,19 @@ def check_loads(program: _core.Program, outcome: Outcome) -> str:
 
 
 def count_entities(client: LocalClient, request: Proto) -> int:
-    """Read all that a request asks for and return how many entities came."""
+    """Return the number of entities that a Read request returns."""
     return sum(len(response.entities) for response in client._call_read(request))
 
 
 def sweep(root: Path, defines: Mapping[str, str] = MappingProxyType({})) -> Iterator[Outcome]:
-    """Yield what becomes of every main program under a directory."""
+    """Yield the outcome of every main program below a directory."""
     includes = include_directories(root)
     for path, should_compile in programs_of(root):
         yield examine(path, root, includes, should_compile, defines)
 
 
 def row(name: str, outcomes: Sequence[Outcome]) -> str:
-    """Return a line of the table, in Markdown."""
+    """Return a collection's line of the table, in Markdown."""
     wanted = [outcome for outcome in outcomes if outcome.should_compile]
     compiled = [outcome for outcome in wanted if outcome.compiles]
     numbers = (

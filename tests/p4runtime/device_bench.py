@@ -19,7 +19,7 @@ P4INFO = (HERE / "basic.p4info.txtpb").read_text()
 
 
 def accept(p4info: str | Proto) -> None:
-    """Push a P4Info with basic.p4 to a device. Raises what the device refuses it with."""
+    """Set the pipeline of a new device to basic.p4 with this P4Info. Raises the device's error if it refuses the P4Info."""
     bench = make_bench()
     client = LocalClient(bench.device)
     client.set_pipeline(p4info=p4info, artifact=bench.program.artifact(), action="verify")
@@ -40,7 +40,7 @@ class Bench:
         return P4InfoIndex.from_text(self.program.p4info)
 
     def primary(self) -> LocalClient:
-        """Return a primary client whose pipeline is in place."""
+        """Return a primary client that has set the pipeline."""
         client = LocalClient(self.device)
         client.set_pipeline(self.program)
         while client.poll() is not None:
@@ -48,21 +48,21 @@ class Bench:
         return client
 
     def variant(self, before: str, after: str) -> Bench:
-        """Return a bench with a program that differs from basic.p4 in one replacement."""
+        """Return a bench whose program is basic.p4 with ``before`` replaced by ``after``."""
         text = (HERE / "basic.p4").read_text()
         assert before in text
         program = _core.Program.compile_text(text.replace(before, after), "basic.p4")
         return Bench(program, self.switch, self.device)
 
     def config(self) -> Proto:
-        """Return the program as a ``ForwardingPipelineConfig``."""
+        """Return the program and its P4Info as a ``ForwardingPipelineConfig``."""
         config = p4.ForwardingPipelineConfig(p4_device_config=self.program.artifact())
         config.p4info.CopyFrom(parse_text(self.program.p4info))
         return config
 
 
 def make_bench(device_id: int = 1) -> Bench:
-    """Return a bench with a device of its own."""
+    """Return a bench with a new device of this id."""
     packets: list[bytes] = []
     program = _core.Program.compile(str(HERE / "basic.p4"))
     switch = _core.Switch(program, executor="interpreter")

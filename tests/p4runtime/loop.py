@@ -16,7 +16,7 @@ CPU_PORT = 510
 
 @contextmanager
 def loop_server(executor: str) -> Iterator[tuple[Server, _core.Program]]:
-    """Run a switch with loop.p4's wires: what leaves it comes back to the controller."""
+    """Run a switch with loop.p4 whose packets all come back to the controller; yield its server and program."""
     program = _core.Program.compile(str(HERE / "loop.p4"))
     switch = _core.Switch(program, executor=executor)  # type: ignore[arg-type]
 

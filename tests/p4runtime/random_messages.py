@@ -28,7 +28,7 @@ def ids_of(index: P4InfoIndex) -> Ids:
 
 
 def message_of(random: Random, kind: Any, ids: Ids, depth: int = 0) -> Any:
-    """Return a message of this class with random content. Of a oneof, the last field set remains."""
+    """Return a message of class ``kind`` with random content; in a oneof, the field that was set last remains."""
     message = kind()
     if kind.DESCRIPTOR.full_name.startswith("google.protobuf"):
         return message

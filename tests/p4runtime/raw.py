@@ -49,7 +49,7 @@ class Raw:
         return p4.TableEntry(table_id=self.index.tables[table].id, match=matches, action=action, **fields)
 
     def route(self, prefix: bytes = b"\x0a\0\0\0", length: int = 8, port: bytes = b"\x01", **fields: Any) -> Any:
-        """Return an entry of ``ipv4_lpm`` that forwards."""
+        """Return an entry of table ``ipv4_lpm`` for a prefix that forwards to ``port``."""
         return self.entry("ipv4_lpm", [lpm(1, prefix, length)], self.action("forward", port, b"\x02"), **fields)
 
 
@@ -80,7 +80,7 @@ def write(device: Device, *updates: Any, atomicity: int = 0) -> None:
 
 
 def failures(device: Device, *updates: Any, atomicity: int = 0) -> list[UpdateFailure]:
-    """Return the failures of a write; none if it was accepted."""
+    """Write updates and return their failures; the list is empty if all were accepted."""
     try:
         write(device, *updates, atomicity=atomicity)
     except P4RuntimeError as e:
@@ -91,7 +91,7 @@ def failures(device: Device, *updates: Any, atomicity: int = 0) -> list[UpdateFa
 
 
 def read(device: Device, **entity: Any) -> list[Any]:
-    """Return what a read of one entity gives."""
+    """Return the entities that a Read of one entity returns."""
     wanted = p4.ReadRequest(device_id=1, entities=[p4.Entity(**entity)])
     return [e for response in device.read(wanted) for e in response.entities]
 

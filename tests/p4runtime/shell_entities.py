@@ -24,7 +24,7 @@ def send(source, destination, port=4):
 
 
 def left(packets_in, packets):
-    """Return (egress port, colour) of the packets that left."""
+    """Return (egress port, colour) of each packet that left; check that there are ``packets`` of them."""
     found = []
     for message in packets_in.sniff(timeout=2):
         metadata = {m.metadata_id: int.from_bytes(m.value, "big") for m in message.packet.metadata}
@@ -83,7 +83,7 @@ def meters(packets_in):
 
 
 def registers():
-    """Read and write a register by the shell's client, which takes any entity: the shell has no registers of its own."""
+    """Read and write a register through the client below the shell, as the shell itself has no registers."""
     (register,) = sh.context.p4info.registers
     cell = p4runtime_pb2.RegisterEntry(register_id=register.preamble.id)
     cell.index.index = 4

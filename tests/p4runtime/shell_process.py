@@ -14,7 +14,7 @@ def say(step, **what):
 
 
 def run(session: Callable[[], None]) -> None:
-    """End the process, with 0 if the session succeeded."""
+    """Run a session, then end the process with status 0 if the session succeeded, else 1."""
     code = 1
     try:
         session()

@@ -28,7 +28,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def packet_out(bench: Bench, payload: bytes) -> bytes:
-    """Return what the switch gets of a packet-out without metadata."""
+    """Return the bytes that the switch receives for a packet-out without metadata."""
     return bench.device._running.core.packet_out(p4.PacketOut(payload=payload).SerializeToString())  # type: ignore[union-attr]
 
 

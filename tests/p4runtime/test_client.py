@@ -15,7 +15,7 @@ Connect = Callable[..., Client]
 
 @pytest.fixture(params=["local", "grpc"])
 def connect(request: pytest.FixtureRequest, bench: Bench) -> Iterator[Connect]:
-    """Make clients of the bench's device."""
+    """Yield a function that connects a new client to the bench's device, locally or over gRPC."""
     made: list[Client] = []
     server = Server([bench.device], "127.0.0.1:0") if request.param == "grpc" else None
     if server:

@@ -184,9 +184,9 @@ Path_ = tuple[str, ...]
 
 
 def mutations(whole: Any, part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
-    """Yield a message with one change each: a scalar that differs, a part that is missing, one that is there twice or new.
+    """Yield (path, copy of ``whole``) with one change each: a scalar that differs, a part that is missing, doubled or added.
 
-    ``part`` is a message within ``whole``, which is changed and changed back.
+    ``part`` is a message within ``whole``, which is changed and restored.
     """
     for field in part.DESCRIPTOR.fields:
         here = (*path, field.name)
@@ -207,7 +207,7 @@ def mutations(whole: Any, part: Any, path: Path_ = ()) -> Iterator[tuple[Path_, 
 
 
 def changed(whole: Any, part: Any, path: Path_, change: Callable[[Any], object]) -> Iterator[tuple[Path_, Any]]:
-    """Yield the copy after a change of the part, which is undone; nothing if it says the same."""
+    """Yield (path, copy of ``whole``) after a change of ``part``, then undo it; yield nothing if the change has no effect."""
     saved = type(part)()
     saved.CopyFrom(part)
     change(part)
@@ -262,7 +262,7 @@ def changed_maps(whole: Any, part: Any, field: Any, path: Path_) -> Iterator[tup
 
 
 def say_something(message: Any) -> None:
-    """Set the first scalar that there is, so that the message differs from one that is not there."""
+    """Set the first scalar field of a message, so that it differs from one that is absent."""
     for field in message.DESCRIPTOR.fields:
         if field.is_repeated:
             continue

@@ -66,7 +66,7 @@ def codes(device: Device, *updates: Any, atomicity: int = 0) -> list[str]:
 
 
 def ecmp(device: Device, raw: Raw) -> None:
-    """Write members 1 to 3, group 1 of all, and a route to it."""
+    """Write members 1 to 3, a group of these, and a route to the group."""
     write(device, *(update(INSERT, **member(raw, i, i)) for i in (1, 2, 3)))
     write(device, update(INSERT, **group(raw, 1, [1, 2, 3])))
     write(device, update(INSERT, **route(raw)))
@@ -77,7 +77,7 @@ def packet(flow: int, kind: int = 0, path: int = 0) -> bytes:
 
 
 def ports(device: Device, flow: int = 0x0A00_0001) -> set[int]:
-    """Return where packets go that differ in the selector's field only."""
+    """Return the ports to which packets go that differ only in the field that the selector hashes."""
     return {port for path in range(64) for port, _ in device.switch.process(0, packet(flow, path=path))}
 
 

@@ -17,7 +17,7 @@ WIDTHS = (1, 7, 8, 32, 48, 64, 65, 128, 256, 1024)
 
 @st.composite
 def numbers(draw: st.DrawFn, width: int) -> int:
-    """Draw numbers: mostly those that fit, many with zeros at one end."""
+    """Generate numbers for a field of ``width`` bits, most of which fit, many with zeros at one end."""
     fits = st.integers(0, (1 << width) - 1)
     high = st.integers(0, width).map(lambda length: (1 << width) - (1 << (width - length)))
     return draw(st.one_of(fits, high, st.sampled_from((0, (1 << width) - 1, 1 << width, -1))))
@@ -25,7 +25,7 @@ def numbers(draw: st.DrawFn, width: int) -> int:
 
 @st.composite
 def entries(draw: st.DrawFn) -> tuple[Table, dict[str, Value | Pair], dict[str, Value]]:
-    """Draw a table of one action, a key, and parameters."""
+    """Generate a table with one action, a match key, and parameters."""
     fields, params = [], []
     match: dict[str, Value | Pair] = {}
     values: dict[str, Value] = {}
@@ -57,7 +57,7 @@ def entries(draw: st.DrawFn) -> tuple[Table, dict[str, Value | Pair], dict[str, 
 
 
 def by_messages(table: Table, match: dict[str, Value | Pair], values: dict[str, Value], priority: int) -> bytes | None:
-    """Return a write of the entry by messages; None if it is refused."""
+    """Return a serialized update of an entry, built from protobuf messages; None if the entry is refused."""
     update = p4runtime_pb2.Update(type=p4runtime_pb2.Update.MODIFY)
     entry = update.entity.table_entry
     try:

@@ -22,7 +22,7 @@ GENERATED = ROOT / "crates" / "proto" / "src" / "generated"
 
 
 def official_definitions() -> descriptor_pb2.FileDescriptorSet:
-    """Return the descriptors of P4Runtime and all that it refers to, each after those that it needs."""
+    """Return the descriptors of P4Runtime and of all files that it imports, each after the files that it imports."""
     found = descriptor_pb2.FileDescriptorSet()
     seen: set[str] = set()
 

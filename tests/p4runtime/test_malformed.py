@@ -25,14 +25,14 @@ ROUNDS = 400
 
 @cache
 def bench_of() -> tuple[Bench, Ids]:
-    """Return one bench for all rounds (what one leaves behind is part of the next one's world), and the program's ids."""
+    """Return one bench for all rounds, whose state carries over from round to round, and the program's ids."""
     bench = make_bench()
     bench.primary()
     return bench, ids_of(bench.index)
 
 
 def quiet(call: Any, *args: Any) -> bool:
-    """Return True if the call was accepted."""
+    """Make a call and return True if it was accepted; check the codes of the error if it was refused."""
     try:
         result = call(*args)
         if hasattr(result, "__next__"):

@@ -15,7 +15,7 @@ from holdfast.p4runtime.stubs import p4info_pb2
 
 
 def shape(index: P4InfoIndex) -> object:
-    """Return what an index says, without ids."""
+    """Return the names, widths and sizes in an index, without ids, so that two indices can be compared."""
     tables = {
         t.name: (
             [(f.name, f.width, f.kind) for f in t.fields],

@@ -28,11 +28,11 @@ class Rules:
         self.raw = Raw(P4InfoIndex.from_text(program.p4info))
 
     def id(self, profile: str) -> int:
-        """Return the id of a profile."""
+        """Return the id of the action profile with this name."""
         return self.raw.index.action_profiles[profile].id
 
     def member(self, kind: int, id: int, profile: str = "selector", action: str | None = "forward") -> Any:
-        """Return an update of a member; without an action if that is None."""
+        """Return an update of a member; with ``action`` None the member has no action."""
         message = p4.ActionProfileMember(action_profile_id=self.id(profile), member_id=id)
         if action is not None:
             values = (b"\x01",) if action == "forward" else ()
@@ -40,43 +40,43 @@ class Rules:
         return update(kind, action_profile_member=message)
 
     def group(self, kind: int, id: int, *members: Any, size: int = 4, profile: str = "selector") -> Any:
-        """Return an update of a group of members, each an id or a message."""
+        """Return an update of a group; each member is an id or a message."""
         message = p4.ActionProfileGroup(action_profile_id=self.id(profile), group_id=id, max_size=size)
         for member in members:
             message.members.append(of(member) if isinstance(member, int) else member)
         return update(kind, action_profile_group=message)
 
     def entry(self, kind: int, action: Any, table: str = "spread", key: int = 1) -> Any:
-        """Return an update of an entry."""
+        """Return an update of an entry with this key and action in ``table``."""
         return update(kind, table_entry=self.raw.entry(table, [exact(1, bytes([key]))], action))
 
     def shot(self, **fields: Any) -> Any:
-        """Return an entry with a one-shot set of one action."""
+        """Return an inserted entry whose action is a one-shot set of one action."""
         item = p4.ActionProfileAction(action=self.raw.action("forward", b"\x01").action, **{"weight": 1, **fields})
         return self.entry(INSERT, one_shot(item))
 
     def default(self, table: str = "spread", action: Any = None) -> Any:
-        """Return a default entry."""
+        """Return the default entry of a table."""
         return self.raw.entry(table, [], action, is_default_action=True)
 
 
 def of(member: int, **fields: Any) -> Any:
-    """Return a member of a group, of weight 1 unless it is given."""
+    """Return a member of a group, with weight 1 unless ``fields`` give another."""
     return p4.ActionProfileGroup.Member(member_id=member, **{"weight": 1, **fields})
 
 
 def to_member(id: int) -> Any:
-    """Return an entry's action: a member."""
+    """Return an entry's action that refers to the member with this id."""
     return p4.TableAction(action_profile_member_id=id)
 
 
 def to_group(id: int) -> Any:
-    """Return an entry's action: a group."""
+    """Return an entry's action that refers to the group with this id."""
     return p4.TableAction(action_profile_group_id=id)
 
 
 def one_shot(*items: Any, **fields: Any) -> Any:
-    """Return an entry's action: a one-shot set."""
+    """Return an entry's action that is a one-shot set of these items."""
     return p4.TableAction(action_profile_action_set=p4.ActionProfileActionSet(action_profile_actions=items, **fields))
 
 

@@ -15,7 +15,7 @@ from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 
 
 def bench_of() -> Bench:
-    """Return a device with basic.p4, and its primary."""
+    """Return a bench whose device has basic.p4 and a primary client."""
     bench = make_bench()
     bench.primary()
     return bench
@@ -58,7 +58,7 @@ small = st.integers(min_value=0, max_value=3)
 
 
 def matches_of(table: str) -> st.SearchStrategy[list[Any]]:
-    """Draw matches, most of them right, from so few that entries meet again."""
+    """Generate matches for a table, most of them valid, from so few values that entries often coincide."""
     few = st.sampled_from([b"\0", b"\1", b"\x0a\0\0\0", b"\0\x0a\0\0\0", b"\x0a\1\0\0", b"\xff"]) | values
     if table == "ipv4_lpm":
         one = st.builds(lpm, st.just(1), few, st.sampled_from([8, 16, 32, 0, 33]))

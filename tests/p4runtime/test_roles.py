@@ -19,7 +19,7 @@ ROLE = '@p4runtime_role("policy")'
 
 
 def program(role: str, macros: str = "") -> Any:
-    """Compile stateful.p4 with something else in front of the table of role `policy`."""
+    """Compile stateful.p4 with the annotation of its table's role replaced by ``role``."""
     assert ROLE in SOURCE
     return _core.Program.compile_text(macros + SOURCE.replace(ROLE, role), "roles.p4")
 

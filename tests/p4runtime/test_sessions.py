@@ -38,7 +38,7 @@ class Stream:
         return self
 
     def statuses(self) -> list[tuple[int, int | None]]:
-        """Return (status code, highest election id) of the notifications since the last call."""
+        """Return (status code, highest election id) of each arbitration update since the last call."""
         found = []
         for message in self.received:
             assert message.WhichOneof("update") == "arbitration"
@@ -64,7 +64,10 @@ def code_of(call: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def may_write(bench: Bench, election_id: int | None, role: str = "") -> str:
-    """Return the code of an empty write: PERMISSION_DENIED, or FAILED_PRECONDITION (no pipeline) for the primary."""
+    """Return the status code of an empty write.
+
+    It is FAILED_PRECONDITION (no pipeline) for the primary, PERMISSION_DENIED for others.
+    """
     return code_of(bench.device.write, request(election_id=election_id, role=role))
 
 
@@ -345,7 +348,7 @@ def test_wrong_actions(bench: Bench) -> None:
 
 
 def running_state(bench: Bench) -> list[str]:
-    """Return the kinds of the routes and groups of the switch itself."""
+    """Return the kinds of the routes and groups that the running switch has."""
     running = bench.device._running
     assert running is not None
     wanted = p4.ReadRequest()

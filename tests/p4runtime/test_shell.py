@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 
 
 def shell_python() -> str:
-    """Return the shell's interpreter; skip the test if there is none."""
+    """Return the path of the shell's Python interpreter; skip the test if there is none."""
     named = os.environ.get("HOLDFAST_P4RT_SHELL_PYTHON")
     python = Path(named) if named else HERE.parents[1] / ".venv-shell/bin/python"
     if not python.exists():
@@ -33,14 +33,14 @@ def shell_python() -> str:
 
 
 def packet() -> bytes:
-    """Return an IPv4 packet that no route wants; with ``to_cpu`` as the default action it is for the controller."""
+    """Return an IPv4 packet that matches no route, so that the default action decides."""
     ethernet = bytes.fromhex("020000000001 020000000002 0800")
     ipv4 = bytes.fromhex("45000014 00000000 40fd0000 0a090001 0a090002")
     return ethernet + ipv4 + bytes(26)
 
 
 def provoke_packet_in(bench: Bench) -> bytes:
-    """Let the switch send a packet to the controller; return what the controller should see."""
+    """Make the switch send a packet to the controller; return the packet without its packet-in header."""
     raw = Raw(bench.index)
     default = raw.entry("ipv4_lpm", action=raw.action("to_cpu", b"\x05"), is_default_action=True)
     write(bench.device, update(MODIFY, table_entry=default))
@@ -57,7 +57,7 @@ def server(bench: Bench) -> Iterator[Server]:
 
 
 def run_session(script: str, server: Server, program: Any, tmp_path: Path, listen: Callable[[str], None]) -> Any:
-    """Run a session of the shell against a server; return its steps. ``listen`` is told the name of each."""
+    """Run a script in the shell against a server; return its steps. ``listen`` is called with the name of each step."""
     (tmp_path / "p4info.txtpb").write_text(program.p4info)
     (tmp_path / "artifact").write_bytes(program.artifact())
     arguments = [server.address, str(tmp_path / "p4info.txtpb"), str(tmp_path / "artifact")]

@@ -35,7 +35,7 @@ class Lab:
         self.sent += self.switch.process(CPU_PORT, data)
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Return what comes out, except to the controller, which gets its part."""
+        """Process a packet and return (port, packet) of those that leave; packets for the controller go to the device."""
         outputs = self.switch.process(port, data)
         for number, frame in outputs:
             if number == CPU_PORT:

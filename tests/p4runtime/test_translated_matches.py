@@ -33,7 +33,7 @@ def make(translations: Any) -> Setting:
 
 @pytest.fixture
 def given() -> Setting:
-    """Return a device that is told what all values mean."""
+    """Return a device with a table of what each translated value stands for."""
     return make(GIVEN)
 
 

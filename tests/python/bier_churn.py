@@ -82,7 +82,10 @@ class _Group:
 
 
 def churn(topology_name: str, *, groups: int, changes_per_s: float, seconds: float, seed: int = 1) -> Churn:
-    """Let members join and leave. Half of the groups are for any source and half for a named one, a third of all in IPv6."""
+    """Run random joins and leaves of members, and return what the controller and the switches spent.
+
+    Half of the groups are for any source and half for a named one; a third of all are IPv6 groups.
+    """
     topology = load(topology_name)
     topology.add_ipv6()
     generator = random.Random(seed)
@@ -166,7 +169,7 @@ def _check(network: SimulatedNetwork, found: Churn, host: str, group: _Group, st
 
 
 def main() -> None:
-    """Run with the numbers on the command line (groups, changes/s, seconds), and print what became of it."""
+    """Run with the numbers on the command line (groups, changes per s, seconds), and print the results."""
     given = [float(argument) for argument in sys.argv[1:]]
     groups, changes_per_s, seconds = (*given, *(1000, 500, 60)[len(given) :])
     begin = time.perf_counter()

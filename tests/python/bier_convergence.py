@@ -44,7 +44,7 @@ class Convergence:
 def failures(
     topology_name: str, program: Program, frr: FastReroute, protect: Protect, runs: int, *, seed: int = 1
 ) -> Iterator[Convergence]:
-    """Fail random links one after the other, each repaired before the next."""
+    """Yield the controller's times for failures of ``runs`` random links in turn, each repaired before the next."""
     topology = load(topology_name)
     controller = BierController(ip_delay_ms=0, bier_delay_ms=0, frr=frr, protect=protect)
     network = SimulatedNetwork(topology, program, [controller], seed=seed)
@@ -73,7 +73,7 @@ def failures(
 
 
 def main() -> None:
-    """Print a row for each mode."""
+    """Print a row of times for each mode of fast reroute and protection."""
     topology = sys.argv[1] if len(sys.argv) > 1 else "waxman:100"
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10
     program = compile_bier()

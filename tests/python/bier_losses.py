@@ -40,7 +40,7 @@ class Losses:
 
 
 def links_between(plan: Plan, source: str, receiver: str) -> list[int]:
-    """Return the links of a packet's way, by index."""
+    """Return the indices of the links on a packet's path from ``source`` to ``receiver``."""
     node, target = plan.paths.number[source], plan.paths.number[receiver]
     links = []
     while (hop := plan.next_hop((0, 0), node, target)) is not None:
@@ -50,7 +50,7 @@ def links_between(plan: Plan, source: str, receiver: str) -> list[int]:
 
 
 def run(spec: str, frr: FastReroute = "tunnel", protect: Protect = "node") -> Losses:
-    """Run a stream of 10,000 packets/s to 20 receivers while one failure follows the other."""
+    """Run a stream of 10,000 packets/s to 20 receivers with one failure after the other, and return the losses."""
     topology = load(spec)
     source, *others = topology.hosts
     receivers = others[:20]
@@ -97,7 +97,7 @@ def run(spec: str, frr: FastReroute = "tunnel", protect: Protect = "node") -> Lo
 
 
 def bound(plan: Plan, way: list[int], failure: Failure) -> int:
-    """Return the number of packets on the wires that fail, and those of the detection's time."""
+    """Return the most packets that a failure may cost: those on the failing links, and those sent until it is detected."""
     wires = [plan.topology.links[link] for link in way if link in failure.links]
     # A packet of 100 bytes is sent in less than this even at 45 Mb/s.
     sending_ms = 0.02 * len(wires)
@@ -105,7 +105,7 @@ def bound(plan: Plan, way: list[int], failure: Failure) -> int:
 
 
 def main(spec: str, frr: FastReroute = "tunnel", protect: Protect = "node") -> None:
-    """Print the losses; exit with status 1 if any is beyond the bound, or a packet is duplicated."""
+    """Print the losses; exit with status 1 if one exceeds the bound or a packet is duplicated."""
     losses = run(spec, frr, protect)
     sys.stdout.write(
         f"{spec} {frr} {protect}: {losses.failures} failures, {losses.hits} hits, {losses.lost} packets lost, "

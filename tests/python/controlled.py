@@ -9,7 +9,7 @@ from holdfast.p4runtime import Device, LocalClient
 
 
 def controlled(switch: Switch) -> LocalClient:
-    """Return a client of the switch, which starts afresh with its program."""
+    """Return a client of a switch whose program has just been loaded, so that its state is the initial one."""
     device = Device(1, switch)
     device.load(switch.program)
     client = LocalClient(device)
@@ -20,7 +20,7 @@ def controlled(switch: Switch) -> LocalClient:
 def insert(
     client: LocalClient, table: str, key: Sequence[int | bytes], action: str, *args: int | bytes, timeout_ns: int = 0
 ) -> None:
-    """Insert an entry, with its key and its arguments in order."""
+    """Insert an entry; the match key and the action's arguments are given in the order of the program."""
     fields = [field.name for field in client.p4info.tables[table].fields]
     params = [param.name for param in client.p4info.actions[action].params]
     match = dict(zip(fields, key, strict=True))

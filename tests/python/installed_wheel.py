@@ -17,7 +17,7 @@ LARGEST_BYTES = 10_000_000
 
 
 def main(wheel: Path) -> None:
-    """Raise an exception that says what is wrong with a wheel, or print what it is."""
+    """Print a wheel's name and version, or raise an exception that says what is wrong with the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
@@ -38,7 +38,7 @@ def main(wheel: Path) -> None:
 
 
 def run(folder: str, command: str, *arguments: str) -> str:
-    """Run a command of an environment outside the repository, and return what it printed."""
+    """Run a command of an environment outside the repository, and return its standard output."""
     done = subprocess.run(
         [f"{folder}/bin/{command}", *arguments], cwd=folder, capture_output=True, text=True, timeout=900, check=False
     )

@@ -87,7 +87,7 @@ def _of_python(path: Path, text: str) -> Iterator[Doc]:
 
 
 def documented(*where: Path) -> list[Doc]:
-    """Return all documented functions below some paths, else of the repository."""
+    """Return all documented functions below ``where``, or of the whole repository if it is empty."""
     below = where or tuple(ROOT / each for each in ("crates", "python", "tests", "fuzz", "benches", "examples"))
     paths = sorted(
         {p for each in below for p in ([each] if each.is_file() else [*each.rglob("*.rs"), *each.rglob("*.py")])}

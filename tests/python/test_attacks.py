@@ -264,7 +264,7 @@ MUTANTS: dict[str, tuple[Make, str]] = {
 
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that restricts the laws that are looked for to some."""
+    """Return a function that restricts the laws that are checked to those given."""
     return lambda *laws: monkeypatch.setattr(World, "laws", laws)
 
 

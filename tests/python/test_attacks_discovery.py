@@ -23,7 +23,7 @@ from attacks.sequences import Run, World  # noqa: E402
 
 
 def other(**changes: Any) -> Any:
-    """Return what makes discovery with other settings than the world believes."""
+    """Return a function that makes a discovery with other settings than the world assumes."""
     return lambda plane, settings, told: Discovery(plane, dataclasses.replace(settings, **changes), told)
 
 

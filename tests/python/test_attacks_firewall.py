@@ -23,7 +23,7 @@ from attacks.sequences import Run, World  # noqa: E402
 
 
 def other(**fields: object) -> Any:
-    """Return what makes a world whose controller has other rules."""
+    """Return a function that makes a world whose controller has rules with other fields."""
     return partial(
         FirewallUnderAttack, make=lambda rules, **more: FirewallController(rules.model_copy(update=fields), **more)
     )

@@ -21,7 +21,7 @@ from attacks.sequences import Run, World  # noqa: E402
 
 
 def other(**limits: object) -> Any:
-    """Return what makes a controller whose parameters are others than those that it was told."""
+    """Return a function that makes a controller whose limits differ from those that it was given."""
     return lambda *, overlay, **more: Watched(overlay=overlay.model_copy(update=limits), **more)
 
 

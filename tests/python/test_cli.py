@@ -214,7 +214,7 @@ def test_a_compiled_program_is_a_program(entries: str, tmp_path: Path) -> None:
 
 
 def outcome_of_interrupt(arguments: list[str], imports: int, cwd: Path) -> tuple[int | None, str]:
-    """Return exit status and error output of a command that is interrupted after so many imports, whatever time they take."""
+    """Return exit status and error output of a command that is interrupted after ``imports`` imports of modules."""
     command = [sys.executable, "-X", "importtime", *COMMAND[1:], *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=cwd)
     assert process.stderr is not None

@@ -163,7 +163,7 @@ def test_ranks_follow_the_packets_that_are_lost(compared: tuple[Comparison, Path
 
 
 def made_up(lost: Mapping[str, list[int]]) -> Comparison:
-    """Return a comparison of mechanisms whose plane's failure costs so many packets, seed by seed."""
+    """Return a comparison of mechanisms that lose this many packets by the plane's failure, seed by seed."""
     rows = []
     base: dict[str, Any] = {
         "sent": [1000],

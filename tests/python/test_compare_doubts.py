@@ -37,9 +37,9 @@ def made_up(
     seeds: int = 1,
     **changes: Mapping[tuple[Any, ...], Any],
 ) -> Comparison:
-    """Return a comparison, given what each mechanism loses undisturbed, and with the failure.
+    """Return a comparison in which each mechanism loses these packets: (undisturbed, with the failure).
 
-    ``changes``: columns, by mechanism and whether it fails, or by these and the seed.
+    ``changes``: columns, by (mechanism, True with the failure), or by these two and the seed.
     """
     rows: list[Row] = []
     for name, losses in lost.items():

@@ -29,14 +29,14 @@ BRIEF: dict[str, float | None] = {"before_s": 0.5, "down_s": 0.5, "after_s": 0.3
 
 
 def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the help of each command, as it is written."""
+    """Yield (name, help text) of a command and each of its subcommands."""
     yield f"{name} --help", "\n".join(text for text in (command.help, command.epilog) if text)
     for each in getattr(command, "commands", {}).values():
         yield from helps(each, f"{name} {each.name}")
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """Yield where each example stands, and its text."""
+    """Yield (place, text) of each example in the documentation."""
     texts = [(str(path.relative_to(REPOSITORY)), path.read_text()) for path in sorted(ROOT.rglob("*.py"))]
     folders = (REPOSITORY, REPOSITORY / "docs")
     pages = [*sorted(ROOT.rglob("*.md")), *(page for folder in folders for page in sorted(folder.glob("*.md")))]
@@ -49,7 +49,10 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield blocks of YAML in Markdown, up to the fence, and in reStructuredText, while lines are indented; each with its line."""
+    """Yield (line number, text) of each block of YAML in Markdown or reStructuredText.
+
+    A block ends at the fence, or where lines are no longer indented.
+    """
     lines = text.splitlines()
     for i, line in enumerate(lines):
         if not (begin := re.fullmatch(r"( *)(```|\.\. code-block:: )ya?ml", line)):

@@ -111,7 +111,10 @@ tcp: [{source: h1, destination: h2}, {source: h3, destination: h4}]
 
 
 def two_connections(folder: Path, **big: list[int]) -> Comparison:
-    """Return a comparison of a small connection, on what fails, and a big one, of which static delivers so many bytes by seed."""
+    """Return a comparison of a small connection, over the link that fails, and of a big one.
+
+    ``big``: by mechanism, the bytes that the big connection delivers, by seed.
+    """
     path = folder / "two.yaml"
     path.write_text(TWO_CONNECTIONS)
     given = scenario.build("ring:4", fail="s1-s2", traffic=path)
@@ -146,7 +149,10 @@ FEW_SEEDS = {"static": (0, 2000), "reroute": (0, 58), "ip-frr": (0, 20), "1+1": 
 
 
 def few_seeds(folder: Path) -> Comparison:
-    """Return a comparison of two seeds, of which t is 12.7; no interval of a difference between the best three excludes zero."""
+    """Return a comparison of two seeds, for which Student's t is 12.7.
+
+    So no interval of a difference between the best three excludes zero.
+    """
     lost = {
         ("reroute", True, 1): [30],
         ("reroute", True, 2): [86],

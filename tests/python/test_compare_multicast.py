@@ -165,7 +165,7 @@ def test_best_trees_are_no_larger_than_shortest_paths_and_no_smaller_than_steine
 
 
 def _smallest_tree(topology: topologies.Topology, ends: list[str]) -> int:
-    """Return, of all sets of switches that hold the ends together, one less than the fewest."""
+    """Return the least number of links in a tree that connects the ends: the fewest switches that connect them, less one."""
     graph = nx.Graph(topology.graph.subgraph(topology.switches))
     others = [name for name in graph if name not in ends]
     sizes = [

@@ -64,7 +64,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """Make the folder of a mechanism with everything that it can read."""
+    """Create the folder of a mechanism from outside the package, with all files that the mechanism can read; return it."""
     folder = tmp_path / "project" / "mechanism"
     router = (Path(fingerprint.ROOT) / "apps/router/router.p4").read_text()
     files = {
@@ -238,7 +238,7 @@ def test_an_edited_mechanism_topology_or_traffic_is_measured_again(outside: Path
     (outside / "traffic.yaml").write_text("udp: [{source: h1, destination: h2, packets_per_s: 500}]\n")
 
     def lost(jobs: int = 1) -> tuple[int, float]:
-        """Return how many runs were made, and what was lost under the mechanism."""
+        """Return the number of runs that were made, and the packets lost under the mechanism."""
         command = [sys.executable, "run.py", "net.yaml", "traffic.yaml", str(jobs)]
         subprocess.run(command, cwd=outside, check=True, timeout=300, capture_output=True)
         made = json.loads((outside / "out/runs/sweep.json").read_text())["runs_of_this_call"]

@@ -22,7 +22,10 @@ TIMES: dict[str, float | None] = {"before_s": 0.3, "down_s": 0.4, "after_s": 0.2
 
 
 def all_pairs(topology: Topology, through: frozenset[str]) -> list[Pair]:
-    """Return the pairs by their definition: all pairs, those far apart first, and then half of those that the failure meets."""
+    """Return all pairs of hosts in the order of their definition: those far apart first.
+
+    Then half of those that the failure meets come first.
+    """
     hosts = list(topology.hosts)
     switch = {name: topology.attachment(name).switch for name in hosts}
     known: dict[frozenset[str], Pair] = {}

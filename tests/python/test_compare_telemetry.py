@@ -25,7 +25,7 @@ Happened = dict[tuple[str, str, str], list[tuple[int, int]]]
 
 
 def given(**more: object) -> Scenario:
-    """Return Poisson streams over links that they load to four fifths, so that queues build up; the path fails for a while."""
+    """Return a scenario of Poisson streams that load links to four fifths, so that queues build up, and a failure of their path."""
     edge = Direction(rate_bps=1_000_000_000, delay_ms=0.01)
     core = Direction(rate_bps=10_000_000, delay_ms=0.3, queue_packets=1000)
     streams = [
@@ -53,7 +53,7 @@ def given(**more: object) -> Scenario:
 
 
 def captured(network: SimulatedNetwork, folder: Path) -> list[tuple[str, str, Path]]:
-    """Capture all ports of all switches from now on; each with the node behind it."""
+    """Start to capture all ports of all switches; return (switch, neighbour, file) of each."""
     found = []
     for link in network.topology.links:
         for end, port, other in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
@@ -64,12 +64,12 @@ def captured(network: SimulatedNetwork, folder: Path) -> list[tuple[str, str, Pa
 
 
 def identity(frame: bytes) -> bytes | None:
-    """Return flow, sequence number and time of a stream's packet: of its payload, behind which nothing is; None of other frames."""
+    """Return the flow, sequence number and time in a stream's packet as bytes; None for other frames."""
     return frame[-1000 : -1000 + 24] if len(frame) > 1000 and frame[23] == 17 else None
 
 
 def happened(files: list[tuple[str, str, Path]], times_s: tuple[float, float]) -> Happened:
-    """Return what happened to each packet in each switch, by captures alone."""
+    """Return what happened to each packet in each switch, computed from captures alone."""
     seen: dict[str, dict[bytes, list[tuple[int, int, str]]]] = {}
     for switch, to, file in files:
         for time_ps, frame in _core.read_pcap(file):

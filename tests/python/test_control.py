@@ -73,7 +73,7 @@ def test_a_writer_reconciles_what_it_adopts() -> None:
 
 
 def triangle() -> Topology:
-    """Build three switches, a host at the first and one at the second; the direct link between them is the cheapest way."""
+    """Return a topology of three switches in a triangle, with h1 at s1 and h2 at s2."""
     t = Topology("triangle")
     for name in ("s1", "s2", "s3"):
         t.add_switch(name)

@@ -245,9 +245,9 @@ S = 1000 * MS
 def two_hosts(
     program: Program, *, seed: int = 1, detection_ms: int = 0
 ) -> tuple[Network, Switch, LocalClient, list[int]]:
-    """Build a network of h1 and h2 in one subnet, behind ports 1 and 2 of s1, which forwards by their MAC addresses.
+    """Build a network of h1 and h2 in one subnet, behind ports 1 and 2 of s1, which forwards by MAC addresses.
 
-    Return the network, s1, its client, and the indices of the links to h1 and h2. s1 learns of a port's state ``detection_ms``
+    Returns the network, s1, its client, and the indices of the links to h1 and h2. s1 learns of a port's state ``detection_ms``
     after a change.
     """
     network = Network(seed=seed, detection_delay_ps=detection_ms * MS)

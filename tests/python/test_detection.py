@@ -16,7 +16,7 @@ BFD = Bfd(tx_ms=20, rx_ms=20, multiplier=3)
 
 
 def triangle(bfd: Bfd | None) -> Topology:
-    """Build h1 at s1 and h2 at s2, with a way around by s3."""
+    """Return a topology with h1 at s1, h2 at s2, and a detour by s3 around the link s1-s2."""
     t = Topology("triangle")
     for host in ("h1", "h2"):
         t.add_host(host)
@@ -31,7 +31,10 @@ def triangle(bfd: Bfd | None) -> Topology:
 
 
 def silent(bfd: Bfd | None, *, seed: int = 1) -> tuple[SimulatedNetwork, int]:
-    """Send a packet every millisecond; from 500 ms on the link s1-s2 loses everything towards s2."""
+    """Return a network that sends a packet every millisecond, and the flow's number.
+
+    From 500 ms on, the link s1-s2 loses every packet to s2.
+    """
     controller = RouterController(reroute=True, reaction_delay_ms=5)
     network = SimulatedNetwork(triangle(bfd), compile_router(), [controller], seed=seed, detection_delay_ms=10)
     flow = network.add(UdpStream(source="h1", destination="h2", packets_per_s=1000, stop_s=1.5))

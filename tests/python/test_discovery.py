@@ -68,7 +68,7 @@ def run(
 
 
 def wires(t: Topology, indices: Iterable[int] | None = None) -> set[Wire]:
-    """Return the links between switches, by their ends."""
+    """Return the links between switches as sets of their two ports, only those in ``indices`` if given."""
     links = [link for i, link in enumerate(t.links) if indices is None or i in indices]
     return {
         frozenset({(x.a, x.a_port), (x.b, x.b_port)}) for x in links if x.a in t.switches and x.b in t.switches
@@ -76,7 +76,7 @@ def wires(t: Topology, indices: Iterable[int] | None = None) -> set[Wire]:
 
 
 def found(discovery: Discovery) -> set[Wire]:
-    """Return the links of what is discovered, seen in each of the ways in which it is told."""
+    """Return the links that were discovered, and check that each view of the map has the same ones."""
     topology = discovery.topology
     present = wires(topology.present())
     assert present == wires(topology, set(range(len(topology.links))) - topology.absent)
@@ -101,7 +101,10 @@ def line(*names: str, **parameters: Any) -> Topology:
 
 
 def random_network(rng: random.Random, told: float) -> Topology:
-    """Build two to seven switches, parallel links, hosts anywhere; of some links the ports never tell that they failed."""
+    """Return a random topology of two to seven switches with parallel links and hosts.
+
+    A port tells that its link failed with probability ``told``.
+    """
     t = Topology("random")
     names = [t.add_switch(f"s{i}").name for i in range(rng.randint(2, 7))]
     for _ in range(rng.randint(1, 14)):

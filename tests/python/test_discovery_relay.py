@@ -18,7 +18,7 @@ TAPS: tuple[Port, Port] = (("s1", 5), ("s3", 5))
 
 
 def relayed(settings: LinkDiscovery, delay_ms: float, until_s: float = 0.5) -> RouterController:
-    """Run s1 - s2 - s3, and a relay between ports of s1 and s3 that the controller has no hosts at."""
+    """Run s1 - s2 - s3 with a relay between ports of s1 and s3 at which the controller knows no hosts; return the controller."""
     wired = Topology("wired")
     declared = Topology("declared")
     for t in (wired, declared):

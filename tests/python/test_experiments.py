@@ -137,7 +137,7 @@ def test_parts_share_their_runs_and_pictures_are_reproducible(papers: Path, tmp_
 
 
 def judged(criterion: Criterion, paper: float, ours: tuple[float, float, float], seeds: int, decimals: int = 2) -> str:
-    """Return the verdict on our number beside the paper's."""
+    """Return the verdict that compares our number (value, low, high) with the paper's."""
     table = PublishedTable("t", "Table 1", "", ("d",), ("x",), ((1, paper),), decimals, {"x": criterion})
     part = Part("t", "Table 1", "", lambda setting: Finding(), 1, table)
     value, low, high = ours

@@ -26,7 +26,7 @@ GRAPHML = "http://graphml.graphdrawing.org/xmlns"
 
 
 def read(path: Path, content: str | bytes, *, largest: bool = False) -> tuple[Topology, list[str]]:
-    """Return the topology of a file, and what is said of it."""
+    """Return the topology in a file and the warnings about it."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -545,7 +545,7 @@ class Written:
 
 @st.composite
 def files(draw: st.DrawFn) -> bytes:
-    """Draw the bytes of a GraphML file, right or wrong."""
+    """Generate the bytes of a GraphML file, valid or not."""
     form = draw(st.sampled_from(["default", "prefix", "none"]))
     it = Written(draw, "g:" if form == "prefix" else "")
     names = [f"n{i}" for i in range(draw(st.integers(1, 5)))]
@@ -568,12 +568,12 @@ def local(element: ElementTree.Element) -> str:
 
 
 def number(pattern: str, said: Sequence[str]) -> int:
-    """Return the sum of the numbers that sentences tell."""
+    """Return the sum of the numbers that ``pattern`` finds in sentences."""
     return sum(int(match[1]) for each in said for match in re.finditer(pattern, each))
 
 
 def rate_of(element: ElementTree.Element, defaults: dict[str, str]) -> str:
-    """Return whether an edge has a rate: ``yes``, ``no``, or ``wrong``."""
+    """Return ``yes``, ``no``, or ``wrong`` for an edge that has a rate, has none, or has an invalid one."""
     given = {each.get("key", "")[1:]: each.text or "" for each in element if local(each) == "data"}
     data = {name: text.strip() for name, text in (defaults | given).items()}
     raw, speed, units = data.get("LinkSpeedRaw", ""), data.get("LinkSpeed", ""), data.get("LinkSpeedUnits", "")

@@ -29,7 +29,7 @@ EXAMPLE = str(ROOT / "tests/p4runtime/basic.p4")
 
 
 def yaml_texts() -> Iterator[tuple[str, str]]:
-    """Yield kinds of YAML documents, as large as files may be."""
+    """Yield (name, text) of YAML documents of several kinds, as large as files may be."""
     yield "a name", f"{NAME}: 1\n"
     yield "a text", f"tables: {NAME}\n"
     yield "a comment", f"# {NAME}\ntables: 1\n"
@@ -60,7 +60,7 @@ def p4_texts() -> Iterator[tuple[str, str]]:
 
 
 def commands(folder: Path) -> Iterator[tuple[str, list[str], Path, str]]:
-    """Yield name, arguments, the file that they read, and its contents."""
+    """Yield (name, arguments, file, its contents) of commands that read a large file."""
     for what, text in yaml_texts():
         file = folder / "file.yaml"
         yield f"topology: {what}", ["topology", str(file)], file, text
@@ -93,7 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def invoke(*arguments: str) -> Any:
-    """Run the command in this process: so many would take long to start."""
+    """Run a command in this process, as starting a process for each would take long."""
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
 
 

@@ -19,7 +19,10 @@ Graph = tuple[int, list[tuple[int, int, int]]]
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Draw nodes and links (two ends, cost): anything from a tree over islands to a dense graph, with parallel links."""
+    """Generate a graph as (number of nodes, links of two ends and a cost).
+
+    It may be a tree, several islands, or dense, and may have parallel links.
+    """
     size = draw(st.integers(2, 12))
     ends = st.tuples(st.integers(0, size - 1), st.integers(0, size - 1), st.integers(1, 5)).filter(
         lambda e: e[0] != e[1]

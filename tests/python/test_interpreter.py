@@ -25,7 +25,10 @@ raise SystemExit("a decoy ran")
 
 @pytest.fixture(scope="module")
 def decoys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Make a directory with a file for each top-level module that there is; a decoy that runs writes its name into ``ran``."""
+    """Create a directory with a file named as each importable top-level module.
+
+    A decoy that is imported writes its name into ``ran``.
+    """
     folder = tmp_path_factory.mktemp("decoys")
     ours = {path.stem for path in ROOT.glob("tests/*/*.py")}
     names = {*sys.stdlib_module_names, *packages_distributions(), *ours, "sitecustomize", "usercustomize", "holdfast"}

@@ -30,7 +30,7 @@ ENDS: dict[str, Any] = {"source": "h1", "destination": "h2", "family": "ipv6"}
 
 
 def two_ways(ordering: Ordering | None = None) -> Topology:
-    """Build h1 at a, h2 at z, and two ways between a and z of which the first is cheaper."""
+    """Return a topology with h1 at a, h2 at z, and two paths between a and z, of which the first is cheaper."""
     t = Topology("two ways")
     t.add_host("h1", ipv6="2001:db8:1::10/64")
     t.add_host("h2", ipv6="2001:db8:2::20/56")
@@ -53,7 +53,7 @@ def captured(file: Path) -> list[Packet]:
 
 
 def recomputed(packet: Packet) -> bytes:
-    """Return the packet with the checksums and lengths that scapy computes."""
+    """Return the packet's bytes with checksums and lengths computed by scapy."""
     fresh = packet.copy()
     ip = fresh[IPv6]
     del ip.plen

@@ -124,7 +124,10 @@ def test_yaml(tmp_path: Path) -> None:
 
 
 def network(**parameters: Any) -> tuple[SimulatedNetwork, DirectionCounters]:
-    """Send 100 packets of 1,000 bytes in 10 ms from h1 to h2 over the link described; return it all, and the link's counters."""
+    """Send 100 packets of 1,000 bytes in 10 ms from h1 to h2 over a link with these parameters.
+
+    Returns the network after the run, and the link's counters.
+    """
     topology = Topology("one")
     for host in ("h1", "h2"):
         topology.add_host(host)
@@ -448,7 +451,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 
 def told(topology: Topology, executor: str) -> list[tuple[int, ...]]:
-    """Return priority, depth and waiting time of four frames that h1 sends at once, as h2 receives them."""
+    """Return (priority, queue depth, waiting time) in each of the frames that h2 receives of four that h1 sends at once."""
     simulated = SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4"), executor=executor)  # type: ignore[arg-type]
     for priority in (0, 1, 2, 1):
         simulated.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([priority]) + bytes(985))
@@ -550,7 +553,10 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 
 def recirculating(recirculation: dict[str, Any] | None, latency_ms: float = 0.0) -> SimulatedNetwork:
-    """Send frames from h1 to h2 with 3, 0, 1 and 2 passes before them; 1,000 bytes and the physical layer's 24."""
+    """Return a network in which h1 has sent frames to h2 that recirculate 3, 0, 1 and 2 times.
+
+    Each has 1,000 bytes, and 24 of the physical layer.
+    """
     topology = Topology("one")
     queueing = {} if recirculation is None else {"recirculation": recirculation}
     topology.add_switch("s1", queueing=queueing, latency_ms=latency_ms)

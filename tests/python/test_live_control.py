@@ -17,7 +17,7 @@ from holdfast.live import control
 
 @contextmanager
 def answering(path: Path, answer: bytes, pause_s: float = 0) -> Iterator[None]:
-    """Open a socket that takes one connection and sends an answer to it, byte by byte if there is a pause."""
+    """Run a socket that accepts one connection and sends ``answer``, byte by byte if ``pause_s`` is not 0."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(str(path))
         listening.listen()

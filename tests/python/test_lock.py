@@ -17,7 +17,10 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 
 def locked(name: str) -> dict[str, list[tuple[Version, int]]]:
-    """Return the versions of each package, with the number of their hashes; there may be one for each kind of machine."""
+    """Return for each package in a requirements file its versions, each as (version, number of hashes).
+
+    A package may have one version for each kind of machine.
+    """
     text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8").replace("\\\n", "")
     result: dict[str, list[tuple[Version, int]]] = {}
     for line in text.splitlines():

@@ -27,7 +27,7 @@ _PATH = re.compile(r"\bcrate::")
 
 
 def without_tests(source: str) -> str:
-    """Return what is compiled outside tests, without comments and strings."""
+    """Return Rust source without tests, comments and strings."""
     source = _NO_CODE.sub(" ", source)
     while (found := _TEST_ITEM.search(source)) is not None:
         end = found.end()
@@ -42,7 +42,7 @@ def without_tests(source: str) -> str:
 
 
 def first_names(tree: str) -> list[str]:
-    """Return the first names of a use tree: of ``{a::b, c}`` both, of ``a::{b, c}`` the one."""
+    """Return the first names in a Rust use tree: a and c of ``{a::b, c}``, a of ``a::{b, c}``."""
     if not tree.startswith("{"):
         name = re.match(r"\w+", tree)
         return [name.group()] if name else []
@@ -60,7 +60,7 @@ def first_names(tree: str) -> list[str]:
 
 
 def module_of(path: Path, source_root: Path) -> str:
-    """Return the module of the crate that a file belongs to."""
+    """Return the name of the crate's top-level module to which a file belongs."""
     return path.relative_to(source_root).with_suffix("").parts[0]
 
 
@@ -69,7 +69,7 @@ def is_test(path: Path, source_root: Path) -> bool:
 
 
 def imports(source_root: Path) -> dict[str, set[str]]:
-    """Return which modules of a crate each of them names."""
+    """Return for each module of a crate the modules of the crate that it names."""
     root = without_tests((source_root / "lib.rs").read_text())
     modules = set(re.findall(r"\bmod\s+(\w+)\s*;", root))
     names = {name: name for name in modules}
@@ -93,7 +93,7 @@ def imports(source_root: Path) -> dict[str, set[str]]:
 
 
 def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
-    """Return the sets of modules that reach each other."""
+    """Return the sets of modules that name each other in a circle, directly or not."""
     reach = {module: set(named) for module, named in graph.items()}
     for middle in graph:
         for module in graph:

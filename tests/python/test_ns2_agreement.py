@@ -49,7 +49,7 @@ def test_queues_hold_as_many_packets_in_both() -> None:
 
 
 def studied(change_ns2: float) -> pl.DataFrame:
-    """Return a study of two seeds; a delay of 50 ms gains 3 % here and ``change_ns2`` in ns-2."""
+    """Return a study of two seeds in which a delay of 50 ms gains 3 % in our simulator and ``change_ns2`` in ns-2."""
     return pl.DataFrame(
         [
             {

@@ -54,7 +54,10 @@ def test_a_queue_that_runs_empty_costs_ns3_throughput_too() -> None:
 
 
 def numerically(window: float, steps: int = 100_000) -> tuple[float, float]:
-    """Follow a cycle of CUBIC's curve in steps, to its W_max and to a segment below."""
+    """Return the same ratios as ``truncated_cubic``, computed in steps.
+
+    A cycle of CUBIC's curve is followed to its W_max and to a segment below it.
+    """
     w_max = window / 0.925
     k_s = (w_max * 0.3 / 0.4) ** (1 / 3)
     curve = [w_max - 0.4 * (k_s * (1 - (step + 0.5) / steps)) ** 3 for step in range(steps)]
@@ -78,7 +81,7 @@ def test_large_windows_of_cubic_agree_and_tiny_ones_have_bounds_all_the_same() -
 
 
 def runs(ours: float, needless_percent: float = 0.0, part: str = "steady") -> pl.DataFrame:
-    """Return a run in ns-3, and ours with that many times its throughput."""
+    """Return a run of ns-3, and a run of ours whose throughput is ``ours`` times as high."""
     return pl.DataFrame(
         [
             {

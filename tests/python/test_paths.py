@@ -40,7 +40,7 @@ def network(nodes: int, edges: Edges) -> Topology:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Topology:
-    """Draw up to seven nodes; parallel links are among the edges."""
+    """Generate a topology of up to seven switches, with parallel links."""
     nodes = draw(st.integers(2, 7))
     pairs = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1), st.integers(1, 6))
     edges = draw(st.lists(pairs.filter(lambda e: e[0] != e[1]), max_size=12))
@@ -64,7 +64,7 @@ def all_paths(t: Topology, ingress: str, egress: str, avoid_nodes: set[str], avo
 
 
 def cheapest(paths: list[Path], count: int, disjoint: Disjoint) -> tuple[int, int] | None:
-    """Return cost and links of the best set, by trying them all."""
+    """Return (cost, number of links) of the best set of ``count`` disjoint paths by trying all sets; None if there is none."""
     return min(
         (
             (sum(p.cost for p in chosen), sum(len(p.links) for p in chosen))
@@ -113,7 +113,7 @@ def test_the_shortest_path_is_a_trap() -> None:
 
 
 def bowtie() -> Topology:
-    """Build two triangles that share a node: link-disjoint paths, but no node-disjoint ones."""
+    """Return a topology of two triangles that share a node: it has link-disjoint paths, but no node-disjoint ones."""
     return network(5, [(0, 2, 1), (0, 2, 5), (2, 1, 1), (2, 3, 1), (3, 1, 1)])
 
 
@@ -179,7 +179,10 @@ def test_names_of_links_are_found_again(t: Topology) -> None:
 
 
 def squares(extra: list[tuple[str, str]] = []) -> Topology:  # noqa: B006
-    """Build a and d with two ways of the same cost over c and b, in this order of declaration, and what hangs on d."""
+    """Return a topology in which a and d have two paths of equal cost, over c and over b.
+
+    Switch c is declared before b, and e is linked to d.
+    """
     topology = Topology()
     for name in ("a", "c", "b", "d", "e"):
         topology.add_switch(name)

@@ -38,7 +38,7 @@ Patterns = dict[int, list[str]]
 
 
 def tool(variable: str) -> list[str]:
-    """Return the command that an environment variable holds; skip the test if there is none."""
+    """Return the command in an environment variable; skip the test if the variable is not set."""
     if not (command := os.environ.get(variable)):
         pytest.skip(f"{variable} names no command of the reference compiler or switch")
     return shlex.split(command)
@@ -63,7 +63,7 @@ class Script:
 
 @pytest.fixture(scope="session")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the histories of all applications."""
+    """Return a directory with the test histories of all applications."""
     tool("HOLDFAST_P4C")
     directory = tmp_path_factory.mktemp("scripts")
     count = os.environ.get("HOLDFAST_REFERENCE_HISTORIES", "5")
@@ -107,7 +107,7 @@ def json_of(application: Path, directory: Path) -> Path:
 
 
 def compiled(application: Path, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run the reference compiler on the program and the definitions of an application."""
+    """Run the reference compiler on an application's program with its definitions, and return the finished process."""
     path, *defines = (application / "program").read_text().splitlines()
     # The reference compiler hands its options to a shell.
     options = [f"-D{name}={shlex.quote(value)}" for name, value in (d.split("=", 1) for d in defines)]
@@ -116,7 +116,7 @@ def compiled(application: Path, directory: Path) -> subprocess.CompletedProcess[
 
 
 def differences(name: str, expected: Patterns, frames: Frames) -> list[str]:
-    """Return a line for each port at which other packets leave; in which order is the switch's matter."""
+    """Return a line for each port at which other packets leave than expected; their order does not matter."""
     found = []
     for port in PORTS:
         only_ours, only_theirs = [], [frame.hex() for frame in frames[port]]
@@ -133,14 +133,14 @@ def differences(name: str, expected: Patterns, frames: Frames) -> list[str]:
 
 
 def fitting_frames(pattern: str) -> re.Pattern[str]:
-    """Return the expression of the frames that fit a pattern."""
+    """Return a regular expression that matches the hexadecimal frames that fit a pattern."""
     if REPORT.match(pattern):
         pattern = LAST_WORD.sub(lambda word: "*" * len(word[0]), REPORT.sub(r"\1****", pattern))
     return re.compile(pattern.replace("**", ".."))
 
 
 def forwarded(script: Script, program: Path, folder: Path, switch: Sequence[str], cli: Sequence[str]) -> Frames:
-    """Return what the reference switch sends at each port."""
+    """Return the frames that the reference switch sends, by port."""
     for port in PORTS:
         os.mkfifo(folder / f"p{port}_in.pcap")
     with socket.socket() as probe:
@@ -170,7 +170,10 @@ def forwarded(script: Script, program: Path, folder: Path, switch: Sequence[str]
 
 @contextmanager
 def opened(paths: Sequence[Path]) -> Iterator[list[RawPcapWriter]]:
-    """Open the named pipes that the switch reads; for reading too, so that nobody waits for the switch."""
+    """Open the named pipes that the switch reads.
+
+    They are opened for reading, too, so that opening does not wait for the switch.
+    """
     writers = []
     try:
         for path in paths:
@@ -196,7 +199,7 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def settled(folder: Path, expected: int) -> Frames:
-    """Return the packets that the switch has written once it writes no more."""
+    """Return the packets that the switch has written, by port, once it writes no more."""
     frames: Frames = {}
     last, count, end = time.monotonic(), -1, time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < min(end, last + QUIET_S * (1 if count >= expected else 4)):
@@ -209,7 +212,7 @@ def settled(folder: Path, expected: int) -> Frames:
 
 
 def read(path: Path) -> list[bytes]:
-    """Return the packets of a capture that may still grow."""
+    """Return the packets in a capture file that may still grow."""
     if not path.exists() or path.stat().st_size < 24:
         return []
     with RawPcapReader(str(path)) as reader:

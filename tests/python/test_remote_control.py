@@ -83,7 +83,7 @@ def test_addresses(topology: Topology) -> None:
 
 
 def bare(t: Topology) -> Topology:
-    """Return the switches and the links between them, at the same ports: nothing that needs interfaces of Linux."""
+    """Return a topology with the same switches, and the links between them at the same ports, but without hosts."""
     core = Topology("core")
     for name in t.switches:
         core.add_switch(name)

@@ -154,7 +154,7 @@ def test_groups_choose_and_watch_ports(switch: Switch) -> None:
 
 
 def metered(client: LocalClient, kind: int, *rates: int) -> None:
-    """Insert an entry of table ``metered`` that colours."""
+    """Insert an entry into table ``metered`` whose direct meter has these rates."""
     info = client.p4info.tables["metered"]
     request = p4.WriteRequest(device_id=1)
     request.election_id.low = client.election_id
@@ -204,7 +204,7 @@ def test_a_trace_shows_assignments_on_request(switch: Switch) -> None:
 
 
 def idle(client: LocalClient) -> list[int]:
-    """Return the kinds of the entries of table ``metered`` that the switch says are idle."""
+    """Return the kinds of the entries of table ``metered`` that the switch reports as idle."""
     client._device.collect_idle(0)
     found = []
     while (event := client.poll()) is not None:
@@ -336,7 +336,7 @@ def test_digest_lists_are_due_in_network_time(program: Program) -> None:
 
 
 def square(program: Program, detection_ms: int) -> tuple[Network, Switch, list[int]]:
-    """Build h1 - s1 = s2 - h2 with two links in the middle, ports 2 and 3 of both."""
+    """Return a network h1 - s1 = s2 - h2 with two links in the middle, at ports 2 and 3 of both switches, s1, and these links."""
     network = Network(detection_delay_ps=detection_ms * MS)
     switches = [network.add_switch(name, program) for name in ("s1", "s2")]
     links = [network.add_link("s1", p, "s2", p, rate_bps=10**9, delay_ps=MS // 10) for p in (2, 3)]

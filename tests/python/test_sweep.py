@@ -433,7 +433,7 @@ def test_sweeps_that_make_no_sense(
 
 
 def scenarios(folder: Path, *delays_ms: float) -> list[dict[str, object]]:
-    """Return two points, with seeds 1 and 2, of a short demo for each time until a failure is noticed, in milliseconds."""
+    """Return points of a sweep: a short demo for each detection delay in ms, with seeds 1 and 2 each."""
     givens = [demo.scenario(before_s=0.5, down_s=1, after_s=0.5, detection_delay_ms=delay_ms) for delay_ms in delays_ms]
     return [
         {"scenario": str(given.write(folder)), "mechanism": "reroute", "network_seed": seed, "failure": demo.FAILS}

@@ -20,7 +20,10 @@ ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
 
 
 def dumbbell(rate_bps: int = 10_000_000, seed: int = 1) -> SimulatedNetwork:
-    """Build h1 and h2 behind s1, h3 and h4 behind s2, and a bottleneck of 20 ms round trip in between."""
+    """Return a network with h1 and h2 at s1, h3 and h4 at s2, and a bottleneck between s1 and s2.
+
+    The round trip over the bottleneck is 20 ms.
+    """
     topology = Topology()
     for name in ("h1", "h2", "h3", "h4"):
         topology.add_host(name)

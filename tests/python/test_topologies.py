@@ -471,7 +471,7 @@ def test_parallel_links_are_shown_by_the_names_that_find_them(tmp_path: Path) ->
 
 
 def shown_on_a_terminal(*arguments: str) -> list[str]:
-    """Return what the command writes to a terminal, line by line."""
+    """Return the lines that the command ``topology`` writes to a terminal."""
     primary, secondary = os.openpty()
     with os.fdopen(primary, "rb", 0) as terminal:
         process = subprocess.Popen([*COMMAND, "topology", *arguments], stdout=secondary, stderr=subprocess.DEVNULL)

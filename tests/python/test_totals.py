@@ -76,7 +76,7 @@ def resident_bytes() -> int:
 
 
 def growth(packets: int, *, log_packets: bool) -> int:
-    """Return the growth of the memory while so many packets are sent, after as many hundredths."""
+    """Return by how many bytes the memory grows while ``packets`` packets are sent, after a hundredth as many."""
     net = network()
     flow = net.add(stream(packets, log_packets=log_packets))
     net.run(0.01 * packets / 100_000)

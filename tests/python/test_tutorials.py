@@ -44,7 +44,7 @@ class Bench:
         return self.switch.process(port, bytes(packet), now_ps)
 
     def route(self, dst: str) -> tuple[int, str]:
-        """Return port and MAC address that the longest prefix in the entries' file leads to."""
+        """Return (port, MAC address) to which the longest matching prefix in the entries' file leads."""
         best: tuple[int, int, str] | None = None
         for entry in self.config["table_entries"]:
             if entry["table"] == "MyIngress.ipv4_lpm" and "match" in entry:
@@ -63,7 +63,7 @@ def datagram(dst: str, layer: Packet | None = None, ttl: int = 64, src: str = "1
 
 
 def routed(packet: Packet, mac: str, **fields: int) -> bytes:
-    """Return what a router makes of a packet; scapy computes the checksums."""
+    """Return the bytes of a packet as a router forwards it to ``mac``, with checksums computed by scapy."""
     expected = packet.copy()
     expected[Ether].src, expected[Ether].dst = packet[Ether].dst, mac
     expected[IP].ttl -= 1
@@ -78,13 +78,13 @@ def program(name: str) -> Path:
 
 
 def entries(name: str) -> dict[str, Any]:
-    """Return the entries of s1: the solution's own, if it has some."""
+    """Return the entries of s1 in an exercise: the solution's own if it has some."""
     found = [*(EXERCISES / name).glob("solution/s1-runtime.json"), *(EXERCISES / name).glob("**/s1-runtime.json")]
     return dict(json.loads(found[0].read_text())) if found else {"table_entries": []}
 
 
 def field(value: Any) -> Any:
-    """Return a match: a value, a list of one, or a value and the length of the prefix."""
+    """Convert a match of the exercise's file: a value, a list of one value, or a list of a value and a prefix length."""
     if not isinstance(value, list):
         return value
     return tuple(value) if len(value) > 1 else value[0]
@@ -213,7 +213,7 @@ def mri(bench: Bench) -> None:
     ends, payload = bytes(base[12:20]), bytes(base[20:])
 
     def header(words: int, length: int, ttl: int) -> bytes:
-        """Return the header without the options in the checksum, as the program has it."""
+        """Return the IPv4 header with its options and a checksum that leaves the options out, as the program computes it."""
         head = struct.pack(">BBHHHBBH", 0x40 | words, 0, length, 1, 0, ttl, 17, 0)
         total = sum(struct.unpack(">10H", head + ends))
         while total >> 16:
@@ -238,7 +238,7 @@ def multicast(bench: Bench) -> None:
 
 
 def p4runtime(bench: Bench) -> None:
-    """Check a tunnel. The entries are those that the exercise's controller writes, for both ends of it."""
+    """Check a tunnel, with the entries that the exercise's controller writes for both of its ends."""
     client, inside = bench.client, "MyIngress.myTunnel_exact"
     client.insert(
         "MyIngress.ipv4_lpm", {"hdr.ipv4.dstAddr": ("10.0.2.2", 32)}, "MyIngress.myTunnel_ingress", {"dst_id": 100}
@@ -267,7 +267,7 @@ def source_routing(bench: Bench) -> None:
     ethernet, inner = bytes(packet)[:12], packet[IP].copy()
 
     def sent(ports: list[int], ttl: int) -> bytes:
-        """Return the frame with its checksum as it was: the exercise does not update it."""
+        """Return the frame that leaves, with its checksum unchanged, as the exercise does not update it."""
         labels = b"".join(struct.pack(">H", p | (0x8000 if i + 1 == len(ports) else 0)) for i, p in enumerate(ports))
         ip = bytearray(bytes(inner))
         ip[8] = ttl

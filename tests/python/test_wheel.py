@@ -25,7 +25,7 @@ for module in pkgutil.walk_packages(holdfast.__path__, "holdfast."):
 
 
 def shipped() -> list[Path]:
-    """Return the files of the wheel below ``python``, by the patterns that maturin reads."""
+    """Return the files below ``python`` that belong to the wheel, by maturin's patterns."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]
     excluded = {path for each in settings["exclude"] for path in ROOT.glob(each["path"])}
     below = (ROOT / "python").rglob("*")
@@ -38,7 +38,7 @@ def shipped() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder with what a wheel would install."""
+    """Create a folder with the files that a wheel would install."""
     folder = tmp_path_factory.mktemp("installed")
     for path in shipped():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

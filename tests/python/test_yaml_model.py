@@ -23,7 +23,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 def doubled(text: str, first: str, times: int) -> str:
-    """Return lines of which each has nine aliases of the one before."""
+    """Return YAML text of ``times`` lines, each with nine aliases of the line before."""
     lines = [f"a0: &a0 {first}"]
     lines += [f"a{i}: &a{i} " + text % ",".join([f"*a{i - 1}"] * 9) for i in range(1, times)]
     return "\n".join(lines) + "\n"

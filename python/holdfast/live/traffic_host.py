@@ -130,7 +130,10 @@ Schedule = Iterator[int]
 
 
 def schedule(stream: Stream) -> Schedule:
-    """Yield when a stream's packets leave, in nanoseconds: at a constant interval, or as a Poisson process of that mean."""
+    """Yield the times in ns at which a stream's packets leave.
+
+    They are a constant interval apart, or a Poisson process with that mean interval.
+    """
     seed = stream.get("poisson_seed")
     draw = None if seed is None else random.Random(seed)
     due_ns = stream["begin_ns"] + (round(draw.expovariate(1 / stream["interval_ns"])) if draw else 0)

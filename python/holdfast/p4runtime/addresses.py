@@ -32,7 +32,10 @@ def is_loopback(address: str) -> bool:
 
 
 def check(address: str) -> None:
-    """Raise :class:`P4RuntimeError` if an address has no port up to 65535: gRPC would take it modulo 2^16, or choose one itself."""
+    """Raise :class:`P4RuntimeError` for an address without a port up to 65535.
+
+    Without this check gRPC would take a greater port modulo 2^16, or choose a missing one itself.
+    """
     port = address.rpartition(":")[2]
     if not address.startswith("unix") and not (port.isdecimal() and int(port) < 1 << 16):
         raise invalid_argument(f"address {address!r}: write HOST:PORT with a port up to 65535, as in 127.0.0.1:9559")

@@ -13,7 +13,7 @@ TIMES = 3
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let each test of this directory be made up to ``TIMES`` times, unless it fails for another reason."""
+    """Mark the tests of this directory to be repeated up to ``TIMES`` times if they fail by SlowError."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.flaky(reruns=TIMES - 1, only_rerun=["SlowError"]))

@@ -55,7 +55,7 @@ METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelin
 
 
 def serve(program: str = "events.p4") -> None:
-    """Run until its input ends, then say what became of the packets. The first line is the address."""
+    """Run a switch until standard input ends. The first line printed is its address, the last counts its packets as JSON."""
     with steady(program, judged=False) as switch:
         with served(switch):
             print(switch.server.address, flush=True)
@@ -159,7 +159,7 @@ class Clients:
         return max(self.write_times_s, default=0.0)
 
     def _churn(self, random: Random) -> None:
-        """Write single entries as the primary, and batches with and without metadata and idle timeouts, that come and go."""
+        """Write single entries as the primary, and insert and delete batches, with and without metadata and idle timeouts."""
         for number in range(1 << 32, (1 << 32) + 50):
             for kind in (p4.Update.INSERT, p4.Update.MODIFY, p4.Update.DELETE):
                 self._write(self._request(kind, range(number, number + 1)))
@@ -173,7 +173,7 @@ class Clients:
         self._write(self._request(p4.Update.DELETE, batch), timed=False)
 
     def _read_slowly(self, random: Random) -> None:
-        """Take some of a Read's messages, wait, and go away or take the rest."""
+        """Start a Read, take some of its messages, wait, and then cancel it or take the rest."""
         wanted = p4.ReadRequest(device_id=1)
         wanted.entities.add().table_entry.SetInParent()
         with grpc.insecure_channel(self.address) as channel:
@@ -188,7 +188,7 @@ class Clients:
                     pass
 
     def _reconnect(self, random: Random) -> None:
-        """Begin streams of backups and of primaries of other roles, which come and go, politely or not."""
+        """Open streams of backups, and of primaries of other roles, and close them or drop the connection."""
         role = random.choice(("", "", f"role {random.randrange(200)}"))
         with grpc.insecure_channel(self.address) as channel:
             message = p4.StreamMessageRequest()
@@ -212,7 +212,7 @@ class Clients:
         self.over.wait(5)
 
     def _send_nonsense(self, random: Random) -> None:
-        """Send bytes that are no message, and messages that make no sense."""
+        """Send random bytes in place of messages, and messages with random content."""
         ids = ids_of(self.primary.p4info)
         with grpc.insecure_channel(self.address) as channel:
             for _ in range(20):
@@ -233,7 +233,7 @@ class Clients:
         self.over.wait(0.1)
 
     def _never_read(self, random: Random) -> None:
-        """Send packet-outs as a backup, each of which is answered by an error that nobody takes."""
+        """Send packet-outs as a backup, and do not read the errors that answer them."""
         first = p4.StreamMessageRequest()
         first.arbitration.device_id = 1
         packet = p4.StreamMessageRequest()
@@ -257,7 +257,7 @@ class Clients:
 
 @contextmanager
 def server(program: str = "events.p4") -> Iterator[subprocess.Popen[str]]:
-    """Run :func:`serve` in a process of its own, which is killed at the end."""
+    """Run :func:`serve` in a process of its own; yield the process, and kill it at the end of the context."""
     command = [sys.executable, __file__, "--serve", program]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -268,7 +268,7 @@ def server(program: str = "events.p4") -> Iterator[subprocess.Popen[str]]:
 
 
 def rss_mb(pid: int) -> float:
-    """Return the resident memory of a process."""
+    """Return the resident memory of a process in MB."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
@@ -285,7 +285,7 @@ def sample(pid: int, clients: Clients, at_s: float) -> Sample:
 
 
 def run(seconds: float, period_s: float, seed: int, log: Callable[[str], None]) -> Verdict:
-    """Run clients against a server for so long, and return the verdict. Raises what the primary's writes failed with."""
+    """Run clients against a server for ``seconds``, and return the verdict. Raises the error of a failed write of the primary."""
     with server() as process:
         assert process.stdout is not None
         clients = Clients(process.stdout.readline().strip(), seed)

@@ -80,19 +80,19 @@ class Steady:
 
     @contextmanager
     def within(self, limit_s: float) -> Iterator[None]:
-        """Assert that what is done inside takes at most ``limit_s``, and what the control's writes were delayed meanwhile."""
+        """Check that the context takes at most ``limit_s``, plus the time by which writes to the control were delayed in it."""
         begin = Moment.now()
         yield
         self.judge(begin.taken(), limit_s, "it")
 
     def judge(self, taken: Taken, limit_s: float, what: str) -> None:
-        """Assert that something took at most ``limit_s``, and what the control's writes were delayed meanwhile."""
+        """Check that ``what`` took at most ``limit_s``, plus the time by which writes to the control were delayed meanwhile."""
         beside_s = self.control.longest_during_s(taken)
         if taken.own_s > limit_s + beside_s:
             raise SlowError(f"{what} took {taken}; writes to the control {beside_s:.3f} s")
 
     def judge_steps(self, limit_ms: float) -> None:
-        """Assert that no step of control took more processor time between two packets."""
+        """Check that no step of control took more than ``limit_ms`` of processor time between two packets."""
         if (longest_ms := self.longest_command_ms()) > limit_ms:
             raise SlowError(f"a step of control took {longest_ms} ms, and may take {limit_ms} ms")
 
@@ -103,12 +103,12 @@ class Steady:
         return index_of(self.device._running.config.p4info.SerializeToString())
 
     def longest_command_ms(self) -> float:
-        """Return the most processor time that a step of control took between two packets."""
+        """Return the most processor time in ms that a step of control took between two packets."""
         time.sleep(0.05)  # a step is answered before it is counted
         return self.core.wall_statistics().max_command_cpu_ps / 1e9
 
     def fill(self, entries: int, batch: int = 1 << 16) -> None:
-        """Put entries 1 to ``entries`` into the table of addresses."""
+        """Insert entries 1 to ``entries`` into the table of addresses, in batches."""
         for start in range(1, entries + 1, batch):
             numbers = range(start, min(start + batch, entries + 1))
             self.device.write(request(self.device, p4.Update.INSERT, numbers))
@@ -121,7 +121,7 @@ def index_of(p4info: bytes) -> P4InfoIndex:
 
 
 def largest_lists(index: P4InfoIndex) -> p4.WriteRequest:
-    """Configure the program's digest with lists as large and as late as P4Runtime lets a client ask for."""
+    """Return a request that configures the program's digest with the largest and latest lists that P4Runtime allows."""
     (digest,) = index.digests
     written = p4.WriteRequest(device_id=1)
     written.election_id.low = 1
@@ -135,7 +135,7 @@ def largest_lists(index: P4InfoIndex) -> p4.WriteRequest:
 def request(
     device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"", timeout_ns: int = 0
 ) -> p4.WriteRequest:
-    """Return a request with one update of the table of addresses for each number."""
+    """Return a request that has one update of the table of addresses for each of ``numbers``."""
     assert device._running is not None
     index = index_of(device._running.config.p4info.SerializeToString())
     table, action = index.tables["addresses"], index.actions["note"]
@@ -217,7 +217,7 @@ def steady(
 
 @contextmanager
 def quiet(program: _core.Program) -> Iterator[Writer]:
-    """Run a switch of its own, without packets, with a server; the primary writes to it inside."""
+    """Run a separate switch without packets, and yield a primary that writes to it."""
     core = _core.Network()
     device = Device(1, core.add_switch("quiet", program))
     device.load(program)
@@ -232,7 +232,7 @@ def quiet(program: _core.Program) -> Iterator[Writer]:
 
 @contextmanager
 def switch_interval(interval_s: float) -> Iterator[None]:
-    """Set the interpreter's switch interval while inside."""
+    """Set the interpreter's switch interval in seconds within the context."""
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(interval_s)
     try:
@@ -242,14 +242,14 @@ def switch_interval(interval_s: float) -> Iterator[None]:
 
 
 def memory_mb() -> float:
-    """Return the resident memory of this process."""
+    """Return the resident memory of this process in MB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
 def settled_mb() -> float:
-    """Return resident memory without what Python and the allocator keep of what the clients of this process have freed.
+    """Return this process's resident memory in MB after Python and the allocator have returned all freed memory.
 
-    What a server of its own process keeps, ``test_memory`` measures.
+    The test ``test_memory`` measures what a server in a process of its own keeps.
     """
     gc.collect()
     _core.give_back_freed()
@@ -257,7 +257,7 @@ def settled_mb() -> float:
 
 
 def warm_up(running: Steady) -> None:
-    """Do each thing once, so that what modules and threads take when they are first used counts as before."""
+    """Do each kind of work once, so that memory that modules and threads take at their first use is counted before the test."""
     with GrpcClient(running.server.address, credentials=running.credentials) as client:
         running.fill(WARM_UP_ENTRIES)
         wanted = p4.ReadRequest(device_id=1)
@@ -267,7 +267,7 @@ def warm_up(running: Steady) -> None:
 
 
 def check(running: Steady, found: FlowStatistics, before_mb: float, after_mb: float) -> None:
-    """Check what must hold at the end: see the module."""
+    """Check what must hold at the end of each test, as the module's documentation says."""
     assert found.sent > 0
     assert found.lost == 0, f"{found.lost} of {found.sent} packets were lost"
     assert running.writer.writes > 0
@@ -281,7 +281,7 @@ def check(running: Steady, found: FlowStatistics, before_mb: float, after_mb: fl
 def write_log(
     running: Steady, found: FlowStatistics, longest_step_ms: float, memory_before_and_after_mb: tuple[float, float]
 ) -> None:
-    """Write the test's line of the log: see the module."""
+    """Append the test's line to the log, whose fields the module's documentation lists."""
     if (path := os.environ.get("HOLDFAST_ABUSE_LOG")) is None:
         return
     line = {
@@ -299,7 +299,7 @@ def write_log(
 
 
 def ended(core: _core.Network) -> FlowStatistics:
-    """End the stream, wait for its last packets, and return its statistics."""
+    """End the stream, wait up to 60 s for its last packets, and return its statistics."""
     core.end_flow(0)
     deadline = time.monotonic() + 60
     while (found := core.statistics(0)).lost and time.monotonic() < deadline:
@@ -309,7 +309,7 @@ def ended(core: _core.Network) -> FlowStatistics:
 
 @contextmanager
 def served(switch: Steady) -> Iterator[None]:
-    """Hand the device what the network says, as whoever runs a switch does."""
+    """Pass the network's notifications to the device within the context, as the process of a switch does."""
     over = threading.Event()
 
     def serve() -> None:
@@ -361,11 +361,11 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """Return the present moment of this process."""
+        """Return a record of the present time and of each thread's processor time."""
         return cls(time.monotonic(), _threads())
 
     def taken(self) -> Taken:
-        """Return what this process has taken since this moment."""
+        """Return the time and processor time that this process has used since this moment."""
         end_s = time.monotonic()
         wall_s = end_s - self.wall_s
         if wall_s < LONGEST_WRITE_S / 2:
@@ -380,7 +380,10 @@ class Moment:
 
 
 def _threads() -> dict[str, tuple[float, float]]:
-    """Return for how long each thread ran, and was ready and had no processor, so far in seconds (the kernel's ``schedstat``)."""
+    """Return by thread the seconds that it ran, and the seconds that it was ready but had no processor.
+
+    The kernel counts them in ``schedstat``.
+    """
     found = {}
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError, IndexError):  # it has ended, or the kernel does not count
@@ -449,7 +452,7 @@ class Writer:
                 raise
 
     def longest_during_s(self, taken: Taken) -> float:
-        """Return the longest time that one of its writes waited to begin and for its answer, within the time of something else."""
+        """Return the longest time in s that a write waited to begin and for its answer, within the time of ``taken``."""
         begin_s, end_s = taken.end_s - taken.wall_s, taken.end_s
         spans = [*self._spans, (self._due_s, math.inf)]
         return max(0.0, *(min(end, end_s) - max(due, begin_s) for due, end in spans))

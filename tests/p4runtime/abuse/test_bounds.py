@@ -98,7 +98,7 @@ def test_a_request_is_measured_before_it_is_decoded(switch: Steady) -> None:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """Return a message or string as a field of a serialized message."""
+    """Return the bytes of a message or string field in a serialized message."""
     size, length = len(content), bytearray()
     while size > 127:
         length.append(size & 127 | 128)

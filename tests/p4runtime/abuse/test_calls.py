@@ -34,7 +34,10 @@ def as_before() -> Iterator[None]:
 
 @contextmanager
 def silent_calls(address: str, number: int, credentials: grpc.ChannelCredentials | None = None) -> Iterator[list[Any]]:
-    """Begin so many calls, of all methods, whose request does not come; each connection has as many as it may."""
+    """Start ``number`` calls, of all methods in turn, whose requests never come, and yield them.
+
+    Each connection has as many calls as one may have.
+    """
     over = threading.Event()
 
     def says_nothing() -> Iterator[bytes]:
@@ -62,7 +65,7 @@ def silent_calls(address: str, number: int, credentials: grpc.ChannelCredentials
 
 
 def controls(switch: Steady, credentials: grpc.ChannelCredentials | None, seconds: float) -> None:
-    """Let the primary read and write for so long, and new controllers begin streams; check that each is answered at once."""
+    """Read and write as the primary for ``seconds``, and open streams of new controllers; check that each is answered at once."""
     address = switch.server.address
     writes = [request(switch.device, kind, range(1, 2)) for kind in (p4.Update.INSERT, p4.Update.DELETE)]
     for write in writes:

@@ -70,7 +70,7 @@ def test_digests_with_a_huge_list_and_timeout_are_bounded(switch: Steady) -> Non
 
 
 def rounds(switch: Steady, packets: int) -> int:
-    """Return how often packets that double and go round without end went through egress, in a hundredth of a second."""
+    """Return how often packets that double and recirculate without end passed egress within a hundredth of a second."""
     with GrpcClient(switch.server.address):
         session = p4.WriteRequest(device_id=1)
         session.election_id.low = 1

@@ -27,7 +27,7 @@ def switch() -> Iterator[Steady]:
 
 
 def default_client(switch: Steady) -> Callable[[bytes], str]:
-    """Return a client's call that takes 8 KiB of metadata, and says nothing of it."""
+    """Return a function that sends a write as a client that accepts 8 KiB of metadata, gRPC's default."""
     channel = grpc.insecure_channel(switch.server.address, options=[("grpc.max_send_message_length", -1)])
     write = channel.unary_unary("/p4.v1.P4Runtime/Write")
 

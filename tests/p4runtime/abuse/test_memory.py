@@ -56,12 +56,12 @@ class Remote:
 
 
 def first(entries: int, share: float) -> range:
-    """Return the numbers of a share of so many entries."""
+    """Return the numbers from 1 to this share of ``entries``."""
     return range(1, int(entries * share) + 1)
 
 
 def large_table(remote: Remote, share: float) -> None:
-    """Fill the table, read it, and empty it in the order of insertion."""
+    """Fill the table, read all entries, and delete them in the order of insertion."""
     numbers = first(1 << 18, share)
     remote.write(p4.Update.INSERT, numbers, batch=1 << 16)
     assert remote.read() == len(numbers)
@@ -69,7 +69,7 @@ def large_table(remote: Remote, share: float) -> None:
 
 
 def large_batch(remote: Remote, share: float) -> None:
-    """Write a large batch, and delete it, in one request each."""
+    """Insert a large batch in one request, and delete it in another."""
     numbers = first(150_000, share)
     remote.write(p4.Update.INSERT, numbers, batch=len(numbers))
     remote.write(p4.Update.DELETE, numbers, batch=len(numbers))
@@ -104,7 +104,7 @@ def unread_reads(remote: Remote, share: float) -> None:
 
 
 def unread_errors(remote: Remote, share: float) -> None:
-    """Send packet-outs as a backup, each of which is answered by an error that nobody takes."""
+    """Send packet-outs as a backup, and do not read the errors that answer them."""
     greeting = p4.StreamMessageRequest()
     greeting.arbitration.device_id = 1
     packet = p4.StreamMessageRequest(packet=p4.PacketOut(payload=bytes(1 << 20)))
@@ -131,7 +131,7 @@ def idle_entries(remote: Remote, share: float) -> None:
 
 
 def digests(remote: Remote, share: float) -> None:
-    """Let each packet make a digest, in lists that are never acknowledged."""
+    """Make each packet send a digest, in lists that are never acknowledged."""
     configured = largest_lists(remote.client.p4info)
     remote.client._call_write(configured.SerializeToString())
     of_the_stream = range(0x020000000001, 0x020000000002)
@@ -176,14 +176,20 @@ def test_memory_is_back(program: str, action: Callable[[Remote, float], None]) -
 
 
 def log_memory(name: str, memory_mb: list[float]) -> None:
-    """Write a line for ``HOLDFAST_ABUSE_LOG`` (see ``steady``): of the new and of the warm server, and after each round."""
+    """Append a line to the file in ``HOLDFAST_ABUSE_LOG`` (see ``steady``).
+
+    ``memory_mb``: that of the new server, of the warm one, and after each round.
+    """
     if path := os.environ.get("HOLDFAST_ABUSE_LOG"):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"test": f"test_memory_is_back[{name}]", "memory_mb": memory_mb}) + "\n")
 
 
 def settled_mb(pid: int, most: float, wait_s: float = 10) -> float:
-    """Wait until the server has given memory back, which takes three seconds, on a busy machine more; return its memory."""
+    """Wait until the server has at most ``most`` MB, or ``wait_s`` seconds; return its memory in MB.
+
+    A server returns freed memory to the system after three seconds, later on a busy machine.
+    """
     deadline = time.monotonic() + wait_s
     while (found := soak.rss_mb(pid)) > most and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -60,7 +60,7 @@ def other_documentation(switch: Steady) -> p4.ForwardingPipelineConfig:
 
 
 def another_action(switch: Steady) -> p4.ForwardingPipelineConfig:
-    """Return a config with an action of more parameters in front of the others: the actions of all entries are elsewhere."""
+    """Return a config with a new action before the others, which has more parameters, so that all actions move in memory."""
     return config(
         variant(
             (
@@ -76,7 +76,7 @@ def another_action(switch: Steady) -> p4.ForwardingPipelineConfig:
 
 
 def another_table(switch: Steady) -> p4.ForwardingPipelineConfig:
-    """Return a config with a table in front of the others: their numbers change."""
+    """Return a config with a new table before the others, so that the tables' numbers change."""
     return config(
         variant(
             (

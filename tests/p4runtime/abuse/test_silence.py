@@ -31,7 +31,7 @@ def switch() -> Iterator[Steady]:
 
 @contextmanager
 def silent_streams(address: str, number: int) -> Iterator[list[Any]]:
-    """Open ``number`` streams that say nothing; each connection has a hundred."""
+    """Open ``number`` streams that send nothing, a hundred per connection, and yield them."""
     over = threading.Event()
 
     def says_nothing() -> Iterator[p4.StreamMessageRequest]:

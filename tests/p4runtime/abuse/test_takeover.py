@@ -48,7 +48,7 @@ class Batch:
         self._thread.join()
 
     def applied(self) -> int:
-        """Return the number of entries in the table."""
+        """Return the number of entries that the batch has written so far."""
         return self._steady.device.written()
 
 

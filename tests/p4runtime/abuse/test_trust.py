@@ -102,7 +102,7 @@ class Authority:
         subprocess.run([self._openssl, *command], cwd=self._folder, check=True, capture_output=True)
 
     def sign(self, name: str, alternatives: str = "DNS:localhost,IP:127.0.0.1") -> TlsFiles:
-        """Make a certificate with this common name, and its key."""
+        """Create a certificate with this common name, and its key; return the paths."""
         names = ("-subj", f"/CN={name}", "-addext", f"subjectAltName={alternatives}")
         self._run("req", *_KEY, *names, "-keyout", f"{name}-key.pem", "-out", f"{name}.csr")
         authority = ("-CA", "ca.pem", "-CAkey", "ca-key.pem", "-CAcreateserial", "-copy_extensions", "copy")
@@ -110,7 +110,7 @@ class Authority:
         return TlsFiles(self._folder / f"{name}.pem", self._folder / f"{name}-key.pem", self.certificate)
 
     def credentials(self, name: str) -> grpc.ChannelCredentials:
-        """Return the credentials of a client that has this certificate."""
+        """Return the gRPC credentials of a client that has the certificate ``name``."""
         files = [self._folder / file for file in ("ca.pem", f"{name}-key.pem", f"{name}.pem")]
         return grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
 
@@ -130,7 +130,7 @@ clients:
 
 @contextmanager
 def guarded(folder: Path, text: str | None = RIGHTS) -> Iterator[tuple[Steady, Authority]]:
-    """Run a switch that clients need certificates for."""
+    """Run a switch whose clients need certificates; yield it and the authority that signs them."""
     authority = Authority(folder)
     (folder / "rights.yaml").write_text(text or "")
     files = authority.sign("server")
@@ -180,7 +180,10 @@ def test_each_certificate_has_the_rights_of_its_file(tmp_path: Path) -> None:
 
 
 def answers(stub: p4_grpc.P4RuntimeStub, config: p4.ForwardingPipelineConfig) -> list[str]:
-    """Return the answers to each kind of call; a write, and a stream of the default role and of another one."""
+    """Return the answer to each kind of call: its status code.
+
+    Among them are a write, and streams of the default role and of another one.
+    """
     election = p4.Uint128(low=1)
     pipeline = p4.SetForwardingPipelineConfigRequest(
         device_id=1, election_id=election, action=request_action(), config=config
@@ -196,7 +199,7 @@ def answers(stub: p4_grpc.P4RuntimeStub, config: p4.ForwardingPipelineConfig) ->
 
 
 def first_answer(stub: p4_grpc.P4RuntimeStub, role: str) -> str:
-    """Return the first answer to a new backup stream of a role: its arbitration's, or the stream's end."""
+    """Return the status code of the first answer to a new backup stream of a role."""
     message = p4.StreamMessageRequest()
     message.arbitration.device_id = 1
     if role:

@@ -70,14 +70,14 @@ class LoopTest(BaseTest):
         return next(o.preamble.id for o in getattr(self.info, objects) if o.preamble.alias == alias)
 
     def write(self, kind, **entities):
-        """Write one update; the entity by the name of its field."""
+        """Write one update of type ``kind``; the entity is given by the name of its field."""
         request = p4runtime_pb2.WriteRequest(device_id=DEVICE_ID, election_id=self.election_id)
         update = request.updates.add(entity=p4runtime_pb2.Entity(**entities))
         update.type = p4runtime_pb2.Update.Type.Value(kind)
         self.stub.Write(request)
 
     def refused(self, kind, **entities):
-        """Return the status of the one update, which is refused."""
+        """Write one update that must be refused, and return its status code."""
         with self.assertRaises(grpc.RpcError) as raised:
             self.write(kind, **entities)
         details = dict(raised.exception.trailing_metadata())["grpc-status-details-bin"]
@@ -90,7 +90,7 @@ class LoopTest(BaseTest):
         return [entity for response in self.stub.Read(request) for entity in response.entities]
 
     def send(self, port, source, destination):
-        """Send a packet that arrives on a port."""
+        """Send a packet-out that the switch treats as a packet arriving on ``port``."""
         message = p4runtime_pb2.StreamMessageRequest()
         message.packet.payload = source.to_bytes(4, "big") + destination.to_bytes(4, "big")
         message.packet.metadata.add(metadata_id=1, value=bytes([port]))
@@ -98,7 +98,7 @@ class LoopTest(BaseTest):
         self.requests.put(message)
 
     def left(self):
-        """Return (egress port, colour, instance) of the next packet that left."""
+        """Return (egress port, colour, instance) of the next packet that left the switch."""
         metadata = {m.metadata_id: int.from_bytes(m.value, "big") for m in self.next_message("packet").metadata}
         return metadata[1], metadata[2], metadata[3]
 
@@ -122,7 +122,7 @@ class LoopTest(BaseTest):
         return group
 
     def route(self, **action):
-        """Return a route of 10.0.0.0/8."""
+        """Return a table entry for 10.0.0.0/8 with this action."""
         entry = p4runtime_pb2.TableEntry(table_id=self.id_of("tables", "routes"))
         match = entry.match.add(field_id=1)
         match.lpm.value, match.lpm.prefix_len = b"\x0a\0\0\0", 8

@@ -27,7 +27,7 @@ class Bound:
     what: str
 
     def allows(self, live: float, simulated: float) -> bool:
-        """Return True if two numbers differ by no more than the bound."""
+        """Return True if two numbers differ by no more than ``absolute``, or ``relative`` times ``live`` if that is more."""
         return abs(live - simulated) <= max(self.absolute, self.relative * abs(live))
 
     def twice(self) -> Bound:
