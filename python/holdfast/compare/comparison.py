@@ -420,7 +420,7 @@ class Comparison:
         return self.as_good(one, other) and not self.seems_less(one, other) and not self.seems_less(other, one)
 
     def best(self, less: Callable[[Summary, Summary], bool]) -> set[str]:
-        """Return the mechanisms than which no other is better by ``less``, a test of this class; none if none is better than any.
+        """Return the names of the mechanisms that no other one beats by ``less``, a test of this class; empty if none is beaten.
 
         The mechanism with the best value is always among them.
         """

@@ -28,7 +28,7 @@ class Flow:
 
     @property
     def kind(self) -> Kind:
-        """``udp``, ``ping``, ``bulk`` or ``transfer``."""
+        """The kind of the flow: ``udp``, ``ping``, ``bulk`` or ``transfer``."""
         if isinstance(self.entry, TcpEntry):
             return "bulk" if self.entry.transfer_bytes is None else "transfer"
         return "udp" if isinstance(self.entry, UdpEntry) else "ping"

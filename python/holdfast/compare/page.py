@@ -41,12 +41,12 @@ class Cell:
 
     @property
     def lines(self) -> list[str]:
-        """Return the lines, with a dash where a terminal has a hyphen for nothing."""
+        """The lines of text, with a dash in place of the hyphen by which a terminal shows that there is no value."""
         return [NONE if line == number(None) else line for line in self.shown.split("\n", 1)]
 
     @property
     def label(self) -> str:
-        """Return what the cell says of itself where the table is too wide to have headings."""
+        """The heading and unit that the cell shows itself where the table is too wide to have headings."""
         return f"{self.heading} ({self.unit})" if self.unit else self.heading
 
 

@@ -102,7 +102,7 @@ class Scenario:
 
     @property
     def failed(self) -> str:
-        """The elements that fail in turn, in words: ``link`` or ``switch``, and in the plural if there are several."""
+        """The kind of elements that fail in turn, in words: ``link`` or ``switch``, in the plural if there are several."""
         switches = self.failures[0] in self.topology.switches
         if len(self.failures) == 1:
             return "switch" if switches else "link"

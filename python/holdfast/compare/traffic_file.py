@@ -116,12 +116,12 @@ class Ends:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The source, then the receivers."""
+        """The source, followed by the receivers."""
         return (self.source, *self.receivers)
 
     @property
     def pairs(self) -> list[Pair]:
-        """The source with each receiver."""
+        """The pairs of the source with each receiver."""
         return [(self.source, receiver) for receiver in self.receivers]
 
 

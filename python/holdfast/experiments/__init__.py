@@ -118,7 +118,7 @@ class PublishedTable:
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last printed digit."""
+        """Half a unit of the last decimal that the paper prints."""
         return 0.5 * 10.0**-self.decimals
 
     def frame(self) -> pl.DataFrame:

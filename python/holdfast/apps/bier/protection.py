@@ -146,7 +146,7 @@ class Underlay:
 
     @property
     def known(self) -> tuple[int, int]:
-        """The numbers of tunnels, and of nodes for distances, that somebody has asked for."""
+        """The number of tunnels, and the number of nodes with known distances, that have been asked for."""
         self._inherit()
         return len(self._tunnels), self.paths.known
 

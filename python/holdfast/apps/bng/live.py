@@ -240,7 +240,7 @@ class Switches:
 
     @property
     def end_here(self) -> bool:
-        """Whether switches end with this process."""
+        """True if switches end with this process."""
         return bool(self._processes) and not self._keep
 
     def __enter__(self) -> Switches:
@@ -442,7 +442,7 @@ class _Keeper:
             return
 
     def _join(self, name: str, client: GrpcClient) -> None:
-        """Use a switch again that has come back: write what it lacks, or add it as a forwarding plane."""
+        """Take the switch ``name``, which has come back, into use: write what it lacks, or add it as a forwarding plane."""
 
         def back() -> None:
             self._say(f"{'forwarding ' * (name in self._forwarding)}{name} is back")

@@ -197,7 +197,7 @@ class SplitPlane:
         self._write_balancer()
 
     def restore(self, name: str, cables: ForwardingPlane | None = None) -> None:
-        """Write what a forwarding plane lacks that came back and kept its lines.
+        """Write the entries that forwarding plane ``name`` lacks, which has come back and kept its lines.
 
         Sessions get the usage that was read last. ``cables``: those of its new process, if it was restarted.
         """
@@ -278,7 +278,7 @@ class SplitPlane:
 
     @property
     def drained(self) -> frozenset[str]:
-        """Planes that serve no line because an operator says so; one of them may be lost."""
+        """The planes that serve no line because an operator has drained them; one of them may be lost."""
         return frozenset(self._drained)
 
     def serving(self, line: Line) -> str:

@@ -54,7 +54,7 @@ class Standalone:
 
     @property
     def now_ps(self) -> int:
-        """The test's clock."""
+        """The time of the test's clock, in picoseconds."""
         return self.now_us * 1_000_000
 
     def port_is_up(self, switch: str, port: int) -> bool:

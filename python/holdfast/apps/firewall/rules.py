@@ -210,7 +210,7 @@ class Rule(Checked):
 
     @property
     def version(self) -> int | None:
-        """The version of IP that family or protocol say."""
+        """The version of IP that follows from the rule's family or protocol; None if both allow either version."""
         if self.protocol == 1 or self.family == "ipv4":
             return 4
         return 6 if self.protocol == 58 or self.family == "ipv6" else None

@@ -180,12 +180,12 @@ class Lsp:
 
     @property
     def ingress(self) -> str:
-        """The first node."""
+        """The first node of the path."""
         return self.path[0]
 
     @property
     def egress(self) -> str:
-        """The last node."""
+        """The last node of the path."""
         return self.path[-1]
 
 

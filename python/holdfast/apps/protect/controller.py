@@ -485,7 +485,7 @@ class ProtectController(Controller):
 
     @property
     def alarms(self) -> list[Alarm]:
-        """Paths that bring too little, or do again what they should, in order."""
+        """The alarms about paths that bring too few packets, raised and cleared ones, in order."""
         return [] if self._watch is None else self._watch.alarms
 
     def alarms_table(self) -> pl.DataFrame:

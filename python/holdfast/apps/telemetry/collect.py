@@ -59,7 +59,7 @@ class Receiver:
 
     @property
     def port(self) -> int:
-        """The UDP port it listens on."""
+        """The UDP port on which the socket receives."""
         return self._socket.port
 
     def receive(self, timeout_s: float, for_s: float = 0.0) -> int:

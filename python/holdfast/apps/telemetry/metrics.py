@@ -181,7 +181,7 @@ class MetricsServer:
 
     @property
     def port(self) -> int:
-        """The TCP port it listens on."""
+        """The TCP port on which the server listens."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> MetricsServer:

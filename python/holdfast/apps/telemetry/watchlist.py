@@ -72,17 +72,17 @@ class Watch(Parameters):
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The versions of IP that it is about."""
+        """The versions of IP, 4 or 6 or both, of the watched packets."""
         texts = (text for text in (self.source, self.destination) if text is not None)
         version = self.version or next((prefix_of(text).version for text in texts), None)
         return (4, 6) if version is None else (version,)
 
     @property
     def hop_words(self) -> int:
-        """The 4-byte words that each node adds (HopML)."""
+        """The number of 4-byte words that each node adds (HopML)."""
         return words(self.instructions)
 
     @property
     def sampling_threshold(self) -> int:
-        """How many of 65,536 packets are sampled."""
+        """The number of packets out of 65,536 that are sampled."""
         return round(self.sampling * 0x10000)

@@ -110,7 +110,7 @@ class Comparison:
 
     @cached_property
     def cases(self) -> list[Case]:
-        """In the order of mechanisms, failures and seeds; the runs without a failure are not among them."""
+        """The cases in the order of mechanisms, failures and seeds, without the runs in which nothing fails."""
         names = [each.name for each in self.mechanisms]
         return [self._case(*key) for key in product(names, self.scenario.failures, self.seeds)]
 
@@ -193,7 +193,10 @@ class Comparison:
 
     @cached_property
     def summaries(self) -> list[Summary]:
-        """Best first; those that do not differ from the first of a rank share it, the one with fewer switches first."""
+        """The summaries of the mechanisms, best first.
+
+        Mechanisms that do not differ from the first of a rank share its rank; the one with fewer switches comes first.
+        """
         found = [self._summary(each) for each in self.mechanisms]
         found.sort(key=lambda each: (each.lost_mean, each.switches))
         ranked: list[Summary] = []

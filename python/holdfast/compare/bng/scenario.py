@@ -105,7 +105,7 @@ class Scenario:
 
     @property
     def times(self) -> Times:
-        """When something fails and is repaired."""
+        """The times at which something fails and is repaired."""
         return self.given.times
 
     @property

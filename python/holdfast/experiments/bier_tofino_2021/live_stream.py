@@ -54,7 +54,7 @@ class Stream:
 
     @property
     def count(self) -> int:
-        """Packets in all."""
+        """The number of packets in the whole stream."""
         return round((self.before_s + self.after_s) * 1e9) // self.interval_ns
 
 

@@ -60,7 +60,7 @@ class Recirculated:
 
     @property
     def loss(self) -> float:
-        """The share of the packets that came to a port and did not get through."""
+        """The share of the packets offered to recirculation ports that were lost there; 0 if none was offered."""
         return self.lost / self.offered if self.offered else 0.0
 
 

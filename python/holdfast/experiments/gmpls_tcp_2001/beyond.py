@@ -46,7 +46,7 @@ CASE_POINTS: list[Point] = [
 
 
 def points(of: Sequence[Point], tcps: Sequence[str] | None = None) -> list[Point]:
-    """Return the points ``of`` once per TCP: for all TCPs, or for those named in ``tcps``. A point has no name of its TCP."""
+    """Return the points ``of`` once per TCP: for all TCPs, or for those named in ``tcps``; the points do not contain the name."""
     return [point for tcp in tcps or TCPS for point in goodput.with_defaults(of, **TCPS[tcp])]
 
 

@@ -60,7 +60,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """The verdict of the interval."""
+        """The verdict that the interval gives: holds, refuted or open."""
         if self.expected == "within":
             low, high = self.low - self.centre, self.high - self.centre
             if -self.bound < low and high < self.bound:
@@ -77,14 +77,17 @@ class Claim:
 
     @property
     def in_words(self) -> str:
-        """The condition of the claim."""
+        """The condition of the claim in words, as in ``above 0`` or ``within 2 of 10``."""
         if self.expected == "within":
             return f"within {self.bound:g} of {self.centre:g}"
         return f"{self.expected} {self.bound:g}" if self.expected != "unknown" else self.expected
 
     @property
     def seeds_needed(self) -> int | None:
-        """About how many seeds would decide, if the number stayed what it is; None if it is decided, or no number would do."""
+        """About how many seeds would decide the claim, if the number did not change with more seeds.
+
+        None if it is decided, or if no number of seeds would decide it.
+        """
         if self.verdict != UNDECIDED or not self.seeds or not math.isfinite(self.high - self.low):
             return None
         bounds = [self.bound] if self.expected != "within" else [self.centre - self.bound, self.centre + self.bound]

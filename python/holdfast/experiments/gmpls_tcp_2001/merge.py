@@ -66,7 +66,7 @@ class Overflow:
 
     @property
     def verdict(self) -> bool | None:
-        """Whether it overflows; None if the interval does not say."""
+        """True if the buffer overflows, False if not; None if the interval leaves it open."""
         if self.low > OVERFLOWING_PERCENT:
             return True
         return False if self.high < OVERFLOWING_PERCENT else None

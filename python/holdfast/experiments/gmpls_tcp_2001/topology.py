@@ -52,13 +52,13 @@ class Parameters:
 
     @property
     def backbone(self) -> Direction:
-        """Of every backbone link."""
+        """The rate, buffer and ECN marking of every backbone link."""
         mark_above = None if self.mark_above is None else MarkAbove(packets=self.mark_above)
         return Direction(rate_bps=self.backbone_bps, queue_packets=self.buffer_packets, mark_above=mark_above)
 
     @property
     def access(self) -> Direction:
-        """Of every access link."""
+        """The rate, buffer and ECN marking of every access link."""
         return self.backbone.model_copy(update={"rate_bps": round(self.backbone_bps * self.access_percent / 100)})
 
 

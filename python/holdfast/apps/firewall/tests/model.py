@@ -275,7 +275,7 @@ class Model:
         self._check_transport(packet, body[40:], length)
 
     def _parse_transport(self, packet: Packet, body: bytes) -> None:
-        """Set a packet's transport fields as a parser reads them that does not check lengths."""
+        """Set a packet's transport fields as a parser reads them, which does not check lengths."""
         packet.flow_src, packet.flow_dst, packet.flow_protocol = packet.src, packet.dst, packet.protocol
         if packet.protocol == 6:
             _need(body, 20)

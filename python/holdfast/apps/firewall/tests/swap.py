@@ -146,7 +146,7 @@ class Swapped:
 
     @property
     def per_s(self) -> float:
-        """Packets that came in."""
+        """The packets that came in per second."""
         return self.injected / self.seconds
 
 

@@ -50,7 +50,10 @@ class SequenceRecovery:
 
     @property
     def is_paper_window(self) -> bool:
-        """The paper has no reset: its registers start with zero, and that is the number they expect to be the last one."""
+        """True for the paper's window.
+
+        The paper has no reset: its registers start with zero, which counts as the last number.
+        """
         return self.acceptance.algorithm == "window" and self.acceptance.reset_ms == 0
 
     def sequence_recovery_reset(self) -> None:

@@ -74,7 +74,7 @@ class Soak:
 
     @property
     def guard_s(self) -> float:
-        """The seconds between a failure of one path and the next one of the other: packets under way have arrived."""
+        """The seconds from a failure of one path to the next failure of the other, so that packets on their way have arrived."""
         return 2 * (PLANES * LINK_DELAY_MS / 1e3 + self.slower_us / 1e6)
 
     def topology(self) -> Topology:

@@ -72,7 +72,10 @@ CURVE = "packets"
 
 
 def kept(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a file of runs from those of its sweep, with goodput in packets, rounded to a thousandth."""
+    """Return the rows of file ``runs_<name>.csv`` from the rows of a sweep, ``frame``.
+
+    Goodput is in packets, rounded to a thousandth.
+    """
     of = RUNS[name]
     rows = of.make(frame if of.seeds is None else statements.first(frame, of.seeds)).select(
         *of.keys, "seed", *of.values
