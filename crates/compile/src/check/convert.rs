@@ -38,7 +38,7 @@ impl Checker {
             Err(expr) => {
                 let (wanted, found) = (self.show(ty), self.show(&expr.ty));
                 let mut message = errors::type_mismatch(expr.span, &wanted, &found);
-                if self.castable(&expr.ty, ty) {
+                if self.castable(&expr, ty) {
                     message = message.hint(format!("cast it: `({wanted})`"));
                 }
                 self.wrong(message, expr.span)
@@ -61,15 +61,13 @@ impl Checker {
     fn try_coerce(&mut self, expr: Expr, ty: &Ty) -> Result<Expr, Expr> {
         match (&expr.ty, ty) {
             (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => Ok(self.int_to(expr, ty, true)),
-            (Ty::Int, Ty::New(_)) if expr.as_int().is_some() => {
-                match self.module.types.representation(ty) {
-                    bits @ (Ty::Bit(_) | Ty::Signed(_)) => Ok(Expr {
-                        ty: ty.clone(),
-                        ..self.int_to(expr, &bits, true)
-                    }),
-                    _ => Err(expr),
-                }
-            }
+            (Ty::Int, Ty::New(_)) if expr.as_int().is_some() => match self.underlying(ty) {
+                Some(bits @ (Ty::Bit(_) | Ty::Signed(_))) => Ok(Expr {
+                    ty: ty.clone(),
+                    ..self.int_to(expr, &bits, true)
+                }),
+                _ => Err(expr),
+            },
             (Ty::Bit(_) | Ty::Signed(_), Ty::Int) if expr.as_int().is_some() => Ok(Expr {
                 ty: Ty::Int,
                 ..expr
@@ -268,76 +266,94 @@ impl Checker {
         Expr::new(ExprKind::Int(wrapped), ty.clone(), span)
     }
 
-    /// Returns whether the cast `(to) x` is allowed for an `x` of type `from`.
-    fn castable(&self, from: &Ty, to: &Ty) -> bool {
-        let types = &self.module.types;
-        let (a, b) = (types.representation(from), types.representation(to));
-        match (&a, &b) {
-            _ if matches!(from, Ty::New(_)) || matches!(to, Ty::New(_)) => {
-                self.castable_new(from, to)
+    /// Returns whether the cast `(to) expr` is allowed: by a rule of the list of explicit casts, or by one after an
+    /// implicit cast, as in `(U32) 0` and in a cast from one serializable enum to another (specification, sections
+    /// "Explicit casts", "Introducing new types" and "Enumeration types").
+    fn castable(&self, expr: &Expr, to: &Ty) -> bool {
+        let listed = match (&expr.ty, to) {
+            (Ty::Int, Ty::Bool) => expr
+                .as_int()
+                .is_some_and(|v| (0..=1).any(|n| *v == n.into())),
+            // A value of type `int` exists at compile time alone.
+            (Ty::Bit(_) | Ty::Signed(_), Ty::Int) => expr.as_int().is_some(),
+            (from, to) => self.castable_type(from, to),
+        };
+        listed
+            || match (&expr.ty, self.underlying(&expr.ty), self.underlying(to)) {
+                (Ty::Int, _, Some(Ty::Bit(_) | Ty::Signed(_))) => true,
+                (Ty::Enum(_), Some(_), _) => self.castable(&self.decay(expr.clone()), to),
+                _ => false,
             }
-            _ if a == b => true,
+    }
+
+    /// Returns whether the list of explicit casts has one between these types for all values.
+    fn castable_type(&self, from: &Ty, to: &Ty) -> bool {
+        match (from, to) {
+            _ if from == to => self.keeps_type(to),
             (Ty::Bool, Ty::Bit(1)) | (Ty::Bit(1), Ty::Bool) => true,
             (Ty::Bit(_), Ty::Bit(_)) | (Ty::Signed(_), Ty::Signed(_)) => true,
             (Ty::Bit(x), Ty::Signed(y)) | (Ty::Signed(x), Ty::Bit(y)) => x == y,
             (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => true,
-            _ => false,
+            _ => {
+                self.underlying(from).as_ref() == Some(to)
+                    || self.underlying(to).as_ref() == Some(from)
+            }
         }
     }
 
-    /// Returns whether a cast is allowed where `from` or `to` was declared by `type`: a declared type can
-    /// be cast to and from its underlying type, and an integer without a width can be cast to it.
-    fn castable_new(&self, from: &Ty, to: &Ty) -> bool {
-        let basis = |ty: &Ty| match ty {
-            Ty::New(id) => self.module.types.new_type(*id).underlying.clone(),
-            ty => ty.clone(),
-        };
-        from == to || basis(from) == *to || *from == basis(to) || *from == Ty::Int
+    /// Returns whether a value may be cast to the type that it has, which is so for the types that the list of
+    /// explicit casts names.
+    fn keeps_type(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Enum(_) => self.underlying(ty).is_some(),
+            Ty::Error | Ty::MatchKind | Ty::String | Ty::Void | Ty::Varbit(_) | Ty::Tuple(_) => {
+                false
+            }
+            Ty::Extern(..) | Ty::BlockType(..) | Ty::Block(_) | Ty::ValueSet(_) => false,
+            _ => true,
+        }
     }
 
-    /// Checks the cast `(ty) expr` and returns its value. The cast of a constant is computed at once and
-    /// gives a constant.
+    /// Returns the type of which `type` or a serializable enum made this one; `None` for any other type.
+    fn underlying(&self, ty: &Ty) -> Option<Ty> {
+        match ty {
+            Ty::New(id) => Some(self.module.types.new_type(*id).underlying.clone()),
+            Ty::Enum(id) => self.module.types.enumeration(*id).underlying.clone(),
+            _ => None,
+        }
+    }
+
+    /// Checks the cast `(ty) expr` and returns its value; a cast of a constant is folded. An `int` that does not
+    /// fit gives a warning; a value with a width loses its high bits without one.
     pub(super) fn cast(&mut self, expr: Expr, ty: &Ty, span: Span) -> Expr {
-        if expr.ty == Ty::Missing || *ty == Ty::Missing {
+        if lacks_type(&expr.ty) || lacks_type(ty) {
             return Expr::missing(span);
+        }
+        let is_initialiser = matches!(expr.ty, Ty::Tuple(_) | Ty::Record(_) | Ty::Any);
+        if is_initialiser && !matches!(ty, Ty::Tuple(_)) {
+            let expr = self.coerce(expr, ty);
+            return Expr { span, ..expr };
+        }
+        if !self.castable(&expr, ty) {
+            let (from, to) = (self.show(&expr.ty), self.show(ty));
+            return self.wrong(errors::bad_cast(span, &from, &to), span);
         }
         if expr.ty == *ty {
             return Expr { span, ..expr };
         }
-        if matches!(expr.ty, Ty::Tuple(_) | Ty::Record(_) | Ty::Any) {
-            let expr = self.coerce(expr, ty);
-            return Expr { span, ..expr };
-        }
-        let from = self.module.types.representation(&expr.ty);
         let to = self.module.types.representation(ty);
-        if let (Some(value), Ty::Bit(_) | Ty::Signed(_)) = (expr.as_int().cloned(), &to)
-            && self.castable(&expr.ty, ty)
-        {
-            let literal = self.sized(value, &to, span, false);
-            return Expr {
-                ty: ty.clone(),
-                ..literal
-            };
-        }
-        match (&from, &to, &expr.kind) {
-            (Ty::Int | Ty::Bit(1), Ty::Bool, ExprKind::Int(v))
-                if *v == BigInt::from(0) || *v == BigInt::from(1) =>
-            {
-                return Expr::new(ExprKind::Bool(*v == BigInt::from(1)), ty.clone(), span);
+        let folded = match (&to, &expr.kind) {
+            (Ty::Bool, ExprKind::Int(v)) => ExprKind::Bool(*v == BigInt::from(1)),
+            (Ty::Bit(_) | Ty::Signed(_), ExprKind::Bool(v)) => {
+                ExprKind::Int(BigInt::from(u8::from(*v)))
             }
-            (Ty::Bool, Ty::Bit(1), ExprKind::Bool(v)) => {
-                return Expr::new(ExprKind::Int(BigInt::from(u8::from(*v))), ty.clone(), span);
+            (Ty::Bit(_) | Ty::Signed(_), ExprKind::Int(v)) => {
+                self.sized(v.clone(), &to, span, expr.ty == Ty::Int).kind
             }
-            (Ty::Bit(_) | Ty::Signed(_), Ty::Int, ExprKind::Int(v)) => {
-                return Expr::new(ExprKind::Int(v.clone()), Ty::Int, span);
-            }
-            _ => {}
-        }
-        if !self.castable(&expr.ty, ty) {
-            let (from, to) = (self.show(&expr.ty), self.show(ty));
-            return self.wrong(errors::bad_cast(span, &from, &to), span);
-        }
-        Expr::new(ExprKind::Cast(Box::new(expr)), ty.clone(), span)
+            (Ty::Int, ExprKind::Int(_)) | (Ty::Bool, ExprKind::Bool(_)) => expr.kind,
+            _ => ExprKind::Cast(Box::new(expr)),
+        };
+        Expr::new(folded, ty.clone(), span)
     }
 
     /// Converts a value of a serializable enum to the enum's underlying type, since operators take only

@@ -17,6 +17,7 @@ pub(crate) fn bad_cast(span: Span, from: &str, to: &str) -> Diagnostic {
     let mixed = |a: &str, b: &str| a.starts_with("bit<") && b.starts_with("int<");
     match mixed(from, to) || mixed(to, from) {
         true => message.hint("a cast changes either the width or the sign: cast twice"),
+        false if from == to => message.hint("leave the cast out"),
         false => message,
     }
 }
