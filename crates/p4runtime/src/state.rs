@@ -140,7 +140,7 @@ impl Reconciliation {
     }
 
     /// Deletes the initial entries of the tables whose state does not move unchanged. Fails with INVALID_ARGUMENT if
-    /// such a table with entries changed its shape. Must be called after all entries were added.
+    /// such a table with entries is gone or has another key. Must be called after all entries were added.
     pub fn clear(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         let initial = initial_entries(prepared)?;
         let mut transfer = self.transfer();

@@ -213,8 +213,8 @@ fn translated(field: &Field) -> (u32, u32, Option<String>) {
     (field.id, field.width, uri)
 }
 
-/// Deletes the initial entries of tables that both programs have and whose state does not move. Fails if such a table
-/// with entries changed its shape.
+/// Plans to delete the initial entries of tables that both programs have and whose state does not move. Fails with
+/// INVALID_ARGUMENT if a table with entries is gone or has another key.
 pub(crate) fn clear(
     transfer: &mut Transfer<'_>,
     entries: &BTreeMap<TableId, Vec<InstalledEntry>>,
