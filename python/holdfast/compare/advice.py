@@ -159,9 +159,9 @@ def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
 
 
 def _slowed_by_a_window(comparison: Comparison, one: Summary) -> bool:
-    """Return True if TCP's loss under ``one`` comes from windows: paths are longer during the failure.
+    """Return True if TCP loses goodput under ``one`` because windows limit connections and paths are longer meanwhile.
 
-    That can be so only with the default traffic, if its connections are limited by their windows.
+    That can be so only with the default traffic.
     """
     scenario = comparison.scenario
     if scenario.own_traffic or any(entry.rate_bps is not None for entry in scenario.traffic.tcp):

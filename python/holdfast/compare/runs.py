@@ -36,7 +36,7 @@ LEAD_S = 0.001
 
 
 def schedule(network: Network, failure: str, failure_s: float, repair_s: float) -> set[str]:
-    """Schedule the failure and its repair; return the hosts that are attached to a failing switch, so nothing can help them."""
+    """Schedule the failure and its repair; return the hosts that are attached to a failing switch, which nothing can help."""
     topology = network.topology
     if failure == NO_FAILURE:
         return set()

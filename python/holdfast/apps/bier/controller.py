@@ -417,7 +417,8 @@ class BierController(Controller):
     ) -> None:
         """Write the channels that the switch ``name`` sends and delivers.
 
-        With 1+1, a channel is numbered and its copies are eliminated before its packets come, and until they have stopped.
+        With 1+1, numbering and elimination of copies are installed before a channel's packets come, and removed after they have
+        stopped.
         """
         if not self.one_plus_one:
             self._channel_writers[name].change(sent, delivered)

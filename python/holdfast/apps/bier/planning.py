@@ -578,7 +578,7 @@ class TunnelRoutes:
         return found
 
     def ends(self) -> Iterator[tuple[str, IPv4Address]]:
-        """Return pairs of a switch and a not-via address at which tunnels end there."""
+        """Return (switch, not-via address) for every not-via address at which a tunnel ends."""
         return ((self._nodes[node], address) for node, address in self._ends)
 
     def take_changes(self) -> TunnelChanges:

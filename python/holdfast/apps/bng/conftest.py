@@ -158,7 +158,7 @@ class Bench:
         return self.sent
 
     def reason(self, port: int, frame: bytes) -> str:
-        """Send a frame and return the reason of its drop; "passes" if it passes, "nothing" if nothing happens or is counted."""
+        """Send a frame and return the reason of its drop; "passes" if it is forwarded, "nothing" if nothing is sent or counted."""
         before, heard = self.plane.drops(), len(self.heard)
         sent = self.receive(port, frame)
         after = self.plane.drops()

@@ -10,5 +10,5 @@ from holdfast.apps.ipmc import compile_ipmc
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """Return the application's program, compiled with its defaults."""
+    """Return ``ipmc.p4``, compiled with its defaults."""
     return compile_ipmc()

@@ -10,5 +10,5 @@ from holdfast.apps.mpls import compile_mpls
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """Return the application's program, compiled with its defaults."""
+    """Return ``mpls.p4``, compiled with its defaults."""
     return compile_mpls()

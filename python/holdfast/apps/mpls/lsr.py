@@ -130,10 +130,10 @@ class Lsr:
     def add_nhlfe(
         self, lsp: int, hop: Hop, label: int | None, *, labelled: bool, uniform: bool, push_ttl: int
     ) -> Nhlfe:
-        """Add and return an NHLFE that sends packets to ``hop`` with ``label`` (None: without, as the hop's node wants).
+        """Add and return an NHLFE that sends packets to ``hop`` with ``label``, or without a label if it is None.
 
         ``labelled``: for packets whose top label is replaced by it; else it is pushed, with ``push_ttl``. Raise
-        :class:`NetworkError` for more labels than an entry has room for.
+        :class:`NetworkError` for more labels than an entry has room for, or if ``label`` is None though the hop is a tunnel.
         """
         params: dict[str, Value] = hop.params()
         if hop.tunnel:
@@ -224,7 +224,7 @@ class Lsr:
             self.client.write_register(WAIT_TO_RESTORE, lsp, wait_to_restore_us)
 
     def clear_counters(self, lsp: int) -> None:
-        """Set an LSP's counters to zero."""
+        """Set all counters of an LSP at this node to zero."""
         with self.client.batch():
             for counter in LSP_COUNTERS:
                 self.client.write_counter(counter, lsp)

@@ -10,5 +10,5 @@ from holdfast.apps.protect import compile_protect
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """Return the application's program, compiled with its defaults."""
+    """Return ``protect.p4``, compiled with its defaults."""
     return compile_protect()

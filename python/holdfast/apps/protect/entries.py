@@ -119,14 +119,14 @@ def connection_entry(connection: Connection) -> TableEntry:
 
 
 def clear_ingress(index: int, client: Client) -> None:
-    """Set a connection's counters and registers at the PTI to zero."""
+    """Set the counters and registers of the connection with this index at its PTI to zero."""
     client.write_register(program.LAST_SENT, index, 0)
     for counter in (program.PROTECTED, program.MTU_EXCEEDED):
         client.write_counter(counter, index)
 
 
 def clear_egress(index: int, client: Client) -> None:
-    """Set the counters and registers of a connection and its paths at the PTE to zero."""
+    """Set the counters and registers of the connection with this index, and of its paths, at its PTE to zero."""
     for register in (program.LAST_ACCEPTED, program.HISTORY, program.LOST):
         client.write_register(register, index, 0)
     client.write_counter(program.RESETS, index)

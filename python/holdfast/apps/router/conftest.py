@@ -10,5 +10,5 @@ from holdfast.apps.router import compile_ipfrr
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """Return the application's program, compiled with its defaults."""
+    """Return ``ipfrr.p4``, compiled with its defaults."""
     return compile_ipfrr()

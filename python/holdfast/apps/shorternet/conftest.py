@@ -24,7 +24,7 @@ HOST_MAC, PORT_MAC = "02:00:00:00:00:01", "02:ff:00:00:00:01"
 
 @pytest.fixture(scope="session")
 def program() -> Program:
-    """Return the application's program, compiled with its defaults."""
+    """Return ``shorternet.p4``, compiled with its defaults."""
     return compiled()
 
 

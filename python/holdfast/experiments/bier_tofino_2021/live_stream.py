@@ -75,9 +75,9 @@ class Observed:
         return sorted(set(range(len(self.sent_ns))) - {number for number, _ in self.arrivals[host]})
 
     def longest_ns(self, within_ns: int) -> int:
-        """Return the longest time from sending to arrival, in ns, of packets sent at most ``within_ns`` from the failure.
+        """Return the longest time from sending to arrival, in ns, of packets sent near the failure.
 
-        0 if no such packet arrived.
+        Near is at most ``within_ns`` before or after it. 0 if no such packet arrived.
         """
         arrivals = ((number, at_ns) for each in self.arrivals.values() for number, at_ns in each)
         sent_ns = self.sent_ns

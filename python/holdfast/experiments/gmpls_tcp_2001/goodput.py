@@ -15,9 +15,10 @@ MEASURE = "holdfast.experiments.gmpls_tcp_2001.runs:measure"
 
 
 def change_numbers(frame: pl.DataFrame, by: Sequence[str], value: str, baseline: Mapping[str, Any]) -> pl.DataFrame:
-    """Return rows with ``goodput_change_percent`` and ``worse_percent`` by ``by``, against ``baseline`` with the same seed.
+    """Return rows with ``goodput_change_percent`` and ``worse_percent`` for each combination of the columns ``by``.
 
-    ``worse_percent`` is the percentage of seeds with less goodput than the baseline.
+    Runs are compared with the run of ``baseline`` that has the same seed. ``worse_percent`` is the percentage of seeds with less
+    goodput than the baseline.
     """
     changes = statistics.paired(frame, by, value, baseline, ratio=True)
     return pl.concat(

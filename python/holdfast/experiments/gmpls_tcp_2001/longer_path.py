@@ -38,7 +38,7 @@ POINTS = points(published.D_MS, published.DELTA_MS, end_s=published.REPAIR_S, cu
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Run the simulations of section 6 and return a row per run."""
+    """Run the simulations of section 6 (a longer backup path) and return a row per run, with goodput in packets."""
     return setting.sweep("rtt_change", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 

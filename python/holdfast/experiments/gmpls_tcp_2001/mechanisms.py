@@ -30,7 +30,7 @@ POINTS: list[Point] = [
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Run the simulations of section 8 and return a row per run."""
+    """Run the simulations of section 8 (the case study) and return a row per run, with goodput in packets."""
     return setting.sweep("case_study", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 

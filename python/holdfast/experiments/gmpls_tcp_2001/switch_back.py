@@ -35,7 +35,7 @@ POINTS = points(published.D_MS, published.SWITCH_BACK)
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """Run the simulations of section 7 and return a row per run."""
+    """Run the simulations of section 7 (return to the repaired path) and return a row per run, with goodput in packets."""
     return setting.sweep("switch_back", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 

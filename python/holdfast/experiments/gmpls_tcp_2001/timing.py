@@ -18,7 +18,7 @@ CURVE_END_S = 8.0
 def points(
     network: str, deltas_ms: Sequence[int], access_percent: float, *, end_s: float = 6.5, curve_ms: float = 0.0
 ) -> list[Point]:
-    """Return the parameters of one run for each switching delay in ``deltas_ms``."""
+    """Return a point of section 5 for each switching delay in ``deltas_ms``; other parameters are the same for all."""
     return [
         {
             "network": network,

@@ -141,7 +141,10 @@ def find(setting: Setting) -> Finding:
 
 
 def _ratios(frame: pl.DataFrame, by: Sequence[str], measure: str) -> pl.DataFrame:
-    """Return a row per mode and ``by``: ``measure`` with protection in percent of that without, compared with the same seed."""
+    """Return a row per mode with protection and value of ``by``: ``measure`` in percent of that without protection.
+
+    Runs with the same seed are compared.
+    """
     found = statistics.paired(frame, [*by, "mode"], measure, {"mode": "unprotected"}, ratio=True)
     protected = found.filter(pl.col("mode") != "unprotected")
     return protected.with_columns((100 * (1 + pl.col(name))).alias(name) for name in ("mean", "low", "high"))

@@ -30,12 +30,12 @@ Options = Mapping[str, Any]
 
 
 def client(pair: int) -> str:
-    """Return the name of the host that downloads, behind s1. Pairs count from 1."""
+    """Return the name of the downloading host of a pair, which is behind s1. Pairs count from 1."""
     return f"c{pair}"
 
 
 def server(pair: int) -> str:
-    """Return the name of the host that sends, behind s2."""
+    """Return the name of the sending host of a pair, which is behind s2. Pairs count from 1."""
     return f"v{pair}"
 
 

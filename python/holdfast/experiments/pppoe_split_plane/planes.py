@@ -207,7 +207,7 @@ class Planes:
             self._switches_ns += took
 
     def run(self, name: str, frames: Sequence[tuple[int, bytes]], kind: Kind) -> None:
-        """Send ``frames`` into ports of the switch ``name``, and what comes out into the next switches or the control plane."""
+        """Send ``frames`` into ports of the switch ``name``; pass its output on to the next switches or the control plane."""
         now_ps = round(self.clock.now() * 1e12) + 1_000_000
         process = self.nodes[name].switch.process
         with self.timed(name, kind):
