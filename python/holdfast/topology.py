@@ -369,7 +369,7 @@ class Topology:
         found = [i for i, link in enumerate(self.links) if ends in (link.name, f"{link.b}-{link.a}")]
         if not numbered:
             number = "1"
-        if number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(found):
+        if number.isascii() and number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(found):
             return found[int(number) - 1]
         known = self.link_names()
         names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")

@@ -46,7 +46,7 @@ _LOOK_S = 1.0
 def parse_port(text: str) -> tuple[int, str]:
     """Return the port number and interface name in a text like ``0@veth0``. Raises :class:`LiveError` for any other text."""
     number, separator, name = text.partition("@")
-    if not separator or not name or not number.isdecimal() or int(number) > MAX_PORT:
+    if not separator or not name or not (number.isascii() and number.isdecimal()) or int(number) > MAX_PORT:
         raise LiveError(f"port {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
     return int(number), name
 

@@ -21,6 +21,9 @@ Value: TypeAlias = (
 Pair: TypeAlias = tuple[Value, Value] | list[Value]
 """(value, prefix length), (value, mask) or (low, high)."""
 
+_NUMBER = re.compile(r"-?(?:0+|[1-9][0-9]*|0[xX][0-9A-Fa-f]+|0[oO][0-7]+|0[bB][01]+)")
+"""What Python takes besides is no number here: ``1_000``, ``+7``, blanks around it, and the digits of other scripts."""
+
 _MAC = re.compile(r"[0-9A-Fa-f]{1,2}([:-])(?:[0-9A-Fa-f]{1,2}\1){4}[0-9A-Fa-f]{1,2}")
 
 
@@ -192,10 +195,8 @@ def _parse(text: str, width: int, what: str) -> int:
                 "INVALID_ARGUMENT", f"{what}: {text!r} is a MAC address, but the field has {width} bits"
             )
         return int.from_bytes(bytes(int(part, 16) for part in re.split("[:-]", text)), "big")
-    try:
+    if _NUMBER.fullmatch(text):
         return int(text, 0)
-    except ValueError:
-        pass
     if text.isascii() and text.isdecimal():  # "010": int(text, 0) refuses leading zeros
         raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {text!r} has a leading zero; decimal or 0o octal?")
     try:

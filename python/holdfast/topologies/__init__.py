@@ -77,7 +77,7 @@ def _number(text: str, key: str, value: str, annotation: str) -> int | float:
     ``annotation`` is a text, as in every module that postpones the evaluation of annotations.
     """
     try:
-        number = float(value)
+        number = float(value) if value.isascii() and "_" not in value else math.nan
     except ValueError:
         number = math.nan
     if math.isfinite(number) and annotation == "float":

@@ -61,7 +61,8 @@ def _port_range(value: object) -> Range:
         low = high = value
     else:
         first, dash, last = str(value).partition("-")
-        if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
+        ends = [first.strip(), last.strip()] if dash else [first.strip()]
+        if not all(end.isascii() and end.isdecimal() for end in ends):
             raise ValueError(f"{value!r} is neither a port nor a range such as 1024-65535")
         low, high = int(first), int(last if dash else first)
     if not 0 <= low <= high <= 65535:

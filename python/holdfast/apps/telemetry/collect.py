@@ -232,6 +232,6 @@ def _endpoint(option: str, text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    if not host or {"[", "]"} & set(host) or not port.isdecimal() or int(port) > 65_535:
+    if not host or {"[", "]"} & set(host) or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
         raise LiveError(f"{option} is {text!r}; it must be ADDRESS:PORT")
     return host, int(port)
