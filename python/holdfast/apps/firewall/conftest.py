@@ -75,7 +75,7 @@ class Standalone:
     # Actions of a test.
 
     def elapse(self, time_us: int) -> None:
-        """Advance the clock by ``time_us`` microseconds, and call the handlers that have become due."""
+        """Advance the clock by ``time_us`` microseconds, and call the stored handlers that have become due."""
         self.now_us += time_us
         for timer in sorted(self.timers):
             if timer[0] <= self.now_us:

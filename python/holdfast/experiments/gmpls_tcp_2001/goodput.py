@@ -30,7 +30,7 @@ def change_numbers(frame: pl.DataFrame, by: Sequence[str], value: str, baseline:
 
 
 def best_numbers(frame: pl.DataFrame, over: str, value: str) -> pl.DataFrame:
-    """Return rows with ``best_percent`` by ``over``: the percentage of seeds in which this value gives the most goodput."""
+    """Return rows with ``best_percent``: in how many % of the seeds each value of the column ``over`` gives the best goodput."""
     return _percent(statistics.best(frame, over, value), [over], "best_percent", "best", "best_low", "best_high")
 
 
