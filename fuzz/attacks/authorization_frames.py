@@ -32,10 +32,10 @@ def wispr(kind: int, value: int) -> tuple[int, bytes]:
 
 
 def request(code: int, identifier: int, attributes: Iterable[tuple[int, bytes]], secret: bytes) -> bytes:
-    """Return a signed RADIUS request.
+    """Return a signed RADIUS request with these attributes and a Message-Authenticator.
 
-    The Message-Authenticator comes first; it is computed over zeros in place of both authenticators, then the Request Authenticator
-    is.
+    The Message-Authenticator is computed over zeros in place of itself and of the Request Authenticator; the Request Authenticator
+    is computed last.
     """
     body = b"".join(attribute(kind, value) for kind, value in attributes)
     unsigned = body + attribute(MESSAGE_AUTHENTICATOR, bytes(16))

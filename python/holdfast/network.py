@@ -414,7 +414,7 @@ class Network(ABC):
         self._core.end_flow(flow)
 
     def send_frame(self, node: str, frame: bytes) -> None:
-        """Send a frame from a host or switch now, unchanged."""
+        """Send a frame from a host now, unchanged. Raises :class:`NetworkError` if ``node`` is a switch or unknown."""
         self._core.send_frame(node, frame)
 
     def bytes_on_wire(self) -> int:

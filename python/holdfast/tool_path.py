@@ -7,7 +7,7 @@ import stat
 
 
 def leave_others_directories() -> None:
-    """Remove from a root process's ``PATH`` the directories from which nobody but root should run tools such as ``ip``.
+    """Remove the directories that other users may change from a root process's ``PATH``, from which it starts tools such as ``ip``.
 
     Removed are the working directory (an empty or a relative entry), and directories that another user than root owns or all may
     write. For other users nothing is changed.

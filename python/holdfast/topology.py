@@ -412,7 +412,7 @@ class Topology:
         return bytes((0x02, 0x01)) + self.switches[switch].index.to_bytes(2, "big") + port.to_bytes(2, "big")
 
     def puts_in_order(self, host: str) -> bool:
-        """Return True if packets to a host pass an ordering function at the end of the host's link."""
+        """Return True if packets to a host go through an ordering function in front of the host's link."""
         return any(link_towards(self.links[i], host).ordering is not None for i in self._ports[host].values())
 
     def attachment(self, host: str) -> Attachment:

@@ -239,7 +239,7 @@ def read(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> M:
 
 
 def read_located(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> Located[M]:
-    """Read a model as :func:`read` does, and return it with the lines of what was read."""
+    """Read a model as :func:`read` does, and return it with the line number of each of its values."""
     with reading(path, ScenarioError):
         loader, root = compose(read_regular(path, most_bytes, ScenarioError).decode())
         if root is not None:

@@ -18,7 +18,7 @@ def cheapest_path(
     without_nodes: Iterable[str] = (),
     without_links: Iterable[tuple[str, str]] = (),
 ) -> list[str] | None:
-    """Return the cheapest path without ``without_nodes`` and the links between pairs in ``without_links``, or None."""
+    """Return the cheapest path without ``without_nodes`` and the links between pairs in ``without_links``; None if none is left."""
     graph = topology.graph.copy()
     graph.remove_edges_from(without_links)
     graph.remove_nodes_from(without_nodes)

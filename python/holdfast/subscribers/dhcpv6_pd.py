@@ -310,7 +310,7 @@ def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | 
 
 
 def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
-    """Answer Confirm (section 18.3.3): are all addresses on this link? Returns None if there are none or the link is not known."""
+    """Answer Confirm (section 18.3.3): are all addresses of this link? Returns None without an address, or if no link is known."""
     named = [address for each in asked.associations if each.kind != Option.IA_PD for address in each.leases]
     if not named or lease.link is None:
         return None

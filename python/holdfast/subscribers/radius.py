@@ -361,7 +361,7 @@ def rates(packet: Any) -> Rates | None:
 
 
 def number(packet: Any, kind: Any) -> int | None:
-    """Return the value of a packet's integer attribute; None if the packet has none."""
+    """Return the value of a packet's integer attribute of 4 octets; None if the packet has no such attribute."""
     value = _first(packet, kind, 4)
     return None if value is None else int.from_bytes(value, "big")
 

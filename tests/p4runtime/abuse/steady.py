@@ -164,7 +164,7 @@ def steady(
     tls: TlsFiles | None = None,
     credentials: grpc.ChannelCredentials | None = None,
 ) -> Iterator[Steady]:
-    """Run a switch while inside. What must hold at the end, whatever was done to the switch, the module says.
+    """Run a switch under a steady stream of packets, and yield it; at the end, check what the module's documentation says.
 
     With ``tls``, the primary has ``credentials``, whose certificate may read and write as the default role and ``TIMED_ROLE``.
 
