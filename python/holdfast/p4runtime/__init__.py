@@ -2,6 +2,15 @@
 
 A :class:`Device` makes a switch speak P4Runtime; :class:`Server` puts devices behind an address; :class:`LocalClient`
 and :class:`GrpcClient` are one interface over both ways to reach a device.
+
+A program that uses the official messages as well imports this package before them, or imports them from
+:mod:`holdfast.p4runtime.stubs`::
+
+    import holdfast.p4runtime
+    from p4.v1 import p4runtime_pb2
+
+In the other order the import of ``p4.v1.p4runtime_pb2`` raises TypeError (``Descriptors cannot be created directly``) under
+protobuf 4 and later, before anything of this package runs. It works again after this package has been imported.
 """
 
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
