@@ -6,7 +6,7 @@ from holdfast.experiments.bier_tofino_2021 import restoration_live
 
 
 def test_fast_reroute_repairs_a_live_stream() -> None:
-    """The controller's own repair, which comes later, neither loses nor doubles anything."""
+    """Check that the controller's own repair, which comes later, neither loses nor duplicates a packet."""
     tried = []
     for _ in range(5):
         found = restoration_live.measure({"bier_frr": True, "ip_frr": True}, 1)

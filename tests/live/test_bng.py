@@ -252,7 +252,7 @@ def bng(site: Site, *words: str) -> str:
 
 
 def test_a_drained_plane_loses_no_packet(split: tuple[Site, Crowd]) -> None:
-    """By the operator's command, with 20,000 packets/s beside the echoes of all sessions; and back."""
+    """Drain a plane by the operator's command, with 20,000 packets/s and the echoes of all sessions, and undrain it."""
     site, crowd = split
 
     # The machine may be busy with something else.
@@ -273,7 +273,7 @@ def test_a_drained_plane_loses_no_packet(split: tuple[Site, Crowd]) -> None:
 
 
 def test_a_drained_plane_is_replaced(split: tuple[Site, Crowd]) -> None:
-    """Its process ends, another one is started, and the plane is drained still; nobody loses a packet."""
+    """Check that a drained plane whose process is replaced is still drained, and that no packet is lost."""
     site, crowd = split
 
     def replace() -> None:
@@ -293,7 +293,7 @@ def test_a_drained_plane_is_replaced(split: tuple[Site, Crowd]) -> None:
 
 
 def test_setups_go_on_when_radius_is_back(split: tuple[Site, Crowd]) -> None:
-    """Killed in the middle of setups, and away for longer than requests are repeated."""
+    """Kill RADIUS in the middle of setups, for longer than requests are repeated."""
     site, crowd = split
     found = load.outage(site, crowd, 60, 40, 4.5)
     print(found)
@@ -312,7 +312,7 @@ def test_setups_go_on_when_radius_is_back(split: tuple[Site, Crowd]) -> None:
 
 
 def test_a_killed_forwarding_plane_has_its_sessions_moved(split: tuple[Site, Crowd]) -> None:
-    """Without a reset: a few packets of its own sessions are lost, and none of the others'. Then it comes back, without a loss."""
+    """Check that only a few packets of the killed plane's own sessions are lost, without a reset, and none when it is back."""
     site, crowd = split
     number, said = SUBSCRIBERS, []
 
@@ -339,7 +339,7 @@ def test_a_killed_forwarding_plane_has_its_sessions_moved(split: tuple[Site, Cro
 
 @pytest.mark.parametrize("name", ["authentication plane", "balancer"])
 def test_a_killed_switch_is_started_again(split: tuple[Site, Crowd], name: str) -> None:
-    """Sessions stay. Without the authentication plane, their packets pass; without the balancer, they do again with the new one."""
+    """Check that sessions stay. Their packets pass without the authentication plane, and again once there is a new balancer."""
     site, crowd = split
 
     def kill() -> None:
@@ -361,7 +361,7 @@ def test_a_killed_switch_is_started_again(split: tuple[Site, Crowd], name: str) 
 
 
 def test_all_planes_are_killed_at_once(split: tuple[Site, Crowd]) -> None:
-    """No other can take their sessions, which they get back themselves."""
+    """Check that planes restore their own sessions if no other plane can take them."""
     site, crowd = split
     used = {number: row["bytes_up"] for number, row in site.rows().items()}
     for name in ("plane forward1", "plane forward2"):
@@ -421,7 +421,7 @@ def test_a_storm_costs_established_sessions_nothing(besieged: tuple[Site, Crowd]
 
 
 def test_half_open_sessions_leave_room_for_others(besieged: tuple[Site, Crowd]) -> None:
-    """Hosts that take sessions by PADR and then say nothing, on a few lines: their lines' limits end them."""
+    """Check that limits of their lines end the sessions of hosts that send nothing after the PADR."""
     site, crowd = besieged
     crowd.say(f"traffic 500 {SERVER}")
     attacker = site.half_open(400, 50)

@@ -27,7 +27,11 @@ def namespaces() -> set[str]:
 
 
 def test_it_says_what_a_simulation_says(tmp_path: Path) -> None:
-    """A packet per millisecond; down for 800 ms, noticed after 50; TCP of about 20 Mb/s by its window; transfers of 50 kB."""
+    """Compare live losses with simulated ones.
+
+    A packet is sent per millisecond; the link is down for 800 ms, which is noticed after 50 ms; TCP has about 20 Mb/s by its
+    window, and transfers of 50 kB.
+    """
     before = namespaces()
     given = demo.scenario(live=True, jitter_ms=0, before_s=0.6, down_s=0.8, after_s=0.4)
     found = results.run(given, mechanisms.find(NAMES), [1], tmp_path)
@@ -63,7 +67,7 @@ def test_it_says_what_a_simulation_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", ["ingress-replication", "ipmc", "bier"])
 def test_a_flow_with_several_receivers(tmp_path: Path, mechanism: str) -> None:
-    """The source sends to each, or to a group that all have joined; behind the link that fails nothing arrives for 500 ms."""
+    """Check that no packet arrives behind the failed link for 500 ms, if the source sends to each receiver or to their group."""
     path = tmp_path / "traffic.yaml"
     path.write_text("udp: [{source: h1, receivers: [h2, h3, h4], packets_per_s: 200}]\n")
     when: dict[str, float | None] = {"before_s": 0.5, "down_s": 0.5, "after_s": 0.5}
@@ -108,7 +112,7 @@ def _check_files(out: Path) -> None:
 
 
 def test_a_disturbed_baseline_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hosts stand still for 300 ms of the first undisturbed run: TCP delivers less in it than with the failure."""
+    """Stop the hosts for 300 ms of the first undisturbed run, so that TCP delivers less in it than with the failure."""
     runs: list[tuple[str, str]] = []
     run = live._run
 

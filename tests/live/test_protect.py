@@ -77,7 +77,7 @@ def is_late(network: LiveNetwork) -> bool:
 
 
 def test_the_controller_is_killed_and_another_takes_over(tmp_path: Path) -> None:
-    """Pings go on over kill -9, over a cut without any controller, and over the take-over; sequence numbers never go back."""
+    """Check that pings go on during kill -9, a cut and the takeover, and that sequence numbers never go back."""
     t = topology()
     yaml = tmp_path / "live.yaml"
     yaml.write_text(t.to_yaml())
@@ -159,7 +159,7 @@ def crossed(t: Topology) -> Topology:
 
 
 def test_links_are_discovered_and_found_missing(tmp_path: Path) -> None:
-    """A wrong map, two cuts one after the other that P4Runtime does not tell of, and kill -9 in between: pings go on."""
+    """Check that pings go on with a wrong map, two cuts that P4Runtime does not report, and kill -9 between them."""
     t = ladder(3)
     yaml = tmp_path / "crossed.yaml"
     yaml.write_text(crossed(t).to_yaml())

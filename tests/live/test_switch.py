@@ -146,7 +146,7 @@ for process in [*guards, os.getpid()]:
 
 
 def test_a_live_command_removes_what_a_killed_one_left_behind() -> None:
-    """Also if what cleans up behind a process was killed with it, and the run before had the lower number."""
+    """Check this also if the process that cleans up was killed, too, and if the killed run had the lower number."""
     with _core.Namespace("mine"):  # so that the number is not the first
         killed = subprocess.run([sys.executable, "-P", "-c", LEFT_BEHIND], capture_output=True, text=True, check=False)
         names = killed.stdout.split()

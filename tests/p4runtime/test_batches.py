@@ -74,7 +74,7 @@ def test_what_waits_goes_in_one_message_and_is_counted() -> None:
 
 
 def test_a_server_that_knows_none_gets_messages_one_by_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It answers as to any message in ``other``: no event, and no harm."""
+    """Check that a server without batches answers one as any unknown message in ``other``, and that the client goes on without."""
     monkeypatch.setattr("holdfast.p4runtime.server.stream_batches.is_batch", lambda message: False)
     bench.device.load(bench.program)
     with Server([bench.device], "127.0.0.1:0") as server, GrpcClient(server.address, batches=True) as client:

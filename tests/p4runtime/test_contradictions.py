@@ -308,7 +308,7 @@ def test_every_field_that_means_something_is_compared(source: str) -> None:
 
 
 def test_a_device_config_without_its_p4info_is_taken() -> None:
-    """Checks one that another compiler wrote: what the program itself tells is compared."""
+    """Check a config of another compiler, which is compared with what the program itself says."""
     program = _core.Program.compile(str(HERE / "stateful.p4"))
     bare = _core.Program.from_artifact(program.ir_text.encode())
     assert bare.p4info == ""

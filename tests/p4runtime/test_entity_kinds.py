@@ -203,7 +203,10 @@ def test_a_profile_has_room_for_its_members(device: Device, raw: Raw) -> None:
 
 
 def test_watched_ports(device: Device, raw: Raw) -> None:
-    """By bytes and by the deprecated number, each read back as it was written; members of ports that are down rest."""
+    """Check ports given as bytes or as the deprecated number, each read back as written.
+
+    Members whose port is down are not chosen.
+    """
     members = [
         p4.ActionProfileGroup.Member(member_id=1, weight=1, watch_port=b"\1"),
         p4.ActionProfileGroup.Member(member_id=2, weight=2, watch=2),
@@ -299,7 +302,7 @@ def test_wrong_meters(device: Device, raw: Raw, kind: int, index: int, fields: d
 
 
 def test_meters_mark_and_count(device: Device, raw: Raw) -> None:
-    """Bursts of 100 and 200 bytes, and packets of 8: twelve are green, twelve more yellow, the rest red."""
+    """Check bursts of 100 and 200 bytes with packets of 8 bytes: twelve are green, twelve more yellow, the rest red."""
     write(device, update(MODIFY, **rate(raw, 0, config=p4.MeterConfig(cir=1, cburst=100, pir=1, pburst=200))))
     ecmp(device, raw)
     colours = [out[6] for _ in range(30) for _, out in device.switch.process(0, packet(0x0A00_0001))]
@@ -412,7 +415,7 @@ def test_idle_timeouts_are_kept(device: Device, raw: Raw) -> None:
 
 
 def test_idle_notifications(device: Device, raw: Raw) -> None:
-    """One message a table, with key, timeout and metadata; again after every further timeout; to those whose table it is."""
+    """Check one notification per table, with key, timeout and metadata, repeated after each timeout, to roles with that table."""
     sent: list[Any] = []
     streams = {}
     for role in ("", "policy"):

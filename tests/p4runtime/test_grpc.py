@@ -180,7 +180,7 @@ def test_a_broken_stream_is_a_lost_primary(server: Server, peer: Peer, how: str)
 def test_a_client_that_is_closed_has_left_its_election_id(
     server: Server, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Checks it with a device that takes its time to let a session go."""
+    """Check this with a device that takes long to close a session."""
     close = bench.device.close
 
     def late(session: Session) -> None:

@@ -209,7 +209,7 @@ def test_the_default_entry_of_an_indirect_table_is_constant(rules: Rules) -> Non
 
 @pytest.mark.parametrize("watch", [{"watch_port": b"\x07"}, {"watch": 7}, {"watch_port": b"\x00"}])
 def test_a_port_that_the_switch_does_not_have_is_not_watched(watch: dict[str, Any]) -> None:
-    """The switches of a network have the ports that something is connected to."""
+    """Check that a switch of a network has only the ports that something is connected to."""
     topology = Topology("pair")
     for name in ("a", "b"):
         topology.add_switch(name)

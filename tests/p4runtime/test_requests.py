@@ -109,7 +109,10 @@ def state(bench: Bench) -> list[Any]:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_batch_is_its_updates_one_by_one(data: st.DataObject) -> None:
-    """On every update's outcome, word for word, and on what is there in the end; and if it is atomic, all or nothing."""
+    """Check that a batch has the outcome of its updates sent one by one, word for word, and leaves the same state.
+
+    An atomic batch makes all of its updates or none.
+    """
     together, alone = bench_of(), bench_of()
     raw = Raw(together.index)
     for _ in range(data.draw(st.integers(1, 5))):

@@ -71,7 +71,7 @@ def test_a_role_that_is_not_one_string_is_refused_by_the_compiler(role: str) -> 
     ],
 )
 def test_a_p4info_whose_roles_are_not_understood_is_refused(annotation: str) -> None:
-    """In another compiler's P4Info: to ignore what it says of roles would let every role write."""
+    """Check roles in another compiler's P4Info; if they were ignored, every role could write."""
     text = P4INFO.replace("tables {\n  preamble {", "tables { preamble { " + annotation, 1)
     with pytest.raises(P4RuntimeError, match="role"):
         accept(text)

@@ -211,7 +211,7 @@ def test_limits(bench: Bench) -> None:
 
 
 def test_a_role_is_forgotten_with_its_last_stream(bench: Bench) -> None:
-    """Its highest election id too; that of the default role is remembered."""
+    """Check that the role's highest election id is forgotten, too, while that of the default role is remembered."""
     for i in range(2 * MAX_ROLES):
         stream(bench, 9, role=f"role{i}").close()
     assert stream(bench, 1, role="role0").received[-1].arbitration.status.code == OK

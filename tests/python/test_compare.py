@@ -317,7 +317,7 @@ document.body.append(narrow);
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_report_is_readable_on_a_phone_and_on_a_desk(width: int, square: Path, tmp_path: Path) -> None:
-    """Nothing is cut off, every dot is in sight, and letters are of a size to be read."""
+    """Check that nothing is cut off, that every dot is visible, and that letters are large enough to read."""
     compare(square, "all", tmp_path, ["static", "reroute"])
     tried = tmp_path / "tried.html"
     text = (tmp_path / "report.html").read_text()
@@ -347,7 +347,7 @@ def test_same_seed_same_bytes_whatever_the_number_of_processes(square: Path, tmp
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_link_that_carries_nothing_costs_nothing(square: Path, tmp_path: Path, mechanism: str) -> None:
-    """The claim by which such failures are not run."""
+    """Check the claim for which failures of unused links are not run."""
     path = build(square, "all").write(tmp_path)
     prepared = runs.Prepared(str(path), mechanism, 1)
     still = prepared.run("none")

@@ -73,7 +73,7 @@ def test_established_sessions_do_not_need_a_controller_or_radius(
 
 
 def test_the_sessions_of_a_plane_are_made_on_the_other(compared: tuple[Comparison, Path]) -> None:
-    """Detection and reaction are 150 ms; the packets of those that are on this plane are lost for so long, and no others."""
+    """Check that only packets of sessions on this plane are lost, for the 150 ms of detection and reaction."""
     found = part(compared[0], "split-2", "plane")
     assert found.kept_mean == 8
     assert 150 <= found.outage_worst_ms <= 220
@@ -110,7 +110,7 @@ def test_without_another_way_all_are_out_until_the_repair(
 def test_established_sessions_do_not_need_the_authentication_plane(
     compared: tuple[Comparison, Path], name: str
 ) -> None:
-    """Who dials waits until it is back, with its tables."""
+    """Check that new subscribers wait until the authentication plane is back with its tables."""
     found = part(compared[0], name, "auth")
     assert (found.kept_mean, found.lost_mean, found.outage_worst_ms, found.recovered_ms) == (8, 0, 0.0, 0.0)
     assert found.newcomers_in == 12

@@ -125,7 +125,7 @@ def test_undisturbed_losses_as_large_as_those_of_the_failure_carry_nothing(tmp_p
 
 
 def test_less_than_both_lose_undisturbed_is_no_difference(tmp_path: Path) -> None:
-    """One seed: 100 packets more are found in another run of the same, too."""
+    """Check, with one seed, a difference of 100 packets, as two runs of the same setting may have."""
     found = made_up(givens(tmp_path), {"static": (60, 2060), "reroute": (60, 160), "1+1-vector": (60, 61)})
     assert found.doubts == []
     assert [each.rank for each in found.summaries[:2]] != [1, 1]  # By the outage.
@@ -169,7 +169,7 @@ def test_live_a_disturbed_baseline_is_unreliable(tmp_path: Path) -> None:
 
 
 def test_live_what_was_disturbed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The measures say it; the bound is kept if it never gets better."""
+    """Check that the measures show a disturbed run, and that repetitions are limited if it never gets better."""
     given = givens(tmp_path, live=True)
     slow = {("reroute", False): [600_000]}
     calls: list[tuple[str, int]] = []
@@ -281,7 +281,7 @@ def test_default_traffic_loses_nothing_undisturbed_on_slow_links(spec: str, tmp_
 
 
 def test_default_traffic_is_what_it_says(tmp_path: Path) -> None:
-    """A window of four segments over the microseconds of a fat tree would be 100 Mb/s and more."""
+    """Check a fat tree, in which a window of four segments per round trip of microseconds would be 100 Mb/s and more."""
     given = scenario.build("fat-tree:4", fail="e1.1-a1.1", when={"down_s": 0.5})
     found = results.run(given, mechanisms.find(["static"]), [1], tmp_path)
     row = found.row("static", "none", 1)

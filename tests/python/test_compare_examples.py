@@ -97,7 +97,7 @@ def test_a_traffic_file_runs(where: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", those_of(TOPOLOGY))
 def test_a_topology_runs(where: str, tmp_path: Path) -> None:
-    """A fragment is run as part of a file that has what it lacks: two hosts, and the switches that it speaks of."""
+    """Run each example; a fragment is completed by two hosts and the switches that it names."""
     text = EXAMPLES[where]
     given: dict[str, Any] = yaml.safe_load(text)
     for included in [given["include"]] if isinstance(given.get("include"), str) else given.get("include", ()):

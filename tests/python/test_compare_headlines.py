@@ -29,7 +29,7 @@ def test_a_mechanism_that_lost_nothing_undisturbed_is_not_named(tmp_path: Path) 
 
 
 def test_a_failure_that_carries_nothing_is_said_to(tmp_path: Path) -> None:
-    """What differs then is noise of lossy links, and no ground for a ranking, nor for a word on losses."""
+    """Check that noise of lossy links is no ground for a ranking or a sentence about losses."""
     lost = {"static": (300, 300), "reroute": (306, 306), "1+1-vector": (20, 31)}
     untouched = {(name, True): True for name in ("static", "reroute")}
     used = {(name, failed): [True, False, True, False] + [True] * 4 for name in NAMES for failed in (False, True)}
@@ -65,7 +65,7 @@ def test_a_better_way_around_is_no_disturbance_in_simulation(tmp_path: Path) -> 
 
 
 def test_a_way_around_that_loses_less_is_no_noise_if_seeds_say_so(tmp_path: Path) -> None:
-    """A lossy link fails, and the way around it loses nothing: fewer packets with the failure than without, each time."""
+    """Check a lossy link that fails and a detour that loses nothing, so that the failure reduces losses with each seed."""
     lost = {"static": (100, 800), "reroute": (100, 40), "1+1-vector": (1, 1)}
     assert "reroute lost 60 packets less" in advice.advice(made_up(givens(tmp_path), lost))
     with_it = {("reroute", True, seed): [40 + 3 * seed] for seed in (1, 2, 3)}
@@ -127,7 +127,7 @@ def two_connections(folder: Path, **big: list[int]) -> Comparison:
 
 
 def test_a_connection_that_the_failure_misses_hides_none_that_it_hits(tmp_path: Path) -> None:
-    """Less by 0.2 % with one seed, by what its packets met elsewhere, is no effect of the failure."""
+    """Check that 0.2 % less with one seed, for reasons elsewhere, is not reported as an effect of the failure."""
     found = two_connections(tmp_path, static=[49_900_000, 50_000_000])
     (static,) = (each for each in found.summaries if each.mechanism == "static")
     assert static.goodput_lost_percent == 100
@@ -193,7 +193,7 @@ def test_few_seeds_that_cannot_confirm_any_help_say_so(tmp_path: Path) -> None:
 
 
 def test_the_outage_decides_what_packets_cannot_only_in_their_direction(tmp_path: Path) -> None:
-    """Lost more, but back sooner: the seeds that cannot confirm the one let nobody be ahead by the other."""
+    """Check a mechanism that loses more but recovers sooner: no mechanism is ranked ahead if seeds cannot confirm it."""
     lost = {("reroute", True, 1): [100], ("reroute", True, 2): [20], ("1+1", True, 1): [10], ("1+1", True, 2): [12]}
     names = {"static": (0, 2000), "reroute": (0, 60), "1+1": (0, 11)}
     against = made_up(
@@ -217,7 +217,7 @@ def bold(found: Comparison, folder: Path, column: str) -> list[str]:
 
 
 def test_a_few_segments_of_tcp_make_nothing_bold(tmp_path: Path) -> None:
-    """3 % of a short connection is less than three segments."""
+    """Check that 3 % of a short connection, which is less than three segments, is not in bold."""
     few = {(name, failed): [100_000] for name in NAMES for failed in (False, True)}
     goodput = {**few, ("static", True): [97_000], ("reroute", True): [98_000]}
     assert bold(made_up(givens(tmp_path), CLEAR, goodput_bytes=goodput), tmp_path, "TCP goodput lost") == []
@@ -227,7 +227,7 @@ def test_a_few_segments_of_tcp_make_nothing_bold(tmp_path: Path) -> None:
 
 
 def test_only_what_cannot_be_told_from_the_best_is_bold(tmp_path: Path) -> None:
-    """Each is ahead of static, and nobody is ahead of both for sure, but the last one is behind the first."""
+    """Check three mechanisms ahead of static, of which none is surely ahead of both others, but the last is behind the first."""
     lost = {
         **{("1+1", True, seed): [10 + seed] for seed in (1, 2, 3)},
         **{("ip-frr", True, seed): [15 + 12 * (seed % 2) + seed] for seed in (1, 2, 3)},
@@ -295,7 +295,7 @@ DEAR = {("1+1-vector", failed): 20_000_000 for failed in (False, True)}
 
 
 def test_outages_that_cannot_be_told_apart_are_no_headline(tmp_path: Path) -> None:
-    """69 and 124 ms at worst of several failures; some of it is there without a failure."""
+    """Check outages of 69 and 124 ms at worst over several failures, part of which occur without a failure."""
     lost = {"static": (0, 2000), "reroute": (0, 150), "1+1-vector": (0, 0)}
     outage: dict[tuple[Any, ...], list[float]] = {(name, False): [70.0] for name in NAMES}
     outage |= {("static", True): [1500.0], ("reroute", True): [124.0], ("1+1-vector", True): [69.0]}
@@ -372,7 +372,7 @@ def test_seeds_that_change_nothing_are_said_to_add_nothing(tmp_path: Path) -> No
 
 
 def test_what_is_confirmed_is_the_headline_and_not_what_only_seems_best(tmp_path: Path) -> None:
-    """The smallest mean is of seeds that differ so much that it cannot be told from static."""
+    """Check a smallest mean whose seeds differ so much that it cannot be told from static."""
     lost = {("1+1", True, 1): [0], ("1+1", True, 2): [300], ("static", True, 1): [590], ("static", True, 2): [310]}
     lost |= {("reroute", True, 1): [360], ("reroute", True, 2): [358 - 280]}
     found = made_up(givens(tmp_path), {"static": (0, 450), "reroute": (0, 58), "1+1": (0, 5)}, seeds=2, lost=lost)

@@ -123,7 +123,7 @@ def test_who_reacts_loses_less_and_trees_carry_less(ring: tuple[Comparison, Path
 
 @pytest.mark.parametrize("fail", ["all", "nodes"])
 def test_what_is_called_protected_loses_no_more_than_detection_and_the_wire(tmp_path: Path, fail: str) -> None:
-    """And 1+1 nothing, where one of its ways stays."""
+    """Check also that 1+1 loses nothing where one of its paths remains."""
     names = ("bier", "bier-frr-link", "bier-frr-node", "1+1-bier")
     found = compared("grid:2x3", fail, tmp_path, *names)
     by_name = {summary.mechanism: summary for summary in found.summaries}
@@ -198,7 +198,7 @@ def test_the_core_state_of_trees_grows_and_that_of_copies_does_not() -> None:
 
 
 def test_a_core_without_state_is_drawn_on_the_line_of_zero() -> None:
-    """As of ingress-replication compared with nothing else."""
+    """Check the drawing of ingress-replication, which is compared with nothing else."""
     assert 'class="curve b-a"' in drawing.growth([drawing.Line("none", "b-a", [(1, 0.0), (1000, 0.0)])])
 
 

@@ -187,7 +187,7 @@ def test_values_that_a_mechanism_is_made_with_are_in_its_hash(module: ModuleType
 
 
 def test_our_own_mechanisms_have_no_hash_of_their_own() -> None:
-    """Their code is in that of all runs."""
+    """Check that their hash is empty, as their code is part of the hash of all runs."""
     assert {mechanism.code() for mechanism in mechanisms.known().values()} == {""}
 
 

@@ -100,7 +100,7 @@ def measured(
 
 
 def test_a_way_around_that_is_too_long_for_an_lsp_is_no_protection(tmp_path: Path) -> None:
-    """In a ring of 66 switches every other way is."""
+    """Check a ring of 66 switches, in which every other path is too long."""
     built = scenario.build("ring:66", fail="s10-s11", when=TIMES)
     path = str(built.write(tmp_path))
     for name in ("mpls-path", "mpls-local"):
@@ -110,7 +110,7 @@ def test_a_way_around_that_is_too_long_for_an_lsp_is_no_protection(tmp_path: Pat
 
 
 def test_parallel_links_are_no_second_way_of_an_lsp(tmp_path: Path) -> None:
-    """The two ways between the ends share two switches that have two links between them."""
+    """Check two paths that share two switches with two links between them."""
     text = """
 hosts: [h1, h2]
 switches: [s1, s2, s3, s4, s5, s6]

@@ -93,7 +93,7 @@ def happened(files: list[tuple[str, str, Path]], times_s: tuple[float, float]) -
 
 @pytest.mark.parametrize("mechanism", ["static", "reroute"])
 def test_reports_agree_with_the_simulator(tmp_path: Path, mechanism: str) -> None:
-    """Of each port and interval the same number of packets, and the same means and maxima of latency and queue."""
+    """Check for each port and interval the number of packets, and the means and maxima of latency and queue."""
     asked = given()
     setting = runs.setting_of(str(asked.write(tmp_path)), asked)
     build = mechanisms.known()[mechanism].with_telemetry

@@ -120,7 +120,7 @@ def test_routes_are_planned_on_the_links_that_work() -> None:
 
 
 def test_routes_after_any_failures_and_repairs_are_those_of_a_plan_from_nothing() -> None:
-    """Only what leads over a link that goes or comes is planned again: it has to be the same."""
+    """Check that routes are as new ones, although only those over a link that fails or returns are computed again."""
     for name in ("grid:3x4", "waxman:14,seed=2", "line:4"):
         t = load(name)
         core = [i for i, link in enumerate(t.links) if link.a in t.switches and link.b in t.switches]

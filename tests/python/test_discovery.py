@@ -121,7 +121,7 @@ def random_network(rng: random.Random, told: float) -> Topology:
 @settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), told=st.sampled_from([0.0, 0.5, 1.0]), loss=st.sampled_from([0.0, 0.0, 0.2]))
 def test_after_failures_and_repairs(seed: int, told: float, loss: float) -> None:
-    """Failures and repairs of links, directions and switches, told and silent, with and without losses."""
+    """Check failures and repairs of links, directions and switches, notified or not, with and without losses."""
     rng = random.Random(seed)
     t = random_network(rng, told)
     if loss:
@@ -176,7 +176,7 @@ def test_after_failures_and_repairs(seed: int, told: float, loss: float) -> None
 
 @pytest.mark.parametrize("ports", [5, {"a": {1, 2, 3, 4}, "b": [1, 2], "c": (1, 2, 3)}])
 def test_a_map_that_is_wrong(ports: Any) -> None:
-    """Ends swapped, a link too much and one too few: what is found is what is wired, and packets go that way."""
+    """Check a declared map with swapped ends, a link too many and one too few: the real links are found and used."""
     t, declared = Topology("wired"), Topology("declared")
     for one in (t, declared):
         for name in ("a", "b", "c"):
@@ -211,7 +211,7 @@ def test_a_link_that_was_declared_so_is_as_declared() -> None:
 
 
 def test_nothing_is_told_before_all_is_found() -> None:
-    """One change for all that is there, one at once for what fails, one for what comes back, sooner than the interval."""
+    """Check for one change with all links at first, one at once for a failure, and one for a return, sooner than the interval."""
     t = line("a", "b", "c", "d")
     network, controller = run(t, LinkDiscovery(interval_ms=500, settle_ms=10), until_s=0.3)
     # Six ports, 1 ms from frame to frame; delay and reaction; settled.
@@ -228,7 +228,7 @@ def test_nothing_is_told_before_all_is_found() -> None:
 
 
 def test_a_slow_controller() -> None:
-    """It hears of frames later than they are held, and is told of all links at once all the same."""
+    """Check a controller that gets frames later than the hold time, and that still reports all links at once."""
     t = line("a", "b", "c")
     network, controller = run(t, reaction_delay_ms=200, until_s=0.5)
     assert controller.changed_ms == [pytest.approx(4 + 200 + 12, abs=3)]
@@ -239,7 +239,7 @@ def test_a_slow_controller() -> None:
 
 
 def test_a_direction_that_comes_back_is_asked_for() -> None:
-    """Only the port behind it is told, and it is the port in front that must send: both do, not after the interval."""
+    """Check that both ports of a link send a frame at once when one direction returns, as only one of them is notified."""
     t = line("a", "b")
     network, controller = run(t, LinkDiscovery(interval_ms=500, settle_ms=10), until_s=0.3)
     network.set_link("a-b", up=False, at_s=0.3, one_way=True)
@@ -264,7 +264,7 @@ def test_a_silent_failure_ends_with_the_hold_time() -> None:
 
 
 def test_without_reroute_routes_stay() -> None:
-    """As on declared maps: a failure changes no route; but a new link gives the first ones."""
+    """Check that a failure changes no route, as on declared maps, but that a new link gives the first routes."""
     t = line("a", "b")
     network, controller = run(t, reroute=False)
     network.set_link("a-b", up=False)
@@ -274,7 +274,7 @@ def test_without_reroute_routes_stay() -> None:
 
 
 def test_a_run_is_the_same_again(tmp_path: Any) -> None:
-    """To the byte, of the same seed; of another one the frames are signed with another key."""
+    """Check that equal seeds give equal bytes, and that another seed signs frames with another key."""
 
     def captured(seed: int) -> tuple[bytes, list[str]]:
         controller = Router(QUICK)
@@ -292,7 +292,7 @@ def test_a_run_is_the_same_again(tmp_path: Any) -> None:
 
 
 def test_a_host_makes_no_links() -> None:
-    """At a port that is declared to be a link's, a host sends forged, foreign and broken frames, and repeats what it heard."""
+    """Check a host, at a port that is declared as a link's, that sends forged, foreign, broken and repeated frames."""
     t, declared = line("a", "b", "c"), line("a", "b", "c")
     t.add_host("m1")
     t.add_link("m1", "a")
@@ -418,7 +418,7 @@ SETTINGS = LinkDiscovery(interval_ms=100, settle_ms=10, ports=2)
 
 
 def test_a_cable_that_is_moved() -> None:
-    """No port tells: the old link is gone as soon as the port is heard elsewhere, and is not mixed up with the new one."""
+    """Check that the old link is removed as soon as a frame comes in at another port, although no port changes its state."""
     cables = four()
     cables.join(("a", 1), ("b", 1))
     discovery = cables.begin(SETTINGS)
@@ -451,7 +451,7 @@ def test_two_cables_that_are_swapped() -> None:
 
 
 def test_what_is_no_link() -> None:
-    """A loop, a ring of directions, a hub: none has two ends that hear each other and nobody else, but the hub's nearest."""
+    """Check a loop, a ring of directions and a hub: none makes a link, except between the hub's nearest ports."""
     cables = four()
     cables.join(("a", 1), ("a", 2))
     cables.to |= {("b", 1): [("c", 1)], ("c", 1): [("d", 1)], ("d", 1): [("b", 1)]}
@@ -472,7 +472,7 @@ def test_what_is_no_link() -> None:
 
 @pytest.mark.parametrize("ports", [2, 100])
 def test_frames_are_bounded(ports: int) -> None:
-    """Over any time, whatever ports do; and every port's are regular."""
+    """Check the number of frames over any time, whatever ports do, and that every port sends regularly."""
     cables = four()
     cables.join(("a", 1), ("b", 1))
     discovery = cables.begin(LinkDiscovery(interval_ms=200, settle_ms=10, ports=ports, frames_per_s=500))
@@ -526,7 +526,7 @@ def test_what_a_controller_without_it_says() -> None:
 
 
 def test_a_link_of_another_time() -> None:
-    """What a former controller knew is believed for the hold time, unless a port is down."""
+    """Check that links of a former controller count as present for the hold time, unless one of their ports is down."""
     cables = four()
     discovery = Discovery(cables, SETTINGS, lambda: None)  # type: ignore[arg-type]
     cables.discovery = discovery

@@ -69,7 +69,7 @@ def test_without_a_bound_a_relay_is_a_cable() -> None:
 
 @pytest.mark.parametrize(("delay_ms", "is_found"), [(0.1, False), (1, True), (5, True)])
 def test_a_bound_on_the_time_of_a_frame(delay_ms: float, is_found: bool) -> None:
-    """A relay that is as fast as a cable is none that can be told from one."""
+    """Check that a relay is recognised by its delay; one as fast as a cable cannot be."""
     controller = relayed(replace(QUICK, longest_ms=0.5), delay_ms)
     assert has_relay(controller) is not is_found
     assert (count(controller, "late") > 10) is is_found

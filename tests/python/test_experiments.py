@@ -170,7 +170,7 @@ def test_a_mean(interval: tuple[float, float, float], seeds: int, verdict: str) 
 
 
 def test_numbers_of_one_system_differ_in_one_of_twenty() -> None:
-    """The paper's seeds and ours drawn from one distribution: both estimates keep the error that they state."""
+    """Check, with the paper's seeds and ours drawn from one distribution, that both estimates have the error that they state."""
     random = Random(1)
     mean, proportion = Criterion(0.1, "", Estimate.MEAN, 150), Criterion(1.0, "", Estimate.PROPORTION, 150)
     differ = {"mean": 0, "proportion": 0}

@@ -117,7 +117,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("kind", STARTS)
 def test_no_file_of_the_working_directory_runs(kind: str, decoys: Path, tmp_path: Path) -> None:
-    """Each way in which we start an interpreter, from a process that is started there, as by ``sudo holdfast``."""
+    """Check each way of starting an interpreter from a process whose working directory has decoys, as by ``sudo holdfast``."""
     if "switch" in kind and os.geteuid() != 0:
         pytest.skip("a switch needs root")
     (tmp_path / "subject.py").write_text(SUBJECT)
@@ -131,7 +131,7 @@ def test_no_file_of_the_working_directory_runs(kind: str, decoys: Path, tmp_path
 
 
 def test_what_a_process_of_ours_starts_finds_the_files_beside_it(tmp_path: Path) -> None:
-    """The setting that protects the start of a worker is not inherited by a program that a run of a sweep starts."""
+    """Check that a program that a sweep's run starts does not inherit the setting that protects the start of a worker."""
     (tmp_path / "subject.py").write_text(
         "import os\ndef number(point, seed):\n    return {'y': os.environ.get('PYTHONSAFEPATH', 'unset')}\n"
     )
@@ -163,7 +163,7 @@ STARTED_ELSEWHERE = re.compile(
 
 
 def test_interpreters_are_started_in_one_place() -> None:
-    """Checks the product, and what is run as root beside it."""
+    """Check the package, and the programs of tests that are run as root."""
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for folder in ("python/holdfast", "tests/live")

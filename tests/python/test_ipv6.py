@@ -66,7 +66,7 @@ def recomputed(packet: Packet) -> bytes:
 
 
 def test_what_is_on_the_wire(tmp_path: Path) -> None:
-    """Streams, pings, their replies and both directions of TCP: every header field, and checksums computed by scapy."""
+    """Check every header field of streams, pings, replies and TCP, with checksums computed by scapy."""
     network = routed(two_ways())
     stream = network.add(
         UdpStream(**ENDS, packets_per_s=1000, payload_bytes=101, stop_s=0.01, source_port=7, destination_port=9)
@@ -114,7 +114,7 @@ def test_what_is_on_the_wire(tmp_path: Path) -> None:
 
 
 def test_both_families_side_by_side() -> None:
-    """The same traffic over both, with a cut that the router's controller routes around: IPv6 takes the same way."""
+    """Check that IPv6 takes the same path as IPv4 with the same traffic, also around a cut."""
     network = routed(two_ways(), reroute=True)
     flows = {
         family: (
@@ -145,7 +145,7 @@ def test_both_families_side_by_side() -> None:
 
 @pytest.mark.parametrize("ordering", [None, Ordering(max_delay_ms=10, take_any_ms=50)])
 def test_protection_loses_nothing_at_a_cut(ordering: Ordering | None) -> None:
-    """Streams, pings and TCP, each over both families, in connections that both families share."""
+    """Check streams, pings and TCP of both families, in connections that both families share."""
     topology = two_ways(ordering)
     controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=1, mtu=1600)
     network = SimulatedNetwork(topology, compile_protect(), [controller], detection_delay_ms=10)
@@ -269,7 +269,7 @@ def test_linux_fills_packets_of_the_same_length() -> None:
 
 
 def test_expired_hop_limits_are_counted(tmp_path: Path) -> None:
-    """Hop limits of 0 and 1 are not forwarded, 2 is; a header of another version is malformed."""
+    """Check that hop limits of 0 and 1 are not forwarded and 2 is; a header of another version is malformed."""
     network = routed(two_ways())
     network.capture("a", 2, str(tmp_path / "a.pcap"))
     mac = network.topology.port_mac("a", 1).hex(":")

@@ -25,7 +25,7 @@ CHASSIS, PORT, TTL = tlv(1, b"\x07s1"), tlv(2, b"\x071"), tlv(3, b"\0\4")
 
 
 def test_the_bytes() -> None:
-    """Written out by hand from 802.1AB, clause 8, but for the signature."""
+    """Compare a frame with bytes written by hand from 802.1AB, clause 8, except for the signature."""
     frame = made("s1", 12, 4, 0x0102030405060708)
     signature = frame[42:58]
     assert frame == bytes.fromhex(
@@ -55,7 +55,7 @@ def test_what_is_written_is_read(name: str, port: int, ttl_s: int, made_at_ps: i
 
 @given(at=st.integers(14, 56), flip=st.integers(1, 255))
 def test_a_changed_byte_is_no_proof(at: int, flip: int) -> None:
-    """Whatever byte up to the signature's end is changed: it is malformed, not signed, or not genuine."""
+    """Check that a frame with any byte changed up to the signature's end is malformed, not signed, or not genuine."""
     frame = bytearray(made())
     frame[at] ^= flip
     try:
@@ -69,7 +69,7 @@ def test_a_changed_byte_is_no_proof(at: int, flip: int) -> None:
 @given(rest=st.binary(max_size=120), head=st.booleans())
 @example(rest=CHASSIS + PORT + TTL, head=True)
 def test_any_bytes(rest: bytes, head: bool) -> None:
-    """No bytes make it fail in another way, and none are genuine."""
+    """Check that random bytes raise no other error, and are never genuine."""
     packet = HEAD + rest if head else rest
     try:
         said = lldp.parse(packet)
@@ -87,7 +87,7 @@ TLVS = st.one_of(
 @settings(max_examples=500)
 @given(st.lists(TLVS, max_size=8), st.integers(0, 3))
 def test_any_tlvs(parts: list[bytes], cut: int) -> None:
-    """Of frames made of TLVs those are read that begin with the three, once each, and are whole."""
+    """Check that frames of random TLVs are accepted only if the three mandatory TLVs come first, once each and whole."""
     body = b"".join(parts)
     packet = HEAD + body[: len(body) - cut]
     try:
@@ -123,7 +123,7 @@ def test_malformed(body: bytes, message: str) -> None:
 
 
 def test_of_others() -> None:
-    """Of a host's own daemon: with other subtypes, more TLVs, and an end or none."""
+    """Check frames of a host's own LLDP daemon, with other subtypes, more TLVs, and with or without an end."""
     for end in (b"", tlv(0, b""), tlv(0, b"") + b"padding"):
         said = lldp.parse(
             HEAD + tlv(1, b"\x04" + MAC) + PORT + TTL + tlv(5, b"host") + tlv(127, b"\0\x80\xc2\1\0\1") + end

@@ -113,7 +113,7 @@ def test_modules_import_each_other_in_one_direction(crate: str) -> None:
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:
-    """In each way in which a module can name another one."""
+    """Check each way in which a module can name another one."""
     for back in (
         "use crate::a::A;",
         "use crate::{b::B, a};",

@@ -84,7 +84,10 @@ def test_changes_further_apart_than_the_bound_are_outside() -> None:
 
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed (Debian: apt install ns2)")
 def test_a_lone_flow_is_the_same_to_a_few_packets() -> None:
-    """Slow start overshoots, losses are repaired one per round trip, the sawtooth follows. Chance is in the clock's phase."""
+    """Compare slow start's overshoot, the repair of one loss per round trip, and the sawtooth.
+
+    Only the phase of the clock is left to chance.
+    """
     case = Case(1, 2, 20, window=128, seconds=20.0, warm_up_s=5.0)
     ours, ns2 = (pl.DataFrame(Dumbbell(case, 11, ns2).rows()) for ns2 in (False, True))
     assert ours["time_s"].to_list() == pytest.approx(ns2["time_s"].to_list())

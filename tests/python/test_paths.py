@@ -101,7 +101,7 @@ def test_like_brute_force(data: st.DataObject, t: Topology, count: int, disjoint
 
 
 def test_the_shortest_path_is_a_trap() -> None:
-    """The classic one: the shortest path uses links of both disjoint ones, so removing it first finds nothing."""
+    """Check the classic trap: the shortest path uses links of both disjoint paths, so removing it first leaves no path."""
     t = Topology("trap")
     for name in "abcdef":
         t.add_switch(name)
@@ -159,7 +159,7 @@ def test_given_nodes() -> None:
 
 
 def test_hundred_nodes_are_quick_enough() -> None:
-    """All pairs of a large network can be planned in seconds: a few milliseconds each, of which this takes a sample."""
+    """Check a sample of pairs in a large network, whose paths take a few milliseconds each."""
     t = load("waxman:100")
     names = list(t.switches)
     planned = 0

@@ -97,7 +97,7 @@ def test_histograms_count_every_seed() -> None:
 
 @pytest.mark.parametrize("columns", [0, 2, 3])
 def test_a_legend_lies_over_no_panel(columns: int) -> None:
-    """Curves and intervals have theirs beside the last panel, in whatever number of columns the panels stand."""
+    """Check that the legend of curves and intervals is beside the last panel, whatever the number of columns."""
     frame = pl.DataFrame(
         [{"t": t, "good": 10.0 * t * d, "d_ms": d, "delta_ms": e} for t in range(9) for d in (1, 2) for e in range(5)]
     )

@@ -94,7 +94,10 @@ def bare(t: Topology) -> Topology:
 
 
 def test_links_are_discovered(topology: Topology, program: Program) -> None:
-    """Over gRPC, in real time, with a map that has no links but hosts': pairs are planned, silence is found to be a failure."""
+    """Check discovery over gRPC in real time with a map that has only hosts' links.
+
+    Pairs are planned, and a silent link is a failure.
+    """
     declared = bare(topology)
     declared.links.clear()
     declared._ports = {name: {} for name in topology.switches}

@@ -38,7 +38,7 @@ def test_every_crate_is_tested_with_assertions() -> None:
 
 
 def test_where_to_begin_exists() -> None:
-    """Each function or type that the table of ways names is in the file that it names."""
+    """Check that each function or type in the table "Where to begin" is in the file named beside it."""
     table = (
         (ROOT / "ARCHITECTURE.md")
         .read_text(encoding="utf-8")

@@ -443,7 +443,7 @@ def scenarios(folder: Path, *delays_ms: float) -> list[dict[str, object]]:
 
 
 def test_a_simulation_in_a_sweep(tmp_path: Path) -> None:
-    """The real thing: networks in other processes give what they give here."""
+    """Check that networks in other processes give the same results as in this process."""
     points = scenarios(tmp_path, 10.0, 50.0)
     here = sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "here")  # type: ignore[arg-type]
     there = sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "there", jobs=2)  # type: ignore[arg-type]

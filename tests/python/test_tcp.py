@@ -79,7 +79,7 @@ def test_two_flows_share_and_fill_the_bottleneck() -> None:
 
 
 def test_the_simulator_of_2001_is_slower_to_recover() -> None:
-    """A cut of half a second: a coarse clock with a least timeout of a second waits longer than RACK-TLP's endpoint."""
+    """Check, after a cut of half a second, that a coarse clock with a timeout of at least a second waits longer than RACK-TLP."""
 
     def bytes_in_five_seconds(options: TcpOptions) -> int:
         network = dumbbell()

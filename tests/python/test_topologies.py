@@ -120,7 +120,7 @@ def test_a_waxman_link_is_as_long_as_the_way() -> None:
 
 
 def test_nsfnet_distances_fit_the_map() -> None:
-    """Published lengths and coordinates are from different sources, so a swapped pair of cities would show."""
+    """Compare published lengths with distances of coordinates from another source, so that swapped cities would show."""
     ratios = {
         link: km / great_circle_km(backbones.NSFNET_SITES[link[0]], backbones.NSFNET_SITES[link[1]])
         for link, km in backbones.NSFNET_LINKS_KM.items()

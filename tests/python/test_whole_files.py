@@ -31,7 +31,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing() -> None:
-    """A file system of one page."""
+    """Check this in a file system of one page."""
     if os.geteuid() != 0:
         pytest.skip("a file system is mounted as root only")
     script = (
@@ -80,7 +80,7 @@ def test_a_link_of_another_user_in_a_directory_for_all_is_not_followed(tmp_path:
 
 
 def test_a_link_beside_the_file_is_not_followed(tmp_path: Path) -> None:
-    """Checks links of any name that somebody may have guessed of the unfinished file."""
+    """Check links with every name that an attacker could guess for the unfinished file."""
     file, victim = tmp_path / "rows.json", tmp_path / "victim"
     victim.write_text("untouched")
     names: set[str] = set()
@@ -144,7 +144,7 @@ def test_a_locale_that_lacks_a_character_ends_no_command(tmp_path: Path) -> None
 
 
 def test_a_hundred_thousand_errors_are_found_at_once(tmp_path: Path) -> None:
-    """To look for a similar name for each of those that nobody is shown took minutes."""
+    """Check that no similar names are searched for errors that are not shown, which took minutes."""
     source = tmp_path / "many.p4"
     states = "\n".join(f"state s{i} {{ transition u{i}; }}" for i in range(100_000))
     source.write_text(f"parser P() {{ state start {{ transition s0; }} {states} }}")

@@ -64,7 +64,10 @@ def test_what_is_too_long_does_not_reach_the_switch(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_request_is_measured_before_it_is_decoded(switch: Steady) -> None:
-    """A field of two bytes becomes an element of a hundred: 2 MB of them took 44 s, and 32 MB up to 2 GB."""
+    """Check that a request of tiny fields is refused early, as each two bytes become an object of a hundred.
+
+    Decoding 2 MB of them took 44 s, and 32 MB up to 2 GB of memory.
+    """
     kind = p4.WriteRequest.DESCRIPTOR.fields_by_name
     updates, entities = kind["updates"].number, p4.ReadRequest.DESCRIPTOR.fields_by_name["entities"].number
     table, match = (
@@ -133,7 +136,7 @@ def message(size: int) -> Any:
 
 
 def test_what_waits_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a stream, and of all; arbitration is never dropped, and what a stream held is given back when it is gone."""
+    """Check the limits of one stream and of all; arbitration is never dropped, and a closed stream frees its bytes."""
     monkeypatch.setattr(limits, "MAX_QUEUED_BYTES", 1000)
     monkeypatch.setattr(limits, "MAX_QUEUED_BYTES_IN_ALL", 1500)
     backlog = _Backlog()
@@ -160,7 +163,7 @@ def test_what_waits_is_counted_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_stream_whose_arbitration_is_not_read_ends() -> None:
-    """It is never dropped, so what would need more room has no stream any more."""
+    """Check that a stream ends if its arbitration updates, which are never dropped, need more room than allowed."""
     stream = _Stream(_Backlog())
     for _ in range(10 * limits.MAX_QUEUED_ARBITRATIONS):
         stream.send(p4.StreamMessageResponse(arbitration=p4.MasterArbitrationUpdate(device_id=1)))
@@ -186,7 +189,7 @@ def test_a_role_has_a_short_name(switch: Steady) -> None:
 
 
 def test_a_silent_stream_ends(switch: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream without arbitration holds a worker for the handshake's time and no longer."""
+    """Check that a stream without arbitration holds a worker for no longer than the handshake's time."""
     monkeypatch.setattr(limits, "STREAM_HANDSHAKE_S", 0.2)
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     silent = stub(switch.server).StreamChannel(iter(requests.get, None))

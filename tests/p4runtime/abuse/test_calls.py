@@ -114,7 +114,10 @@ def wait_until_over(calls: list[Any], left: int, seconds: float) -> None:
 
 
 def test_calls_without_a_request_keep_no_controller_out(tmp_path: Path) -> None:
-    """A certificate without rights, and one that may read, took all calls for ever with two connections each."""
+    """Check that clients without rights, or with the right to read, cannot take all calls.
+
+    With two connections each they could, for ever.
+    """
     number = limits.MAX_CALLS
     with guarded(tmp_path) as (switch, authority), ExitStack() as stack:
         address = switch.server.address
@@ -141,7 +144,10 @@ def sign(authority: Authority) -> None:
 
 
 def test_calls_without_a_request_end_on_an_address_of_this_machine() -> None:
-    """There, all processes are one client, which has no share: the calls must make room by themselves, and soon."""
+    """Check calls to a local address, where all processes count as one client without a limit.
+
+    Late calls must be cancelled soon to make room.
+    """
     with steady() as switch, silent_calls(switch.server.address, 2 * limits.MAX_CALLS) as calls:
         wait_until_over(calls, limits.MAX_SLOW_CALLS, 5)
         assert set(ended(calls)) <= {"RESOURCE_EXHAUSTED", "CANCELLED"}
@@ -160,7 +166,7 @@ def test_a_call_without_a_request_ends_after_its_time() -> None:
 
 
 def test_the_client_with_most_calls_makes_room() -> None:
-    """However many it has, another one's slow request is not cancelled; nor is one that came just now, or is whole."""
+    """Check that neither another client's slow call, nor a new or complete one, is cancelled for the client with most calls."""
     calls = Calls()
     cancelled: list[str] = []
 
@@ -201,7 +207,10 @@ def test_more_calls_than_may_wait_take_the_places_of_the_oldest() -> None:
 
 
 def test_a_client_has_its_share_of_reads(tmp_path: Path) -> None:
-    """One that may read began all that the server answers at a time, and took no answer of them."""
+    """Check that a client cannot use all Reads that the server answers at a time.
+
+    A client that may read could, by not taking the answers.
+    """
     with guarded(tmp_path) as (switch, authority), ExitStack() as stack:
         sign(authority)
         # A window that does not grow to the whole answer.

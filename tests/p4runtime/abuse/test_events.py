@@ -88,7 +88,7 @@ def rounds(switch: Steady, packets: int) -> int:
 
 
 def test_packets_that_go_round_have_a_rate(switch: Steady) -> None:
-    """Each makes a burst of 512 copies behind its first three rounds (1, 2 and 4 of them), where it made 4,096."""
+    """Check that each packet makes a burst of 512 copies after its first three rounds (1, 2 and 4 copies), where it made 4,096."""
     assert 100 * 7 < rounds(switch, 100) <= 100 * (7 + 512)
 
 

@@ -21,7 +21,7 @@ def as_before() -> Iterator[None]:
 
 
 def test_a_server_has_the_limits_that_were_set() -> None:
-    """Beside a steady stream, and a primary that writes, whose stream is one of the two."""
+    """Check limits beside a steady stream and a primary that writes, whose stream is one of the two allowed."""
     most = WARM_UP_ENTRIES
     limits.change([f"MAX_WRITE_UPDATES={most}", "MAX_STREAMS=2", "STREAM_HANDSHAKE_S=0.5"])
     assert limits.STREAM_HANDSHAKE_S == 0.5

@@ -157,7 +157,7 @@ def digests(remote: Remote, share: float) -> None:
     ids=lambda of: of if isinstance(of, str) else of.__name__,
 )
 def test_memory_is_back(program: str, action: Callable[[Remote, float], None]) -> None:
-    """What a client wrote, read or sent is not kept, however often it does so."""
+    """Check that the server keeps no memory of what a client wrote, read or sent, however often."""
     with soak.server(program) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
@@ -197,7 +197,7 @@ def settled_mb(pid: int, most: float, wait_s: float = 10) -> float:
 
 
 def test_what_the_machine_takes_is_told_apart() -> None:
-    """A write that waited for a lock, or for work of this process, was slow; one that waited for a processor was not."""
+    """Check that waiting for a lock, or for work of this process, counts as slow, and waiting for a processor does not."""
     assert Taken(1.0, 0.1, 0.0).own_s == 1.0
     assert Taken(1.0, 0.9, 5.0).own_s == 0.9
     assert Taken(1.0, 0.1, 0.95).own_s == pytest.approx(0.1)

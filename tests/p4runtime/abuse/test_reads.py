@@ -43,7 +43,7 @@ def addresses(responses: list[p4.ReadResponse]) -> list[tuple[int, bytes]]:
 @pytest.mark.parametrize("noted", [False, True], ids=["plain", "with metadata"])
 @pytest.mark.parametrize("named", [False, True], ids=["all tables", "one table"])
 def test_a_read_is_of_one_moment(*, noted: bool, named: bool) -> None:
-    """Whatever is written while its messages are taken (specification, "Parallelism of Read and Write Requests")."""
+    """Check this for writes during the Read (specification, "Parallelism of Read and Write Requests")."""
     with steady() as found:
         device = found.device
         with GrpcClient(found.server.address):
@@ -75,7 +75,10 @@ def test_a_new_program_ends_a_read() -> None:
 
 
 def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
-    """Readers in a loop, of one table and of all tables. Before, 100,000 entries halted packets for 100 ms and writes for 7 s."""
+    """Check packets and writes beside readers in a loop, of one table and of all tables.
+
+    Such readers of 100,000 entries stopped packets for 100 ms and writes for 7 s before.
+    """
     over = threading.Event()
 
     def loop(table: int) -> None:
@@ -100,7 +103,7 @@ def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
 
 @pytest.mark.parametrize("kind", ["register", "counter"])
 def test_packets_pass_while_a_million_cells_are_read(kind: str) -> None:
-    """Before, they waited until all were there."""
+    """Check that packets no longer wait until all cells are read."""
     with steady() as found, GrpcClient(found.server.address) as client:
         wanted = p4.ReadRequest(device_id=1)
         if kind == "register":
@@ -115,7 +118,7 @@ def test_packets_pass_while_a_million_cells_are_read(kind: str) -> None:
 
 
 def test_control_of_a_large_table_takes_short_steps() -> None:
-    """Entries are added, changed, read and deleted; packets pass after each step."""
+    """Check that packets pass after each step while entries are added, changed, read and deleted."""
     with steady() as found, GrpcClient(found.server.address):
         found.fill(entries := 1 << 18)
         found.device.write(request(found.device, p4.Update.MODIFY, range(1, 1 << 14)))
@@ -128,7 +131,7 @@ def test_control_of_a_large_table_takes_short_steps() -> None:
 
 
 def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that need not be atomic halts them for a part of what an atomic one does."""
+    """Check that a batch that need not be atomic stops packets for a part of the time that an atomic one takes."""
     monkeypatch.setattr(limits, "MAX_ATOMIC_UPDATES", limits.MAX_WRITE_UPDATES)
     entries = range(ENTRIES + 1, ENTRIES + 150_001)
     with GrpcClient(loaded.server.address):
@@ -144,7 +147,7 @@ def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPat
 
 
 def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
-    """70 of them took all workers: writes timed out."""
+    """Check that 70 unread Reads do not take all workers, which made writes time out."""
     monkeypatch.setattr(limits, "READ_STALL_S", 2.0)
     wanted = all_entries(table=loaded.index.tables["addresses"].id)
     # A window that does not grow to the whole answer.
@@ -184,7 +187,7 @@ def test_stalled_reads_are_those_that_wait_for_their_client() -> None:
 
 
 def test_what_is_read_at_once_is_read_once() -> None:
-    """A Read of 10 KB that asked 1,024 times for all multicast groups took 100 s and 6 GB before its first message."""
+    """Check a Read of 10 KB that asks 1,024 times for all multicast groups. It took 100 s and 6 GB before its first message."""
     with steady() as found, GrpcClient(found.server.address):
         written = p4.WriteRequest(device_id=1)
         written.election_id.low = 1

@@ -114,7 +114,7 @@ def filled(entries: int = ENTRIES) -> Iterator[Steady]:
     ids=lambda k: k.__name__,
 )
 def test_a_reconciliation_loses_no_packet(kind: Callable[[Steady], p4.ForwardingPipelineConfig]) -> None:
-    """Checks 600,000 entries, which took 2.8 s and 535 MB, and in which 8,138 of 100,000 packets were lost."""
+    """Check a reconciliation with 600,000 entries. It took 2.8 s and 535 MB, and 8,138 of 100,000 packets were lost."""
     with filled() as switch:
         given = kind(switch)
         before = switch.core.wall_statistics().max_command_cpu_ps / 1e9
@@ -129,7 +129,7 @@ def test_a_reconciliation_loses_no_packet(kind: Callable[[Steady], p4.Forwarding
 
 
 def test_a_commit_of_many_saved_writes_loses_no_packet() -> None:
-    """Checks that they are made beside the switch; they were made once more when they were committed."""
+    """Check that saved writes are made on the scratch switch; they were repeated when they were committed."""
     with filled() as switch:
         given = same(switch)
         set_pipeline(switch, ACTIONS.VERIFY_AND_SAVE, given)
@@ -175,7 +175,7 @@ def test_what_cannot_be_kept_leaves_the_switch_as_it_was() -> None:
 
 @pytest.mark.parametrize("all_cells", [False, True])
 def test_cells_of_another_size_are_copied_beside(all_cells: bool) -> None:
-    """Checks a million cells: to look at them between packets took three milliseconds and more."""
+    """Check a million cells, whose inspection between packets took three milliseconds and more."""
     with filled(1000) as switch:
         device = switch.device
         (register,) = switch.index.registers

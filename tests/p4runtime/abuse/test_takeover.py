@@ -53,7 +53,10 @@ class Batch:
 
 
 def test_a_new_primary_does_not_wait_for_a_long_batch(switch: Steady) -> None:
-    """Before, it waited until the end: 7 s for 200,000 updates, during which one command held packets up for 0.4 s."""
+    """Check that a new primary need not wait for the end of the old one's batch.
+
+    It took 7 s for 200,000 updates, during which one command delayed packets by 0.4 s.
+    """
     with GrpcClient(switch.server.address, timeout_s=60) as old:
         batch = Batch(switch, old)
         batch.start()

@@ -63,7 +63,7 @@ def request_action() -> int:
 
 
 def test_a_default_client_reads_the_error_of_a_large_batch() -> None:
-    """Details beyond its metadata limit would end the call with another error."""
+    """Check that error details fit the client's limit of metadata, beyond which the call would end with another error."""
     write = p4.WriteRequest(device_id=1, updates=[p4.Update(type=p4.Update.INSERT)] * 1000)
     write.election_id.low = 1
     with steady() as switch, GrpcClient(switch.server.address) as client:

@@ -221,7 +221,7 @@ def test_two_ports_that_attack_take_nothing_from_the_others(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_sequence_of_requests_takes_a_port_its_share(seed: int) -> None:
-    """Checks the rule alone, with ports that come, share channels, pass them on and go: the whole is never exceeded."""
+    """Check the rule of sharing for ports that add, share and drop channels: the limit of all together is never exceeded."""
     random, room = Random(seed), Room(channels=40, ports=4)
     held: list[set[int]] = [set() for _ in range(4)]
     for _ in range(3000):
@@ -328,7 +328,7 @@ def test_leaves_beyond_the_rate_are_asked_about_later() -> None:
 
 
 def test_a_record_costs_what_it_names() -> None:
-    """Checks that a report of one source costs about as much in a group with thousands of sources as in one with few."""
+    """Check that a report of one source costs about as much in a group with thousands of sources as in one with few."""
 
     def seconds(sources: int) -> float:
         parameters = OverlayParameters(source_limit=10_000, channels_per_port=10_000, changes_burst=10**6)
@@ -347,7 +347,7 @@ def test_a_record_costs_what_it_names() -> None:
 
 
 def test_turning_a_group_that_others_have_filled_is_limited_by_what_it_changes() -> None:
-    """A port fills a group with sources; another one turns it between INCLUDE and EXCLUDE, and changes all of them each time."""
+    """Check a port that turns a group between INCLUDE and EXCLUDE, which changes all sources that another port has added."""
     parameters = OverlayParameters(changes_per_s=100, changes_burst=2000)
     overlay, plane = started(parameters, [("s1", 1), ("s1", 2), ("s1", 3)], fast_leave=True)
     told: list[int] = []
@@ -388,7 +388,7 @@ def test_what_does_not_fit_is_counted_by_port_and_reason() -> None:
 
 @pytest.mark.parametrize("kinds", [(TO_IN, TO_EX), (IS_EX, IS_EX), (ALLOW, BLOCK)])
 def test_the_records_of_a_port_are_bounded_whatever_they_change(kinds: tuple[RecordKind, RecordKind]) -> None:
-    """Full reports at the rate of packets that a switch hands on, of channels that the port has and keeps: work, and no change."""
+    """Check full reports of channels that the port already has, at the rate at which a switch passes packets on."""
     parameters = OverlayParameters()
     overlay, plane = started(parameters, [*HONEST, *ATTACKERS])
     overlay.on_packet_in("s1", report((TO_EX, GROUPS[0], [])), 1)

@@ -312,7 +312,7 @@ def test_any_sequence_of_packets_of_one_protocol(protocol: int, phase: str, data
 def test_any_sequence_of_packets_of_all_protocols(
     phase: str, steps: list[tuple[int, tuple[int | None, bytes]]], frames: list[bytes]
 ) -> None:
-    """Has a cooperative peer say other things, too; and sends frames that are none of these protocols'."""
+    """Make a cooperative peer send other packets, too, and frames of other protocols, and check the gateway's books."""
     world = World()
     peer = Peer(world)  # type: ignore[arg-type]
     PHASES[phase](world, peer)
@@ -333,7 +333,7 @@ def test_any_sequence_of_packets_of_all_protocols(
 
 @pytest.mark.parametrize("protocol", CONTROL)
 def test_options_that_are_listed_twice_are_rejected(protocol: int) -> None:
-    """Checks that no option of these protocols may be listed more than once (RFC 1661, section 6)."""
+    """Check that no option of these protocols may be listed more than once (RFC 1661, section 6)."""
     value = {LCP: b"\1\4\x05\xd4", IPCP: b"\3\6\x64\x40\0\2", IPV6CP: b"\1\x0a\2\0\0\0\0\0\0\1"}[protocol]
     world = World()
     peer = Peer(world)  # type: ignore[arg-type]

@@ -110,7 +110,7 @@ def test_those_that_are_refused_end_and_the_others_of_the_batch_come_online(disl
 
 
 def test_sessions_that_forward_are_not_ended_by_another_ones_refusal() -> None:
-    """Their rates change in the batch of a session that is refused."""
+    """Check sessions whose rates change in the same batch of writes as a session that the plane refuses."""
     world = World()
     hosts = world.online(*range(1, 11))
     world.plane.dislikes = lambda each: each.line.c_tag == 99
@@ -241,7 +241,7 @@ def to_phase(peer: Peer, reached: str) -> None:
 @pytest.mark.parametrize("reached", PROTOCOLS_OPEN)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_whatever_ends_the_network_phase_ends_forwarding_and_accounting(reached: str, ending: str) -> None:
-    """An hour later, nothing is left of it; each installation has its Start and its Stop, and the plane nothing without them."""
+    """Check that, an hour later, each installation has a Start and a Stop, and the plane has no session without them."""
     world = World()
     peer = Peer(world)  # type: ignore[arg-type]
     to_phase(peer, reached)
@@ -278,7 +278,7 @@ def test_whatever_ends_the_network_phase_ends_forwarding_and_accounting(reached:
 
 
 def test_a_session_that_is_installed_and_not_established_ends_at_its_deadline() -> None:
-    """It is accounted from its installation, and no packet of its subscriber renews its deadline."""
+    """Check that such a session is accounted from its installation on, and that no packet of its subscriber moves its deadline."""
     world = World()
     peer = Peer(world)  # type: ignore[arg-type]
     to_phase(peer, "acknowledged")

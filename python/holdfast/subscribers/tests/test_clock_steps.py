@@ -161,7 +161,7 @@ def test_after_a_start_of_the_machine_the_day_s_time_counts() -> None:
 
 @pytest.mark.parametrize("step_s", STEPS_S)
 def test_a_record_that_waits_has_the_age_of_its_event(step_s: float) -> None:
-    """Acct-Delay-Time (RFC 2866, section 5.2) is a duration, too."""
+    """Check that Acct-Delay-Time (RFC 2866, section 5.2) is a duration that no step of the clock changes."""
     world = World()
     queue, sent = MemoryQueue(), list[bytes]()
     settings_ = configuration(

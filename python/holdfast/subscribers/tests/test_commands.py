@@ -43,7 +43,7 @@ def test_a_subscribers_name_is_no_markup_and_controls_no_terminal(monkeypatch: p
 
 @pytest.mark.parametrize("code", [0x09, 0x0A, 0x0B, 0x0D, 0x85, 0x061C, 0x200F, 0x2028, 0x2029, 0x202E, 0x2066])
 def test_a_subscribers_name_is_one_piece_of_its_line(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """Neither a line of its own nor another direction: a name cannot pass for another session's line."""
+    """Check that no control character in a name begins a line or turns the direction, as if it were another session's line."""
     forged = f"a{chr(code)}9  bob"
     answer = {"sessions": [ROW, ROW | {"user": forged}], "planes": {}, "drained": [], "refusals": {}}
     output = asked(monkeypatch, answer, "sessions")

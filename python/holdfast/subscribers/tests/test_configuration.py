@@ -66,7 +66,7 @@ def test_a_mistake_has_its_line(tmp_path: Path, old: str, new: str, line: int, w
 
 
 def test_radius_servers_know_who_asks() -> None:
-    """RFC 2865, section 4.1: an Access-Request names its NAS."""
+    """Check that each Access-Request names its NAS (RFC 2865, section 4.1)."""
     servers = [{"host": "127.0.0.1", "secret": "12345678"}]
     known = [
         configuration(users={}, radius={"servers": servers, **each}).radius

@@ -154,7 +154,7 @@ def test_a_habit_of_answering_requests(protocol: int, habit: str) -> None:
 @pytest.mark.parametrize("protocol", CONTROL)
 @pytest.mark.parametrize("habit", [each for each in REACTIONS if each not in ("log_in", "log_in_wrongly")])
 def test_a_habit_of_answering_naks_and_rejects(protocol: int, habit: str) -> None:
-    """Of a peer that asks for what it cannot have, so that it hears them."""
+    """Check a peer that asks for options that it cannot have, and answers the gateway's Naks and Rejects by ``habit``."""
     peer = World().peer(reactions=cooperative() | {(protocol, NAK): habit, (protocol, REJECT): habit})
     peer.mine[protocol] = {
         LCP: [(1, b"\x23\x28"), (5, bytes(4)), (7, b"")],
@@ -208,7 +208,7 @@ def test_a_peer_that_naks_for_ever_costs_ten_requests_at_most(habit: str) -> Non
 
 @pytest.mark.parametrize(("kind", "value"), [(1, b"\x02\x40"), (1, b"\xff\xff"), (5, b"\x0a\x0b\x0c\x0d")])
 def test_after_five_naks_of_an_option_we_do_without_it(kind: int, value: bytes) -> None:
-    """A peer that never accepts an MRU, or a magic number, but all else: it comes online."""
+    """Check that a peer comes online that accepts all options but MRU or magic number, which it never accepts."""
     habits = cooperative()
     acknowledge = habits.pop((LCP, REQUEST))
     peer = World().peer(reactions=habits)
@@ -245,7 +245,7 @@ def test_a_subscriber_without_any_network_protocol_is_not_kept() -> None:
 
 
 def test_a_new_negotiation_after_the_login_ends_the_session_and_its_forwarding() -> None:
-    """IPCP is acknowledged one way, so that the session is installed and not established; then the link goes down (section 3.4)."""
+    """Check that a link that goes down ends a session that is installed but not established (section 3.4)."""
     peer = World().peer(reactions=cooperative() | {(IPCP, REQUEST): "request", (IPV6CP, REQUEST): "request"})
     peer.mine[IPCP] = [(3, b"\x64\x40\0\2")]
     peer.world.clock.run(0.5)
@@ -259,7 +259,7 @@ def test_a_new_negotiation_after_the_login_ends_the_session_and_its_forwarding()
 
 
 def test_the_deadline_is_one_whatever_the_peer_does() -> None:
-    """It negotiates the link anew each time that it is challenged, but slowly."""
+    """Check that a peer that slowly negotiates the link anew at each challenge cannot move the deadline."""
     peer = World().peer(reactions={(LCP, REQUEST): "both", (LCP, NAK): "obey"})
     for _ in range(12):
         peer.world.clock.run(3.1)
@@ -283,7 +283,7 @@ def test_a_peer_that_has_not_the_logins_protocol_is_given_up_at_once() -> None:
 
 
 def test_every_peer_that_is_honest_at_last_comes_online() -> None:
-    """One that rejects, Naks and loses what it may, then goes the RFC's way."""
+    """Check a peer that first rejects, Naks or loses all that the RFC allows, and then behaves as an honest peer."""
     for protocol in CONTROL:
         for habit in ("acknowledge_other", "acknowledge_late", "nak_empty", "nak_unknown", "nak_first", "unknown_code"):
             peer = World().peer(reactions=cooperative() | {(protocol, REQUEST): habit})
@@ -295,7 +295,7 @@ def test_every_peer_that_is_honest_at_last_comes_online() -> None:
 
 
 def test_an_exchange_that_opens_late_still_opens() -> None:
-    """IPv6CP that begins a minute after IPCP, when the gateway has given it up."""
+    """Check that IPV6CP opens if the peer starts it a minute after IPCP, when the gateway has given it up."""
     peer = World().peer(reactions={key: habit for key, habit in cooperative().items() if key != (IPV6CP, REQUEST)})
     peer.world.clock.run(35)
     assert open_(peer)

@@ -155,7 +155,7 @@ def test_accept_with_attributes_accounting_and_reject(server: freeradius.FreeRad
 def test_servers_hear_when_a_gateway_begins_and_ends_without_sessions(
     server: freeradius.FreeRadius, tmp_path: Path
 ) -> None:
-    """Accounting-On and -Off end all sessions at a server, so a gateway that takes its sessions up again says neither."""
+    """Check that a gateway that keeps its sessions sends neither Accounting-On nor -Off, as these end all sessions at a server."""
 
     def heard() -> list[str]:
         return [each["Acct-Status-Type"].removeprefix("Accounting-") for each in server.accounted()]
@@ -189,7 +189,10 @@ def test_servers_hear_when_a_gateway_begins_and_ends_without_sessions(
 
 
 def test_a_user_whom_freeradius_never_answers_does_not_make_it_dead(tmp_path: Path) -> None:
-    """Has FreeRADIUS answer nothing, as a proxy does if a realm's server is away, but Status-Server on both ports."""
+    """Make FreeRADIUS answer only Status-Server, as a proxy does whose realm's server is away.
+
+    The gateway must not mark it as dead.
+    """
     eve = 'eve@away Cleartext-Password := "x", Response-Packet-Type := Do-Not-Respond\n\n'
     first, second = (freeradius.FreeRadius(tmp_path / name, eve + USERS) for name in ("first", "second"))
 
@@ -287,7 +290,7 @@ TABLES = (
 
 
 def test_each_attribute_that_freeradius_knows_is_done_or_refused(tmp_path: Path) -> None:
-    """Its dictionaries are lists that nobody here wrote. A reply of one attribute each: nobody is online whose wish is not met."""
+    """Check, with replies of one attribute each, that no subscriber is online whose attribute the gateway does not apply."""
     known = freeradius.attributes(*TABLES)
     assert len(known) > 120
     del known["Proxy-State"]  # one that was not sent is the sign of a forged answer (CVE-2024-3596)
@@ -347,7 +350,7 @@ def test_a_server_that_does_not_sign_is_named_and_not_called_silent(
 
 
 def test_a_killed_server_comes_back_under_load(server: freeradius.FreeRadius, tmp_path: Path) -> None:
-    """Sessions stay, accounting waits, who dials in between gets in when the server is back."""
+    """Check that sessions stay and accounting waits, and that new subscribers come online once the server is back."""
 
     async def scenario() -> None:
         async with serving(server, tmp_path, timeout_s=0.2, tries=2, dead_s=1) as (service, plane):

@@ -248,7 +248,7 @@ BOB = {"bob": {"password": "other"}, "alice": {"password": "secret"}}
 
 
 def test_an_address_of_another_line_is_counted_after_login_alone() -> None:
-    """Whoever has a subscriber's MAC address on a line of its own keeps it from nothing without credentials."""
+    """Check that a host that uses a subscriber's MAC address on another line does not hinder the subscriber without a login."""
     world = World(users=BOB)
     victim, silent, guessing = (world.subscriber(1, Line(1, 100, number)) for number in (1, 2, 3))
     silent._ask = lambda protocol: None  # type: ignore[method-assign]
@@ -293,7 +293,7 @@ def test_a_login_from_another_line_is_refused_and_a_user_that_moved_takes_its_se
 
 
 def test_a_line_of_many_hosts_is_refused_by_a_limit_that_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    """Default limits are those of a line of one household; whoever has an N:1 line must hear which one to raise."""
+    """Check that a refusal on a line of many hosts names the limit to raise, as default limits suit a household's line."""
     world = World()
     hosts = [world.subscriber(number, Line(1, 7, 7)) for number in range(1, 13)]
     for each in hosts:
@@ -379,7 +379,7 @@ def test_the_same_seed_gives_the_same_frames() -> None:
 
 
 def test_a_subscriber_that_keeps_alive_notices_a_gateway_that_is_gone() -> None:
-    """Three echoes without an answer, also while it waits for the answer to its login; then it dials again."""
+    """Check that a subscriber dials again after three echoes without an answer, also while its login waits."""
     world = World()
     host = world.subscriber(keepalive_s=1.0, keepalive_failures=3, redial_s=0.5)
     host.dial()

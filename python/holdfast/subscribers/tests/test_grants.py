@@ -306,7 +306,7 @@ def test_a_verdict_that_cannot_be_is_one_users_refusal(bad: Verdict, caplog: pyt
 
 
 def test_a_prefix_inside_a_pool_is_passed_over_by_the_pool() -> None:
-    """The user of a /40 of it logs in first; then its pool would give prefixes of that /40."""
+    """Check that a pool skips its prefixes inside a /40 whose user has logged in before."""
     wide = IPv6Network("2001:db8:8000::/40")
     world = World({b"wide": Verdict(True, delegated=wide)})
     owner = world.dials("wide", 1, 1)

@@ -62,7 +62,7 @@ def test_identities_go_from_wire_to_wire(name: bytes, pap: bool) -> None:
 
 
 def test_all_single_bytes_and_random_names_are_told_apart() -> None:
-    """Two users that differ are two users for the server: the map from names to attributes is one to one."""
+    """Check that different user names always give different attributes, so that a server tells the users apart."""
     draw = random.Random(5)
     names = [bytes((each,)) for each in range(256)] + [draw.randbytes(draw.randint(1, 253)) for _ in range(100)]
     told = set()

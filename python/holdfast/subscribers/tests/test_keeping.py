@@ -174,7 +174,7 @@ def calls_of_the_story() -> int:
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("length", [1, 4, 40])
 def test_whichever_call_fails_the_books_are_right(how: str, error: str, length: int) -> None:
-    """Has each call of a story in turn be the first that fails; the disk takes writes again after ``length`` calls."""
+    """Make each call of a story in turn the first that fails; the disk takes writes again after ``length`` calls."""
     calls = calls_of_the_story()
     assert calls >= 6
     for first in range(calls):
@@ -192,7 +192,7 @@ def test_whichever_call_fails_the_books_are_right(how: str, error: str, length: 
 
 @pytest.mark.parametrize("how", ["before", "after"])
 def test_after_a_kill_while_the_disk_fails_nothing_is_lost_for_good(how: str) -> None:
-    """The next process has what the disk had; who left meanwhile is found to be gone by the echoes that nobody answers."""
+    """Check that the next process restores what the disk had, and finds by unanswered echoes which subscribers have left."""
     for first in range(0, calls_of_the_story(), 2):
         world = World()
         world.store.fails = lambda call, first=first: how if first <= call else None  # type: ignore[misc]
@@ -284,7 +284,7 @@ def test_a_store_that_cannot_be_read_is_a_message(tmp_path: Path) -> None:
     os.geteuid() != 0 or shutil.which("unshare") is None, reason="a file system is mounted as root only"
 )
 def test_on_a_disk_that_is_really_full(tmp_path: Path) -> None:
-    """Fills a file system of 400 KB: see :mod:`full_disk`."""
+    """Fill a file system of 400 KB, as :mod:`full_disk` describes."""
     command = interpreter.module("holdfast.subscribers.tests.full_disk", str(tmp_path))
     script = f'mount -t tmpfs -o size=400k none {tmp_path} && exec "$@"'
     done = subprocess.run(

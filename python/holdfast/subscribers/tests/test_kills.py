@@ -298,7 +298,7 @@ def lives(folder: Path, kills: Iterable[int], fault: str | None, later: bool) ->
 def test_whenever_it_is_killed_each_session_has_one_start_and_one_stop(
     fault: str | None, later: bool, tmp_path: Path
 ) -> None:
-    """All boundaries of writes are tried, and some of those at which something is sent."""
+    """Kill the gateway at every write, and at some of the calls that send something."""
     calls = lives(tmp_path / "whole", [], fault, later)
     writes = {number for number, name in enumerate(calls, 1) if name in WRITES}
     assert {calls[each - 1] for each in writes} >= {"save", "put", "_install", "_remove"}
@@ -384,7 +384,7 @@ def test_records_are_sent_when_they_are_kept() -> None:
 
 @pytest.mark.parametrize("later", [True, False])
 def test_what_is_put_together_is_written_together(later: bool, tmp_path: Path) -> None:
-    """A block whose writes fail is written by the next transaction; one that is left by an exception has put nothing."""
+    """Check that the next transaction writes a context whose writes fail, and that a context left by an exception puts nothing."""
     full = [False]
 
     class Disk(SqliteStore):

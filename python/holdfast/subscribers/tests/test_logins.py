@@ -130,7 +130,7 @@ def test_a_session_that_ends_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize("changes_user", [False, True])
 def test_a_subscriber_gets_in_at_once_while_another_renegotiates(changes_user: bool) -> None:
-    """Checks the whole gateway: LCP begins anew after each login, which no server answers."""
+    """Check a whole gateway whose attacker starts LCP anew after each login, which no server answers."""
     online = Online()
     server = online.server
     answer = server.reply
@@ -494,7 +494,7 @@ TestLogins.settings = settings(max_examples=60, stateful_step_count=20, deadline
 
 
 def test_status_server_is_signed_and_names_no_user() -> None:
-    """Checks RFC 5997, section 3: Message-Authenticator, and no attribute of a user or a password."""
+    """Check that Status-Server has a Message-Authenticator, and no attribute of a user or a password (RFC 5997, section 3)."""
     world = World(servers=2)
     world.silent = {b"away"}
     world.ask(b"eve@away")

@@ -72,7 +72,7 @@ def test_what_another_user_laid_is_refused(
 
 @needs_root
 def test_a_journal_that_another_user_made_brings_no_session(tmp_path: Path) -> None:
-    """The attack itself: SQLite takes the journal for its own, and the gateway its session for an established one."""
+    """Attack a store with a forged journal, which SQLite would take for its own, and the gateway for established sessions."""
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     for each in (theirs, ours):
         each.mkdir()

@@ -116,7 +116,7 @@ def test_a_terminal_is_asked_and_shows_nothing(tmp_path: Path) -> None:
 
 
 def test_no_text_and_no_program_puts_a_secret_on_a_command_line() -> None:
-    """Checks examples that people copy, and the programs of this repository."""
+    """Check the examples in documents, and the programs of this repository."""
     option = re.compile(r"""--(password|secret|passphrase)(["']\s*,\s*["']|[ =])[\w$]""")
     assert option.search("--password secret")
     assert option.search('"--secret", "x"')

@@ -171,7 +171,7 @@ def test_a_forged_answer_is_no_answer(wrong: str) -> None:
     "attributes", [[], [(24, b"s")], [(18, b"code?"), (24, bytes(253)), (27, b"\0\0\0\x1e"), (76, b"\0\0\0\1")]]
 )
 def test_a_challenge_is_a_refusal_at_once(attributes: Attributes) -> None:
-    """RFC 2865, section 4.4: a client that cannot ask its user treats it as an Access-Reject. The server is alive."""
+    """Check that a challenge is treated as an Access-Reject (RFC 2865, section 4.4), and that its server counts as alive."""
     world = World(2)
     for server in world.servers:
         server.reply = lambda request: signed(request, 11, attributes)
@@ -389,7 +389,7 @@ def test_a_coa_changes_a_rate_in_the_data_plane_before_it_is_acknowledged() -> N
 
 
 def test_the_answer_to_a_coa_and_to_a_disconnect_is_the_result_of_the_write() -> None:
-    """Checks a NAK (Error-Cause 506), after which the session is as it was, or ends as soon as that is possible."""
+    """Check that a failed write gives a NAK (Error-Cause 506); a session stays unchanged, or ends as soon as possible."""
     online = Online()
     number = online.host.session
     before = online.plane.table[number]
@@ -410,7 +410,7 @@ def test_the_answer_to_a_coa_and_to_a_disconnect_is_the_result_of_the_write() ->
 
 
 def test_a_session_is_disconnected_and_changed_while_it_is_not_established() -> None:
-    """It is installed and may send; that the gateway's own request is not acknowledged hides it from nobody."""
+    """Check that a request finds a session that is installed but not established, as its subscriber may already send."""
     online = Online()
     online.host.hang_up()
     online.clock.run(1)
@@ -565,7 +565,7 @@ def test_the_gateways_own_records_are_signed_and_of_no_session() -> None:
 
 @pytest.mark.parametrize("disk", [False, True])
 def test_an_accounting_on_overtakes_nothing_and_nothing_overtakes_it(disk: bool, tmp_path: Path) -> None:
-    """Servers end all sessions of a gateway when they hear it: a repeated one must not come after a start."""
+    """Check that a repeated Accounting-On never follows a Start, as servers end all sessions of the gateway upon it."""
     world = World(queue=SqliteStore(tmp_path / "state.db") if disk else None, timeout_s=1, tries=2, dead_s=5)
     server = world.servers[0]
     acknowledged: list[int] = []

@@ -311,7 +311,7 @@ def test_random_accepts_end_served_or_refused_and_nothing_is_ignored(seed: int) 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_types_and_values_never_stop_the_client(seed: int) -> None:
-    """Any type with any value: served or refused, and the next login is judged by itself."""
+    """Check that attributes of any type and value are served or refused, and do not affect the next login."""
     draw = random.Random(seed)
     for _ in range(10):
         accept = [(draw.randrange(256), draw.randbytes(draw.choice((0, 1, 4, 6, 18, 60)))) for _ in range(3)]
@@ -329,7 +329,7 @@ def test_random_types_and_values_never_stop_the_client(seed: int) -> None:
 
 @pytest.mark.parametrize("key", [*ATTRIBUTES, 200, (9, 1), (14122, 4), (3561, 130)], ids=str)
 def test_a_coa_does_what_it_says_or_names_its_hindrance(key: int | tuple[int, int]) -> None:
-    """Error-Cause 401 for what a CoA cannot set (RFC 5176, section 3.6)."""
+    """Check that a CoA gets Error-Cause 401 for an attribute that it cannot set (RFC 5176, section 3.6)."""
     names = {1, 5, 8, 31, 44, 87, 96, 97, 123}
     sets = {27, 28, 85, (14122, 7), (14122, 8)}
     harmless = {24, 33}

@@ -14,7 +14,7 @@ from holdfast.subscribers.tests.test_gateway import World
 
 
 def test_turns_against_a_plain_model() -> None:
-    """The choice is right at each step of any sequence: the youngest of the line with most, of the access node with most."""
+    """Check that after each step the choice is the youngest session of the fullest line of the fullest access node."""
     draw = random.Random(7)
     turns, there, number = SetupTurns(), dict[int, Line](), 0
     seen = Counter[bool]()
@@ -80,7 +80,7 @@ def test_setups_that_nobody_finishes_keep_no_newcomer_out(lines: list[Line]) -> 
 
 
 def test_a_crowd_of_equals_displaces_nobody() -> None:
-    """After an outage all dial at once: those whose setups are under way finish them."""
+    """Check that setups that are under way finish when all subscribers dial at once, as after an outage."""
     world = World(limits={"setups": 50})
     for number in range(200):
         ask(world, Line(1, 1 + number), number)

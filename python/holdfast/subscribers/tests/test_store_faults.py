@@ -112,7 +112,10 @@ def test_a_link_or_another_users_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("later", [False, True])
 @pytest.mark.parametrize("how", ["before", "after"])
 def test_records_and_sessions_outlive_a_disk_that_fails_at_any_write(how: str, later: bool, tmp_path: Path) -> None:
-    """Each write in turn is the first to fail; then for a while all do. What was put and is not done is there in the end, once."""
+    """Check that every record and session that was put is in the store once in the end.
+
+    Each write in turn is the first to fail, and all fail for a while after it.
+    """
     for first in range(14):
         path = tmp_path / f"{how}-{first}.db"
         timers, said = Timers(), list[str]()
@@ -277,7 +280,7 @@ def noise(content: bytes, draw: random.Random) -> bytes:
 def test_of_a_damaged_file_what_is_whole_is_used_and_nothing_else(
     damage: Callable[[bytes, random.Random], bytes], tmp_path: Path
 ) -> None:
-    """Checks that what comes out was put in, unchanged, whatever the damage, and that the damaged file is kept for people."""
+    """Check that only undamaged rows are returned, unchanged, and that the damaged file is kept."""
     whole = tmp_path / "whole.db"
     kept, waiting = filled(whole)
     content = whole.read_bytes()
@@ -345,7 +348,7 @@ def test_a_damaged_row_is_skipped_said_and_set_aside(row: str, tmp_path: Path) -
 
 
 def test_a_row_that_still_reads_well_but_is_another_is_no_session(tmp_path: Path) -> None:
-    """A digit that a disk changed would give a subscriber another's address, and a copied row another's session."""
+    """Check that a row with a changed digit, or a copy of another row, is no session, as it would have another's address."""
     path = tmp_path / "state.db"
     kept, waiting = filled(path, 4, 4)
     with sqlite3.connect(path) as database:
@@ -384,7 +387,7 @@ def test_damage_that_is_found_while_it_runs_costs_what_is_damaged(tmp_path: Path
 
 
 def test_a_start_on_a_full_disk_reads_what_is_there(tmp_path: Path) -> None:
-    """An intact file is opened without a write: sessions go on though no new one can be kept."""
+    """Check that an intact file is opened without a write, so that its sessions go on although no new one can be stored."""
     path = tmp_path / "state.db"
     kept, waiting = filled(path, 6, 6)
     before = path.read_bytes()

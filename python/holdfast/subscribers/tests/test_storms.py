@@ -100,7 +100,7 @@ def test_an_honest_subscriber_gets_in_and_memory_stays(kind: str) -> None:
 
 
 def test_half_open_sessions_are_few_and_end() -> None:
-    """A host that takes sessions and says nothing more: its line's limit, and then nothing is left."""
+    """Check that a host that opens sessions and sends nothing more is stopped by its line's limit, and that all of them end."""
     world = World()
     line = Line(1, 5, 5)
     for number in range(200):
@@ -121,7 +121,7 @@ def test_half_open_sessions_are_few_and_end() -> None:
 
 
 def test_random_ppp_of_the_subscriber_itself_raises_nothing() -> None:
-    """Any packet of a session's own subscriber: no exception, and the others' sessions stay."""
+    """Check that no packet of a session's own subscriber raises an exception or ends another session."""
     world = World()
     hosts = [world.subscriber(number, Line(1, 1, number)) for number in range(1, 30)]
     for each in hosts:

@@ -93,7 +93,7 @@ def test_interim_records_come_at_multiples_of_their_interval(interval: int, roun
 def test_a_session_ends_when_it_was_idle_for_its_timeout_and_not_before(
     idle: int, echo: float, busy: list[float]
 ) -> None:
-    """Packets come before the timeout is over, then none any more."""
+    """Check a session with packets before its idle timeout is over, and none afterwards."""
     world = World(echo, idle_timeout_s=idle)
     number = world.online().session
     last = world.clock.now()
@@ -118,7 +118,7 @@ def test_a_session_ends_when_it_was_idle_for_its_timeout_and_not_before(
 )
 @settings(max_examples=30, deadline=None)
 def test_all_of_them_at_once(timeout: int, idle: int, interval: int, echo: float, step: int) -> None:
-    """The first timeout ends the session; until then, records come at their times."""
+    """Check that the first timeout ends the session, and that records come at their times until then."""
     world = World(echo, session_timeout_s=timeout, idle_timeout_s=idle, interim_s=interval)
     world.online()
     world.clock.run(600)
@@ -185,7 +185,7 @@ def test_a_plane_that_does_not_answer_ends_nobody_for_idleness() -> None:
 
 
 def test_a_changed_timeout_counts_from_the_start() -> None:
-    """As a CoA sets it: shorter, longer, and off."""
+    """Check timeouts that a CoA makes shorter, longer, and infinite."""
     for new, ends in ((100, 100), (900, 900), (0, None), (20, 40)):
         world = World(session_timeout_s=500)
         session = world.gateway.sessions[world.online().session]
