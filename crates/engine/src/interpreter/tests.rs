@@ -2,6 +2,7 @@
 
 use crate::Time;
 use crate::control::Entry;
+use crate::exec::{Executor, PacketContext};
 use crate::test_programs::{Bodies, ports_and_bytes, send, switch};
 use crate::{DropReason, Interpreter, Packet, Switch, SwitchConfig};
 use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
@@ -325,11 +326,64 @@ fn assertions_and_random_and_logs() {
     assert!(trace.to_string().contains("log: drew 9 of 9"), "{trace}");
 }
 
+/// An interpreter that checks before and after each part that no limb of a slot has bits above the slot's width, which
+/// machine code takes for granted.
+struct WithinWidths {
+    program: Arc<ir::Program>,
+    inner: Interpreter,
+}
+
+impl WithinWidths {
+    fn checked(
+        &self,
+        cx: &mut PacketContext<'_>,
+        run: impl FnOnce(&Interpreter, &mut PacketContext<'_>),
+    ) {
+        self.check(cx.state, "before");
+        run(&self.inner, cx);
+        self.check(cx.state, "after");
+    }
+
+    fn check(&self, state: &[u64], when: &str) {
+        let layout = ir::Layout::new(&self.program);
+        for (i, slot) in self.program.slots.iter().enumerate() {
+            let id = ir::SlotId(i as u32);
+            let at = layout.offset(id);
+            let limbs = &state[at..at + layout.slot_limbs(id)];
+            let cut = Bits::from_limbs(slot.width, limbs);
+            assert_eq!(
+                cut.limbs(),
+                limbs,
+                "{when}: {} has {} bits",
+                slot.name,
+                slot.width
+            );
+        }
+    }
+}
+
+impl Executor for WithinWidths {
+    fn ingress(&self, cx: &mut PacketContext<'_>) {
+        self.checked(cx, |inner, cx| inner.ingress(cx));
+    }
+
+    fn parse(&self, cx: &mut PacketContext<'_>) {
+        self.checked(cx, |inner, cx| inner.parse(cx));
+    }
+
+    fn egress(&self, cx: &mut PacketContext<'_>) {
+        self.checked(cx, |inner, cx| inner.egress(cx));
+    }
+}
+
 /// Runs packets through a random program with multicast groups and clone sessions, every other packet with a trace.
 /// Returns the ports and bytes of what each packet causes to be sent.
 fn run_arbitrary(seed: u64, packets: &[Vec<u8>]) -> Vec<Vec<(u32, Vec<u8>)>> {
     let program = Arc::new(ir::arbitrary::program(seed));
-    let executor = Arc::new(Interpreter::new(program.clone()));
+    let executor = Arc::new(WithinWidths {
+        inner: Interpreter::new(program.clone()),
+        program: program.clone(),
+    });
     let mut switch = Switch::new(
         program,
         executor,
