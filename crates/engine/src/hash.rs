@@ -3,7 +3,11 @@
 //! [`hash`] is what both executors call; the named functions are there to be tested on their own. Nothing here knows
 //! about packets, slots or fields: the caller lays the fields out as bytes.
 
+use crc::{CRC_16_ARC, Crc, Table};
 use ir::HashAlgorithm;
+
+/// The CRC of polynomial 0x8005, reflected, with tables for 16 bytes at a time.
+static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 
 /// Hashes `data` followed by `payload` into limbs (least significant first).
 ///
@@ -12,8 +16,18 @@ use ir::HashAlgorithm;
 /// `out`; the caller cuts the last limb to the width it wants.
 pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u64]) {
     let value = match algorithm {
-        HashAlgorithm::Crc32 => u64::from(!crc32_update(crc32_update(!0, data), payload)),
-        HashAlgorithm::Crc16 => u64::from(crc16_update(crc16_update(0, data), payload)),
+        HashAlgorithm::Crc32 => {
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(data);
+            crc.update(payload);
+            u64::from(crc.finalize())
+        }
+        HashAlgorithm::Crc16 => {
+            let mut crc = CRC16.digest();
+            crc.update(data);
+            crc.update(payload);
+            u64::from(crc.finalize())
+        }
         HashAlgorithm::Csum16 => {
             let sum: u64 = words_of_both(data, payload).map(u64::from).sum();
             u64::from(!fold(sum))
@@ -31,12 +45,12 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u6
 
 /// Calculates CRC-32/ISO-HDLC, the CRC of Ethernet.
 pub fn crc32(data: &[u8]) -> u32 {
-    !crc32_update(!0, data)
+    crc32fast::hash(data)
 }
 
 /// Calculates CRC-16/ARC, with polynomial 0x8005, reflected.
 pub fn crc16(data: &[u8]) -> u16 {
-    crc16_update(0, data)
+    CRC16.checksum(data)
 }
 
 /// Calculates the Internet checksum (RFC 1071) of big-endian 16-bit words, the last padded with zeros.
@@ -82,78 +96,6 @@ fn fold(mut sum: u64) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
-}
-
-/// `CRC32[k][b]`: the effect of byte `b` followed by `k` zero bytes, so that eight bytes are done at a time.
-const CRC32: [[u32; 256]; 8] = crc32_tables();
-const CRC16: [u16; 256] = crc16_table();
-
-const fn crc32_tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
-            bit += 1;
-        }
-        tables[0][byte] = crc;
-        byte += 1;
-    }
-    let mut zeros = 1;
-    while zeros < 8 {
-        let mut byte = 0;
-        while byte < 256 {
-            let before = tables[zeros - 1][byte];
-            tables[zeros][byte] = (before >> 8) ^ tables[0][(before & 0xff) as usize];
-            byte += 1;
-        }
-        zeros += 1;
-    }
-    tables
-}
-
-const fn crc16_table() -> [u16; 256] {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u16;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = (crc >> 1) ^ (0xa001 & (crc & 1).wrapping_neg());
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-}
-
-fn crc32_update(mut crc: u32, data: &[u8]) -> u32 {
-    let mut chunks = data.chunks_exact(8);
-    for c in &mut chunks {
-        let low = crc ^ u32::from_le_bytes([c[0], c[1], c[2], c[3]]);
-        crc = CRC32[7][(low & 0xff) as usize]
-            ^ CRC32[6][(low >> 8 & 0xff) as usize]
-            ^ CRC32[5][(low >> 16 & 0xff) as usize]
-            ^ CRC32[4][(low >> 24) as usize]
-            ^ CRC32[3][c[4] as usize]
-            ^ CRC32[2][c[5] as usize]
-            ^ CRC32[1][c[6] as usize]
-            ^ CRC32[0][c[7] as usize];
-    }
-    for &byte in chunks.remainder() {
-        crc = (crc >> 8) ^ CRC32[0][((crc ^ u32::from(byte)) & 0xff) as usize];
-    }
-    crc
-}
-
-fn crc16_update(mut crc: u16, data: &[u8]) -> u16 {
-    for &byte in data {
-        crc = (crc >> 8) ^ CRC16[((crc ^ u16::from(byte)) & 0xff) as usize];
-    }
-    crc
 }
 
 #[cfg(test)]

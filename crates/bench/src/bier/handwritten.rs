@@ -2,7 +2,6 @@
 
 use super::{BFIR_ID, BIER_BYTES, BitString, Channel, ETHERTYPE_BIER, ETHERTYPE_IPV4, Neighbour};
 use crate::structures::count::Count;
-use crate::structures::crc::crc32;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
 use crate::workload::Handwritten;
@@ -169,10 +168,10 @@ impl BierNode {
             return;
         };
         // Addresses and protocol, then the fields of IPv6, which are zero, in whole bytes.
-        let mut hashed = [0; 9];
+        let mut hashed = [0; 9 + HASHED_ZEROS];
         hashed[..8].copy_from_slice(&header[12..20]);
         hashed[8] = header[9];
-        let entropy = crc32(&hashed, HASHED_ZEROS) & 0xf_ffff;
+        let entropy = crc32fast::hash(&hashed) & 0xf_ffff;
         let mut front = [0; 14 + BIER_BYTES];
         front[12..14].copy_from_slice(&ETHERTYPE_BIER.to_be_bytes());
         front[14..18].copy_from_slice(&(self.bift_id << 12 | 1 << 8 | 64).to_be_bytes());

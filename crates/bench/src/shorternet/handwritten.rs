@@ -3,15 +3,14 @@
 use super::{Context, PROFILE_UDP, PROTOCOL_CONTEXT_IPV4, Place, UDP};
 use crate::router::Prefix;
 use crate::structures::count::Count;
-use crate::structures::crc;
 use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, double_word, is_intact, word, write_checksum};
 use crate::workload::Handwritten;
+use crc::{CRC_16_ARC, Crc, Table};
 use engine::{Output, Packet};
 
-/// CRC-16/ARC.
-const TABLE: [u32; 256] = crc::table(0xa001);
+static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 
 /// Calculates the checksum over those fields of IPv4 and of the ports that the receiving edge restores.
 pub fn check(header: &[u8]) -> u16 {
@@ -22,9 +21,7 @@ pub fn check(header: &[u8]) -> u16 {
     bytes[6..8].copy_from_slice(&header[8..10]);
     bytes[8..16].copy_from_slice(&header[12..20]);
     bytes[16..20].copy_from_slice(&header[20..24]);
-    bytes.iter().fold(0, |crc, &byte| {
-        TABLE[usize::from(crc as u8 ^ byte)] ^ crc >> 8
-    }) as u16
+    CRC16.checksum(&bytes)
 }
 
 enum Host {

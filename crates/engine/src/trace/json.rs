@@ -1,316 +1,203 @@
-//! A trace as JSON, written by hand: an object with the program's name and a list of events.
+//! A trace as JSON: an object with the program's name and a list of events.
 //!
 //! Every event has `"event"`, its kind, and `"at"`, `file:line`, when it has a place in the source. Values of variables are strings in
 //! hexadecimal, so that no width is lost.
 
 use super::{Event, EventKind, TableApplied, Trace, hex};
 use ir::{Bits, Target};
-use std::fmt::Write;
+use serde_json::{Map, Value, json};
 
 impl Trace {
     /// Writes the trace as a JSON text.
     pub fn to_json(&self) -> String {
-        let mut out = Json::default();
-        out.object(|out| {
-            out.text("program", &self.program.name);
-            out.events("events", self, &self.events);
-        });
-        out.text
+        json!({"program": self.program.name, "events": events(self, &self.events)}).to_string()
     }
 }
 
-/// A JSON text in the making.
-#[derive(Default)]
-struct Json {
-    text: String,
+fn events(trace: &Trace, events: &[Event]) -> Value {
+    events.iter().map(|event| event_of(trace, event)).collect()
 }
 
-impl Json {
-    fn object(&mut self, members: impl FnOnce(&mut Json)) {
-        self.separate();
-        self.text.push('{');
-        members(self);
-        self.text.push('}');
+fn event_of(trace: &Trace, event: &Event) -> Value {
+    let mut members = Map::new();
+    members.insert("event".to_owned(), event.kind.name().into());
+    if let Some(place) = trace.place(event.loc) {
+        members.insert("at".to_owned(), place.into());
     }
-
-    fn list(&mut self, name: &str, items: impl FnOnce(&mut Json)) {
-        self.name(name);
-        self.text.push('[');
-        items(self);
-        self.text.push(']');
+    if let Value::Object(details) = details(trace, &event.kind) {
+        members.extend(details);
     }
+    members.into()
+}
 
-    fn name(&mut self, name: &str) {
-        self.string(name);
-        self.text.push(':');
+/// Returns what an event of this kind has beside its kind and place, as an object; null if there is nothing.
+fn details(trace: &Trace, kind: &EventKind) -> Value {
+    use EventKind::*;
+    let program = trace.program();
+    match kind {
+        Received {
+            now_ps,
+            port,
+            bytes,
+        } => json!({"now_ps": now_ps.ps(), "port": port, "bytes": bytes}),
+        Block(block) => json!({"block": block.name()}),
+        State(state) => json!({"state": program.parser.states[state.index()].name}),
+        Extract {
+            header,
+            bytes,
+            fields,
+        } => {
+            let header = &program.headers[header.index()];
+            let names = header
+                .fields
+                .iter()
+                .map(|field| &program.slots[field.slot.index()].name);
+            json!({"header": header.name, "bytes": bytes, "fields": named(names, fields)})
+        }
+        Advance(bits) => json!({"bits": bits}),
+        Transition { keys, target } => {
+            json!({"keys": list(keys), "to": target_name(trace, *target)})
+        }
+        ParserError(error) => json!({"error": trace.error_name(*error)}),
+        SetValid { header, valid } => {
+            json!({"header": program.headers[header.index()].name, "valid": valid})
+        }
+        Branch(taken) => json!({"taken": taken}),
+        Switch { value, case } => {
+            let case = case.map_or(json!("default"), |case| json!(case));
+            json!({"value": hex(value), "case": case})
+        }
+        Table(applied) => table(trace, applied),
+        Emit { header, bytes } => {
+            let name = &program.headers[header.index()].name;
+            json!({"header": name, "bytes": bytes.unwrap_or(0), "valid": bytes.is_some()})
+        }
+        Copy {
+            kind, trace: inner, ..
+        } => json!({"copy": kind.name(), "events": events(trace, inner)}),
+        LeftOut(all) => {
+            let dropped = all
+                .dropped
+                .iter()
+                .map(|(reason, count)| json!({"reason": reason.name(), "count": count}));
+            json!({"copies": all.copies, "sent": all.sent, "dropped": dropped.collect::<Value>()})
+        }
+        Enqueued { port, rid } => json!({"port": port, "rid": rid}),
+        Sent { port, bytes } => json!({"port": port, "bytes": bytes}),
+        Dropped(reason) => json!({"reason": reason.name()}),
+        _ => extern_details(trace, kind),
     }
+}
 
-    fn text(&mut self, name: &str, value: &str) {
-        self.name(name);
-        self.string(value);
+fn extern_details(trace: &Trace, kind: &EventKind) -> Value {
+    use EventKind::*;
+    let program = trace.program();
+    let slot = |dst: &ir::SlotId| &program.slots[dst.index()].name;
+    match kind {
+        Assign { dst, value } | Lookahead { dst, value } | Random { dst, value } => {
+            json!({"variable": slot(dst), "value": hex(value)})
+        }
+        Hash {
+            algorithm,
+            dst,
+            value,
+        } => {
+            let algorithm = format!("{algorithm:?}").to_lowercase();
+            json!({"algorithm": algorithm, "variable": slot(dst), "value": hex(value)})
+        }
+        RegisterRead {
+            register,
+            index,
+            value,
+        }
+        | RegisterWrite {
+            register,
+            index,
+            value,
+        } => {
+            let name = &program.registers[register.index()].name;
+            json!({"register": name, "index": index, "value": hex(value)})
+        }
+        Count { counter, index } => {
+            json!({"counter": program.counters[counter.index()].name, "index": index})
+        }
+        Meter {
+            meter,
+            index,
+            colour,
+        } => {
+            let name = &program.meters[meter.index()].name;
+            json!({"meter": name, "index": index, "colour": super::colour_name(*colour)})
+        }
+        DirectMeter { meter, colour } => {
+            let name = &program.meters[meter.index()].name;
+            json!({"meter": name, "colour": super::colour_name(*colour)})
+        }
+        Clone { session } => json!({"session": session}),
+        Truncate(length) => json!({"length": length}),
+        Digest { digest, values } => {
+            json!({"digest": program.digests[digest.index()].name, "values": list(values)})
+        }
+        Log(message) => json!({"message": message}),
+        Assert(holds) => json!({"holds": holds}),
+        _ => Value::Null,
     }
+}
 
-    fn number(&mut self, name: &str, value: impl std::fmt::Display) {
-        self.name(name);
-        // Writing to a string cannot fail.
-        let _ = write!(self.text, "{value}");
-    }
-
-    fn bits(&mut self, name: &str, value: &Bits) {
-        self.text(name, &hex(value));
-    }
-
-    /// Appends a comma, unless a list, object or member has just begun.
-    fn separate(&mut self) {
-        if !self.text.is_empty() && !self.text.ends_with(['{', '[', ':']) {
-            self.text.push(',');
+fn table(trace: &Trace, applied: &TableApplied) -> Value {
+    let program = trace.program();
+    let table = &program.tables[applied.table.index()];
+    let keys = || table.keys.iter().map(|key| &key.name);
+    let mut all = json!({
+        "table": table.name,
+        "keys": named(keys(), &applied.keys),
+        "hit": applied.entry.is_some(),
+    });
+    if let Some((matches, priority)) = &applied.entry {
+        all["entry"] = keys()
+            .zip(matches.iter().map(super::match_text))
+            .map(|(name, text)| (name.clone(), text))
+            .collect();
+        if *priority != 0 {
+            all["entry"]["priority"] = json!(priority);
         }
     }
-
-    fn string(&mut self, value: &str) {
-        self.separate();
-        self.text.push('"');
-        for c in value.chars() {
-            match c {
-                '"' => self.text.push_str("\\\""),
-                '\\' => self.text.push_str("\\\\"),
-                '\n' => self.text.push_str("\\n"),
-                c if (c as u32) < 0x20 => {
-                    let _ = write!(self.text, "\\u{:04x}", c as u32);
-                }
-                c => self.text.push(c),
-            }
+    if let Some(colour) = applied.colour {
+        all["colour"] = json!(super::colour_name(colour));
+    }
+    if let Some(selection) = &applied.selection {
+        let selected = &mut all["selection"];
+        *selected = json!({});
+        if let Some(group) = selection.group_id {
+            selected["group"] = json!(group);
         }
-        self.text.push('"');
-    }
-
-    fn events(&mut self, name: &str, trace: &Trace, events: &[Event]) {
-        self.list(name, |out| {
-            for event in events {
-                out.event(trace, event);
-            }
-        });
-    }
-
-    fn event(&mut self, trace: &Trace, event: &Event) {
-        self.object(|out| {
-            out.text("event", event.kind.name());
-            if let Some(place) = trace.place(event.loc) {
-                out.text("at", &place);
-            }
-            out.details(trace, &event.kind);
-        });
-    }
-
-    fn details(&mut self, trace: &Trace, kind: &EventKind) {
-        use EventKind::*;
-        let program = trace.program();
-        match kind {
-            Received {
-                now_ps,
-                port,
-                bytes,
-            } => {
-                self.number("now_ps", now_ps);
-                self.number("port", port);
-                self.number("bytes", bytes);
-            }
-            Block(block) => self.text("block", block.name()),
-            State(state) => self.text("state", &program.parser.states[state.index()].name),
-            Extract {
-                header,
-                bytes,
-                fields,
-            } => {
-                self.text("header", &program.headers[header.index()].name);
-                self.number("bytes", bytes);
-                self.name("fields");
-                self.object(|out| {
-                    for (field, value) in program.headers[header.index()].fields.iter().zip(fields)
-                    {
-                        out.bits(&program.slots[field.slot.index()].name, value);
-                    }
-                });
-            }
-            Advance(bits) => self.number("bits", bits),
-            Transition { keys, target } => {
-                self.values("keys", keys);
-                self.text("to", target_name(trace, *target));
-            }
-            ParserError(error) => self.text("error", &trace.error_name(*error)),
-            SetValid { header, valid } => {
-                self.text("header", &program.headers[header.index()].name);
-                self.number("valid", valid);
-            }
-            Branch(taken) => self.number("taken", taken),
-            Switch { value, case } => {
-                self.bits("value", value);
-                match case {
-                    Some(case) => self.number("case", case),
-                    None => self.text("case", "default"),
-                }
-            }
-            Table(applied) => self.table(trace, applied),
-            Emit { header, bytes } => {
-                self.text("header", &program.headers[header.index()].name);
-                self.number("bytes", bytes.unwrap_or(0));
-                self.number("valid", bytes.is_some());
-            }
-            Copy {
-                kind, trace: inner, ..
-            } => {
-                self.text("copy", kind.name());
-                self.events("events", trace, inner);
-            }
-            LeftOut(all) => {
-                self.number("copies", all.copies);
-                self.number("sent", all.sent);
-                self.list("dropped", |out| {
-                    for (reason, count) in &all.dropped {
-                        out.object(|out| {
-                            out.text("reason", reason.name());
-                            out.number("count", count);
-                        });
-                    }
-                });
-            }
-            Enqueued { port, rid } => {
-                self.number("port", port);
-                self.number("rid", rid);
-            }
-            Sent { port, bytes } => {
-                self.number("port", port);
-                self.number("bytes", bytes);
-            }
-            Dropped(reason) => self.text("reason", reason.name()),
-            _ => self.extern_details(trace, kind),
+        if let Some(member) = selection.member_id {
+            selected["member"] = json!(member);
+        }
+        if let Some((position, hash)) = selection.choice {
+            selected["position"] = json!(position);
+            selected["hash"] = json!(format!("{hash:#x}"));
         }
     }
-
-    fn extern_details(&mut self, trace: &Trace, kind: &EventKind) {
-        use EventKind::*;
-        let program = trace.program();
-        let slot = |dst: &ir::SlotId| program.slots[dst.index()].name.clone();
-        match kind {
-            Assign { dst, value } | Lookahead { dst, value } | Random { dst, value } => {
-                self.text("variable", &slot(dst));
-                self.bits("value", value);
-            }
-            Hash {
-                algorithm,
-                dst,
-                value,
-            } => {
-                self.text("algorithm", &format!("{algorithm:?}").to_lowercase());
-                self.text("variable", &slot(dst));
-                self.bits("value", value);
-            }
-            RegisterRead {
-                register,
-                index,
-                value,
-            }
-            | RegisterWrite {
-                register,
-                index,
-                value,
-            } => {
-                self.text("register", &program.registers[register.index()].name);
-                self.number("index", index);
-                self.bits("value", value);
-            }
-            Count { counter, index } => {
-                self.text("counter", &program.counters[counter.index()].name);
-                self.number("index", index);
-            }
-            Meter {
-                meter,
-                index,
-                colour,
-            } => {
-                self.text("meter", &program.meters[meter.index()].name);
-                self.number("index", index);
-                self.text("colour", super::colour_name(*colour));
-            }
-            DirectMeter { meter, colour } => {
-                self.text("meter", &program.meters[meter.index()].name);
-                self.text("colour", super::colour_name(*colour));
-            }
-            Clone { session } => self.number("session", session),
-            Truncate(length) => self.number("length", length),
-            Digest { digest, values } => {
-                self.text("digest", &program.digests[digest.index()].name);
-                self.values("values", values);
-            }
-            Log(message) => self.text("message", message),
-            Assert(holds) => self.number("holds", holds),
-            _ => {}
-        }
-    }
-
-    fn table(&mut self, trace: &Trace, applied: &TableApplied) {
-        let program = trace.program();
-        let table = &program.tables[applied.table.index()];
-        self.text("table", &table.name);
-        self.name("keys");
-        self.object(|out| {
-            for (key, value) in table.keys.iter().zip(&applied.keys) {
-                out.bits(&key.name, value);
-            }
-        });
-        self.number("hit", applied.entry.is_some());
-        if let Some((matches, priority)) = &applied.entry {
-            self.name("entry");
-            self.object(|out| {
-                for (key, key_match) in table.keys.iter().zip(matches) {
-                    out.text(&key.name, &super::match_text(key_match));
-                }
-                if *priority != 0 {
-                    out.number("priority", priority);
-                }
-            });
-        }
-        if let Some(colour) = applied.colour {
-            self.text("colour", super::colour_name(colour));
-        }
-        if let Some(selection) = &applied.selection {
-            self.name("selection");
-            self.object(|out| {
-                let ids = [
-                    ("group", selection.group_id),
-                    ("member", selection.member_id),
-                ];
-                for (name, id) in ids {
-                    if let Some(id) = id {
-                        out.number(name, id);
-                    }
-                }
-                if let Some((position, hash)) = selection.choice {
-                    out.number("position", position);
-                    out.text("hash", &format!("{hash:#x}"));
-                }
-            });
-        }
-        let Some(action) = table.actions.get(applied.action as usize) else {
-            return;
-        };
+    if let Some(action) = table.actions.get(applied.action as usize) {
         let action = &program.actions[action.action.index()];
-        self.text("action", &action.name);
-        self.name("args");
-        self.object(|out| {
-            for (param, value) in action.params.iter().zip(&applied.args) {
-                out.bits(&param.name, value);
-            }
-        });
+        let params = action.params.iter().map(|param| &param.name);
+        all["action"] = json!(action.name);
+        all["args"] = named(params, &applied.args);
     }
+    all
+}
 
-    fn values(&mut self, name: &str, values: &[Bits]) {
-        self.list(name, |out| {
-            for value in values {
-                out.string(&hex(value));
-            }
-        });
-    }
+/// Returns an object with a value for each name.
+fn named<'a>(names: impl Iterator<Item = &'a String>, values: &[Bits]) -> Value {
+    let members = names.zip(values);
+    members
+        .map(|(name, value)| (name.clone(), hex(value)))
+        .collect()
+}
+
+fn list(values: &[Bits]) -> Value {
+    values.iter().map(hex).collect()
 }
 
 pub(super) fn target_name(trace: &Trace, target: Target) -> &str {
