@@ -74,7 +74,7 @@ class Case:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a link is cut, which is then all that is looked at."""
+        """True if a link is cut, so that only the cut's effects are compared."""
         return self.scenario.failure_s is not None
 
 

@@ -188,7 +188,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """For tables."""
+        """The case's name in tables."""
         return f"{self.flows} x {self.rate_mbps:g} Mb/s, {self.buffer} packets, window {self.window}"
 
     def delays_ms(self, seed: int) -> list[float]:
@@ -327,7 +327,7 @@ class Compared:
 
     @property
     def within(self) -> bool:
-        """Whether they do not differ by more."""
+        """True if ours and ns-2's number differ by no more than the bound."""
         return abs(self.ours - self.ns2) <= self.bound
 
 

@@ -142,13 +142,13 @@ class Case:
 
     @property
     def packets(self) -> int:
-        """What the queue holds."""
+        """The number of packets that the queue holds."""
         bdp = self.rate_mbps * 1e6 * self.rtt_ms * 1e-3 / 8 / NS3_WIRE_BYTES
         return max(1, round(bdp * self.buffer_bdp))
 
     @property
     def name(self) -> str:
-        """For tables and pictures."""
+        """The case's name in tables and pictures."""
         return f"{self.flows} x {self.rate_mbps} Mb/s, {self.rtt_ms} ms, {self.buffer_bdp:g} BDP"
 
 

@@ -106,7 +106,7 @@ class DiscoveryUnderAttack(World):
 
     @property
     def now_s(self) -> float:
-        """Seconds since the beginning."""
+        """The seconds since the beginning."""
         return self.now_ps / PS_PER_S
 
     def plug(self, free: list[Port]) -> None:

@@ -111,7 +111,7 @@ class Connection:
 
     @property
     def key(self) -> Key:
-        """Both ends, whoever began."""
+        """Both ends as (address, port), the same for both directions."""
         return frozenset((end[2], port) for end, port in zip(self.ends, self.ports, strict=True))
 
     def frame(self, who: int, body: bytes) -> bytes:
@@ -167,7 +167,7 @@ class FirewallUnderAttack(World):
 
     @property
     def now_ps(self) -> int:
-        """The time of the world's clock."""
+        """The time on the world's clock, in picoseconds."""
         return self.now_us * 1_000_000
 
     def port_is_up(self, switch: str, port: int) -> bool:

@@ -28,11 +28,11 @@ class ControlPlane(Protocol):
 
     @property
     def clients(self) -> Mapping[str, Client]:
-        """A P4Runtime client per switch that the controller is responsible for."""
+        """A P4Runtime client for each switch that the controller is responsible for, by the switch's name."""
 
     @property
     def now_ps(self) -> int:
-        """The time on the network's clock."""
+        """The time on the network's clock, in picoseconds."""
 
     def port_is_up(self, switch: str, port: int) -> bool:
         """Return True if a port has a signal now, as far as the network knows. A controller that starts late must ask for this."""
@@ -67,7 +67,7 @@ class Controller:
 
     @property
     def plane(self) -> ControlPlane:
-        """The network's side. Raises :class:`NetworkError` before the controller is attached."""
+        """The network, as the controller sees it. Raises :class:`NetworkError` before the controller is attached."""
         if self._plane is None:
             raise NetworkError(f"{type(self).__name__} is not attached to a network yet")
         return self._plane
@@ -79,7 +79,7 @@ class Controller:
 
     @property
     def clients(self) -> Mapping[str, Client]:
-        """A P4Runtime client per switch."""
+        """A P4Runtime client for each switch, by the switch's name."""
         return self.plane.clients
 
     def on_start(self) -> None:

@@ -160,12 +160,12 @@ class DiscoveredTopology(Topology):
 
     @cached_property
     def absent(self) -> frozenset[int]:
-        """Links, by index, that are known and not there."""
+        """The indices of the links that are known but not present now."""
         return frozenset(self._absent)
 
     @property
     def replaced(self) -> frozenset[int]:
-        """Of those, the ones whose ports are in other links now."""
+        """The indices of the absent links at least one of whose ports is in another, present link now."""
         links = ((index, self.links[index]) for index in self._absent)
         return frozenset(
             index
@@ -175,7 +175,7 @@ class DiscoveredTopology(Topology):
 
     @cached_property
     def graph(self) -> nx.Graph[str]:
-        """As :attr:`Topology.graph`, of the links that are there."""
+        """The graph of the switches and the links that are present, as :attr:`Topology.graph` has all links."""
         graph: nx.Graph[str] = nx.Graph()
         graph.add_nodes_from(self.switches)
         for index, link in enumerate(self.links):
@@ -276,12 +276,12 @@ class Discovery:
 
     @property
     def incidents(self) -> list[Incident]:
-        """Frames that made no link: by kind and port, in the order of the first of each."""
+        """The frames that made no link, counted by kind and port, in the order of the first frame of each."""
         return list(self._incidents.values())
 
     @property
     def one_way(self) -> list[tuple[Port, Port]]:
-        """Directions, from a port to another, that are heard while the way back is not."""
+        """The pairs (port, other port) for which frames arrive in this direction only."""
         pairs = ((source, heard.at) for source, heard in self._heard.items())
         return sorted((a, b) for a, b in pairs if b not in self._heard or self._heard[b].at != a)
 

@@ -145,12 +145,12 @@ class Network(ABC):
 
     @property
     def clients(self) -> Mapping[str, Client]:
-        """A P4Runtime client per switch."""
+        """A P4Runtime client for each switch, by the switch's name."""
         return self._clients
 
     @property
     def now_ps(self) -> int:
-        """The time on the network's clock."""
+        """The time on the network's clock, in picoseconds."""
         return self._core.now_ps
 
     def port_is_up(self, switch: str, port: int) -> bool:

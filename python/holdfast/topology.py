@@ -77,17 +77,17 @@ class Host(Parameters):
 
     @property
     def mac(self) -> bytes:
-        """Locally administered, from the index."""
+        """The host's MAC address: 02:00:00:00, then the host's index in two bytes."""
         return bytes((0x02, 0, 0, 0)) + self.index.to_bytes(2, "big")
 
     @property
     def gateway(self) -> ipaddress.IPv4Address:
-        """The switch's address in the host's subnet: the last one before broadcast."""
+        """The switch's address in the host's subnet, which is the last address before the broadcast address."""
         return self.address.network.broadcast_address - 1
 
     @property
     def ipv6_gateway(self) -> ipaddress.IPv6Address:
-        """The switch's IPv6 address on the host's link; as with router advertisements (RFC 4861) a link-local one."""
+        """The switch's IPv6 address on the host's link, which is link-local, as in router advertisements (RFC 4861)."""
         return ipaddress.IPv6Address("fe80::1")
 
 
@@ -130,12 +130,12 @@ class Link(Direction):
 
     @property
     def name(self) -> str:
-        """``a-b``, the ends in the order of declaration; of parallel links the same (see :meth:`Topology.link_names`)."""
+        """The link's name ``a-b``, with the ends as declared; parallel links share it (see :meth:`Topology.link_names`)."""
         return f"{self.a}-{self.b}"
 
     @property
     def ends(self) -> str:
-        """Both ends with their ports, ``a:1-b:2``: its name, whether or not there are parallel links."""
+        """Both ends with their ports, ``a:1-b:2``, which names one link even among parallel ones."""
         return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
 
 
@@ -387,7 +387,10 @@ class Topology:
 
     @cached_property
     def graph(self) -> nx.Graph[str]:
-        """Switches and the links between them, edges with ``cost`` and ``link`` (index). Of parallel links the cheapest."""
+        """The graph of switches and the links between them.
+
+        Edges have ``cost`` and ``link`` (index), of parallel links the cheapest.
+        """
         graph: nx.Graph[str] = nx.Graph()
         graph.add_nodes_from(self.switches)
         for i, link in enumerate(self.links):

@@ -69,7 +69,7 @@ class UdpStream(Parameters):
 
     @property
     def is_multicast(self) -> bool:
-        """Whether the destination is a group and not a host."""
+        """True if the destination is a multicast group, and False if it is a host."""
         try:
             return ip_address(self.destination).is_multicast
         except ValueError:

@@ -72,7 +72,7 @@ class _Bounded(Composer, SafeConstructor, Resolver):
 
     @property
     def values_left(self) -> int:
-        """The number of values that the document might have had besides."""
+        """The number of values that the document could have had in addition."""
         return self._left
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:

@@ -54,7 +54,7 @@ class Churn:
 
     @property
     def changes_per_s(self) -> float:
-        """Joins and leaves that the controller sustains."""
+        """The number of joins and leaves per second that the controller sustains."""
         return (self.joins + self.leaves) / self.controller_s
 
 

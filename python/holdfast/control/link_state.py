@@ -55,7 +55,7 @@ class LinkState:
 
     @property
     def is_settled(self) -> bool:
-        """True if all links had their time to be heard."""
+        """True if there was time for a frame over every link, or links are declared."""
         return self._discovery is None or self._discovery.is_settled
 
     @property
@@ -72,7 +72,7 @@ class LinkState:
 
     @property
     def replaced(self) -> frozenset[int]:
-        """Absent links whose ports are in other links now; without discovery there are none."""
+        """The indices of absent links whose ports are in other links now; empty without discovery."""
         return frozenset() if self._discovery is None else self._discovery.topology.replaced
 
     def ask_ports(self) -> None:

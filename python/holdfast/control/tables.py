@@ -50,7 +50,7 @@ class TableEntry(NamedTuple):
 
     @property
     def key(self) -> EntryKey:
-        """The identity of the entry in its switch."""
+        """The key that identifies the entry in its switch."""
         return entry_key(self.table, self.match, self.priority)
 
     def insert(self, client: Client) -> None:

@@ -60,12 +60,12 @@ class RemoteControl:
 
     @property
     def clients(self) -> Mapping[str, GrpcClient]:
-        """A P4Runtime client per switch."""
+        """A P4Runtime client for each switch, by the switch's name."""
         return self._clients
 
     @property
     def now_ps(self) -> int:
-        """The picoseconds since this object was made."""
+        """The time since this object was created, in picoseconds."""
         return (time.monotonic_ns() - self._begin_ns) * 1000
 
     def port_is_up(self, switch: str, port: int) -> bool:

@@ -101,7 +101,7 @@ class LiveSwitch:
 
     @property
     def ports(self) -> dict[int, str]:
-        """The interfaces, by port."""
+        """The names of the interfaces by port number."""
         return dict(sorted(self._ports.items()))
 
     def add_port(self, port: int, interface: str, *, io: Io = "auto") -> None:

@@ -557,7 +557,7 @@ class GrpcClient(Client):
 
     @property
     def ended(self) -> bool:
-        """Whether the stream has: the server is gone."""
+        """True if the stream has ended, as when the server stops."""
         return self._ended is not None
 
     def _outgoing(self) -> Iterator[bytes]:

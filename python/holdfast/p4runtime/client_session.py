@@ -145,7 +145,7 @@ class ClientSession(abc.ABC):
 
     @property
     def is_primary(self) -> bool:
-        """Whether the device said that this client is the primary."""
+        """True if the device's last arbitration update says that this client is the primary."""
         return self.arbitration is not None and self.arbitration.is_primary
 
     def arbitrate(self, election_id: int | None = None) -> None:
@@ -192,7 +192,7 @@ class ClientSession(abc.ABC):
 
     @property
     def p4info(self) -> P4InfoIndex:
-        """The device's P4Info, fetched when first needed. FAILED_PRECONDITION if there is no pipeline."""
+        """The device's P4Info, fetched when first needed. Raises FAILED_PRECONDITION if there is no pipeline."""
         if self._index is None:
             request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
             request.response_type = p4runtime_pb2.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE

@@ -80,12 +80,12 @@ class Table(Object):
 
     @cached_property
     def needs_priority(self) -> bool:
-        """Whether entries carry a priority: some field is ternary, range or optional."""
+        """True if entries must have a priority, as a field is ternary, range or optional."""
         return any(f.kind in ("ternary", "range", "optional") for f in self.fields)
 
     @cached_property
     def encoder(self) -> EntryEncoder:
-        """Of updates of entries that are plain numbers."""
+        """The native encoder of updates of entries whose values are plain numbers."""
         return EntryEncoder(
             self.id,
             [(name, f.id, f.width, f.kind) for name, f in self.fields.spellings() if f.uri is None],

@@ -657,7 +657,7 @@ class Server:
 
     @property
     def notifications_dropped(self) -> int:
-        """Packet-ins, digests, idle notifications and errors that clients lost because they read too slowly."""
+        """The number of packet-ins, digests, idle notifications and errors that clients lost by reading too slowly."""
         return self._servicer.notifications_dropped()
 
     def start(self) -> None:

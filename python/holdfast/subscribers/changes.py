@@ -136,14 +136,14 @@ class Changes:
 
     @property
     def leaving(self) -> frozenset[int]:
-        """The ended sessions whose numbers and addresses are not free yet."""
+        """The numbers of ended sessions whose numbers and addresses are not free yet."""
         sessions = self._owner.sessions
         books = {**self._postponed, **self._ended}
         return frozenset(number for number, each in books.items() if each is None or sessions.get(number) is not each)
 
     @property
     def waiting(self) -> frozenset[int]:
-        """The sessions whose state is not carried out yet."""
+        """The numbers of the sessions whose state is not written yet."""
         return frozenset((*self._changed, *self._ended, *self._postponed))
 
     def stop(self) -> None:

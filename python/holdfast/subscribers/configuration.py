@@ -185,7 +185,7 @@ class Configuration(Checked):
 
     @property
     def mac_bytes(self) -> bytes:
-        """The gateway's MAC address."""
+        """The gateway's MAC address as 6 bytes."""
         return bytes.fromhex(self.mac.replace(":", ""))
 
 

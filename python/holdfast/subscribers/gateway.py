@@ -447,7 +447,7 @@ class Gateway:
 
     @property
     def setups(self) -> int:
-        """The number of sessions that are not established."""
+        """The number of sessions that are not established yet."""
         return len(self._setting_up)
 
     def change_rates(

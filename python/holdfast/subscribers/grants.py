@@ -41,7 +41,7 @@ class _Held(NamedTuple):
 
     @property
     def prefixes(self) -> list[IPv6Network]:
-        """The session's prefixes; of two of which one has the other in it, that one."""
+        """The session's prefixes; if one contains the other, only the one that contains the other."""
         both = [each for each in dict.fromkeys((self.ipv6_prefix, self.delegated)) if each is not None]
         return [each for each in both if not any(each is not other and each.subnet_of(other) for other in both)]
 
@@ -167,7 +167,7 @@ class Grants:
 
     @property
     def owners(self) -> frozenset[int]:
-        """The sessions that have something."""
+        """The numbers of the sessions that have a grant."""
         return frozenset(self._held)
 
     def use(self) -> Counter[str]:

@@ -48,7 +48,7 @@ class Installation:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The sessions that the user plane has, or may have."""
+        """The numbers of the sessions that the user plane has, or may have."""
         return frozenset(self._known)
 
     def read(self) -> dict[int, Session]:

@@ -49,7 +49,7 @@ class Stored:
 
     @property
     def goes_on(self) -> bool:
-        """True if the next control plane takes the session up: it has begun, and its end is not decided."""
+        """True if the next control plane restores the session: it was accounted, and its end has not begun."""
         return self.accounted and self.cause is None
 
 

@@ -75,7 +75,7 @@ class Lcp(ppp.Automaton):
 
     @property
     def authentication(self) -> Authentication:
-        """The method that is offered, or agreed."""
+        """The authentication method that is offered to the peer, or agreed with it."""
         return self._methods[0]
 
     def _number(self) -> int:

@@ -141,7 +141,7 @@ class Restart:
 
     @property
     def negotiation_s(self) -> float:
-        """The seconds that a negotiation with a peer that does not answer takes."""
+        """The time in seconds after which a negotiation with a silent peer is given up."""
         return self.restart_s * self.max_configure
 
 

@@ -96,7 +96,7 @@ class RadiusClient:
 
     @property
     def dead_until(self) -> list[float | None]:
-        """The state of each server: None while it answers logins, else the time at which it is tried again."""
+        """For each server, None while it answers logins, else the clock's time in seconds at which it is tried again."""
         return self.servers.dead_until(False)
 
     # Authenticator

@@ -501,7 +501,7 @@ class PppSession:
 
     @property
     def ends_by_itself(self) -> bool:
-        """True if there is a time at which the session is over, whatever the subscriber does."""
+        """True if a deadline is set at which the session ends."""
         return self._deadline is not None
 
     def _end_in(self, delay_s: float, action: Callable[[], None]) -> None:

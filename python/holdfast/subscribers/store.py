@@ -218,7 +218,7 @@ class SqliteStore:
 
     @property
     def _open(self) -> bool:
-        """True if something waits to be written."""
+        """True if there are changes that are not on disk yet."""
         return bool(self._unwritten or self._done or self._aside or self._gone)
 
     def _write(self, gone: Collection[int], rows: Sequence[tuple[int, str]]) -> None:

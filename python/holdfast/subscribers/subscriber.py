@@ -501,7 +501,7 @@ class Subscriber:
 
     @property
     def link_local(self) -> bytes:
-        """Its own address on the session."""
+        """The subscriber's own link-local address on the session, as 16 bytes."""
         return bytes.fromhex("fe80000000000000") + self.interface
 
     def _sum(self, source: bytes, destination: bytes, protocol: int, body: bytes) -> int:

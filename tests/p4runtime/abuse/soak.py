@@ -94,7 +94,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """See the module."""
+        """True if memory, threads and descriptors stayed flat, no packet was lost and writes were made."""
         early_mb, late_mb = self.rss_mb
         counts = (self.threads, self.descriptors)
         flat = all(abs(late - early) <= COUNT_TOLERANCE for early, late in counts)
@@ -155,7 +155,7 @@ class Clients:
 
     @property
     def slowest_s(self) -> float:
-        """Of the single writes so far."""
+        """The time in seconds of the slowest single write so far."""
         return max(self.write_times_s, default=0.0)
 
     def _churn(self, random: Random) -> None:

@@ -344,7 +344,7 @@ class Taken:
 
     @property
     def own_s(self) -> float:
-        """The time without what other processes of the machine are to blame for.
+        """The time in seconds without delays that other processes of the machine caused.
 
         It is at most the time. It is at least the processor time, which is work that went before; and what is neither work nor
         waiting for a processor is waiting for something that this process does not give, such as a lock.

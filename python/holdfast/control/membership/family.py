@@ -43,7 +43,7 @@ class Family:
 
     @property
     def longest_response_ps(self) -> int:
-        """The longest response time that a query of the latest version can ask for."""
+        """The longest response time in picoseconds that a query of the latest version can ask for."""
         return decoded((1 << self.code_bits + 4) - 1, self.code_bits) * self.response_unit_ps
 
     def group(self, data: bytes, at: int) -> Address:

@@ -72,7 +72,7 @@ class FilterChange:
 
     @property
     def is_none(self) -> bool:
-        """True if nothing changes."""
+        """True if the change leaves the filter as it is."""
         return self.excluded == self.excludes and not self.removed and not self.added
 
 
@@ -121,12 +121,12 @@ class GroupFilter:
 
     @property
     def size(self) -> int:
-        """The channels that the record stands for: its sources, and (*,G) in ``EXCLUDE`` mode. 0: it is to be deleted."""
+        """The number of channels for the record: its sources, and (*,G) in ``EXCLUDE`` mode. At 0, the record is to be deleted."""
         return len(self.sources) + (self.group_due_ps is not None)
 
     @property
     def hidden(self) -> int:
-        """The sources that are no channels now and may become channels when a timer expires."""
+        """The number of sources that are not channels now, but may become channels when a timer expires."""
         return len(self.sources) - self._named
 
     def after(self, kind: RecordKind, heard: Iterable[Address]) -> tuple[int, int]:

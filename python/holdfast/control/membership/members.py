@@ -86,7 +86,7 @@ class StaticMembers:
 
     @property
     def channels(self) -> Channels:
-        """The channels wanted now. They change with joins and leaves."""
+        """The channels that members want now; this mapping changes with joins and leaves."""
         return self._table.channels
 
     def members(self, joined: Channel) -> list[str]:

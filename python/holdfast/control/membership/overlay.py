@@ -153,7 +153,7 @@ class Overlay:
 
     @property
     def channels(self) -> Channels:
-        """The channels wanted now. They change as changes are told; copy them to keep them."""
+        """The channels that members want now; this mapping changes with reports, so copy it to keep it."""
         return self._table.channels
 
     def changed(self, handler: Handler) -> None:
@@ -162,7 +162,7 @@ class Overlay:
 
     @property
     def refused(self) -> Counter[str]:
-        """Counts of what was refused, by reason, over all ports: see :attr:`refused_by_port`."""
+        """The number of refused records and messages by reason, over all ports (see :attr:`refused_by_port`)."""
         return sum(self.refused_by_port.values(), Counter())
 
     @property
@@ -183,7 +183,7 @@ class Overlay:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all hosts have had the time to answer the first general queries."""
+        """True if all hosts have had the time to answer the first general queries."""
         return self._plane is not None and self._plane.now_ps >= self._settled_ps
 
     def start(self, plane: ControlPlane, adopted: Channels | None = None) -> None:

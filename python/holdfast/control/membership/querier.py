@@ -77,28 +77,28 @@ class QuerierParameters(Parameters):
 
     @property
     def last_member_queries(self) -> int:
-        """The number of times that a querier asks for last members; by default as often as the robustness says."""
+        """The number of queries for a group's last members; by default the robustness."""
         return self.last_member_query_count or self.robustness
 
     @property
     def last_member_query_time_ps(self) -> int:
-        """The time from a leave to the end of the membership, if nobody answers (RFC 3376, 8.8.1)."""
+        """The time in ps from a leave to the end of the membership, if no host answers (RFC 3376, 8.8.1)."""
         return self.last_member_queries * ps_of_s("last_member_query_interval_s", self.last_member_query_interval_s)
 
     @property
     def startup_interval_ps(self) -> int:
-        """The time between general queries at the beginning (RFC 3376, 8.6)."""
+        """The time in ps between general queries at the beginning (RFC 3376, 8.6)."""
         given_s = self.startup_query_interval_s
         return ps_of_s("query_interval_s", self.query_interval_s / 4 if given_s is None else given_s)
 
     @property
     def group_membership_interval_ps(self) -> int:
-        """The time from the last report to the end of a membership (RFC 3376, 8.4), of a querier with these parameters."""
+        """The time in ps from the last report to the end of a membership (RFC 3376, 8.4), with these parameters."""
         return self.robustness * ps_of_s("query_interval_s", self.query_interval_s) + self.response_ps
 
     @property
     def response_ps(self) -> int:
-        """The time within which hosts answer a general query."""
+        """The time in ps within which hosts answer a general query."""
         return ps_of_s("query_response_interval_s", self.query_response_interval_s)
 
 
@@ -176,7 +176,7 @@ class Querier:
 
     @property
     def is_querier(self) -> bool:
-        """True if this router asks on the port."""
+        """True if this router is the one that sends queries on the port."""
         return self._other_until_ps is None
 
     @property
@@ -186,12 +186,12 @@ class Querier:
 
     @property
     def group_membership_interval_ps(self) -> int:
-        """The time from the last report to the end of a membership."""
+        """The time in ps from the last report to the end of a membership, with the present querier's parameters."""
         return self._robustness * self._interval_ps + self.parameters.response_ps
 
     @property
     def next_ps(self) -> int:
-        """The time at which :meth:`due` is to be called next."""
+        """The time in ps at which :meth:`due` must be called next."""
         times = [self._general_ps if self._other_until_ps is None else self._other_until_ps]
         if self._timers:
             times.append(self._timers[0][0])
