@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MAX_STRINGS: usize = 1 << 20;
+/// How many of them may be names of numbers that packets brought: the others are for clients.
+const MAX_NAMED: usize = 1 << 16;
 const MAX_OWN_NUMBER: u64 = 1 << 16;
 
 /// The switch's value by the controller's (a number's shortest byte string, or the string), by URI.
@@ -34,6 +36,8 @@ struct Known {
     to_switch: BTreeMap<Vec<u8>, u64>,
     to_controller: BTreeMap<u64, Vec<u8>>,
     lowest: u64,
+    /// How many strings are names of numbers that came from the program.
+    named: usize,
 }
 
 impl Translation {
@@ -57,6 +61,7 @@ impl Translation {
                 to_switch,
                 to_controller,
                 lowest: 1,
+                named: 0,
             }),
         })
     }
@@ -147,17 +152,38 @@ impl Known {
         Ok(number)
     }
 
-    /// Assigns a string to a number that came from the program, so that clients can refer to it.
+    /// Returns a string for a number that came from the program, and keeps it, so that clients can refer to it. If the mapping
+    /// is given, or [`MAX_NAMED`] numbers have names, the string is not kept: packets could bring any number of values.
     fn name(&mut self, number: u64, is_given: bool) -> Bytes {
         let mut text = number.to_string();
         while self.to_switch.contains_key(text.as_bytes()) {
             text.insert(0, '#');
         }
-        if !is_given {
+        if !is_given && self.named < MAX_NAMED {
+            self.named += 1;
             self.to_switch.insert(text.clone().into_bytes(), number);
             let bytes = text.clone().into_bytes();
             self.to_controller.insert(number, bytes);
         }
         Bytes::from(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_packets_take_a_bounded_number_of_names() {
+        let translation = Translation::new("p4.org/psa/v1/PortId_t", 0, None).unwrap();
+        let own = |number: u64| translation.to_controller(&Bits::from_u64(64, number));
+        for number in 0..2 * MAX_NAMED as u64 {
+            assert_eq!(own(number), number.to_string().as_bytes());
+        }
+        assert_eq!(translation.known().to_switch.len(), MAX_NAMED);
+        let what = || "a port".to_string();
+        assert_eq!(translation.to_switch(b"7", &what), Ok(7));
+        let client = translation.to_switch(b"eth7", &what).unwrap();
+        assert_eq!(own(client), b"eth7".as_slice());
     }
 }
