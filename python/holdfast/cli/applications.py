@@ -139,7 +139,7 @@ def firewall_show(
     ] = None,
     device_id: DeviceId = 1,
 ) -> None:
-    """Show the rules in the order in which they are asked, and of a running switch what they and other checks decided."""
+    """Show the rules in the order in which they are tried, and for a running switch how often each rule and check decided."""
     from holdfast.apps.firewall import report
     from holdfast.apps.firewall.rules import read
 

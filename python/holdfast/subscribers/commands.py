@@ -91,7 +91,7 @@ def drain(
     ] = None,
     name: Name = "holdfast",
 ) -> None:
-    """Have a running gateway take no new sessions; it keeps those that it has. With PLANE, move all sessions off that plane."""
+    """Make a running gateway refuse new sessions and keep the ones it has. With PLANE, move all sessions off that plane."""
     _drain("drain", plane, name)
 
 
@@ -102,7 +102,7 @@ def undrain(
     ] = None,
     name: Name = "holdfast",
 ) -> None:
-    """End what drain began: new sessions are taken again. With PLANE, that plane gets its share of lines back."""
+    """Make a drained gateway accept new sessions again. With PLANE, give that plane its share of lines back."""
     _drain("undrain", plane, name)
 
 
