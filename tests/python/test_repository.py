@@ -115,3 +115,9 @@ def test_paths_that_contributors_are_sent_to_are_there() -> None:
     assert len(named) > 30
     places = (ROOT, ROOT / "crates", ROOT / "python/holdfast", ROOT / "python/holdfast/apps")
     assert not [name for name in named if not any((place / name).exists() for place in places)]
+
+
+def test_the_slow_tests_that_are_named_are_there() -> None:
+    named = (ROOT / "tests/slow.txt").read_text().split()
+    assert len(named) > 20
+    assert not [name for name in named if not (ROOT / name).exists()]
