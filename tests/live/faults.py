@@ -257,7 +257,7 @@ class Gateway:
         return []
 
     def _left_behind(self) -> str:
-        """Return as text what must not remain: sessions without a subscriber, unaccounted forwarding sessions, processes."""
+        """Return as text what must not remain: sessions without a subscriber or accounting, lost planes."""
         found = []
         rows = self.site.sessions()
         if (ghosts := len(rows) - SUBSCRIBERS) > 0:
