@@ -363,9 +363,10 @@ BBR_SLACK = {"throughput_mbps": 0.01, "window_segments": 0.05}
 
 
 def bbr_bounds(window: float) -> dict[str, tuple[float, float]]:
-    """Return the least and largest ratio of ours to ns-3's for BBR, by metric.
+    """Return the least and largest ratio allowed of ours to ns-3's for BBR, by metric.
 
-    In ns-3, each window grows by an acknowledgment of two segments, and by two more in the first of the eight phases.
+    ``window``: the mean window in segments. ns-3's is larger than ours by 2 segments, which an acknowledgment stands for, and by 2
+    more in one of the eight phases: by 2.25 in the mean.
     """
     more = 2.25 / window
     return {

@@ -136,7 +136,10 @@ class Gateways:
         assert len(frame) >= 14 + own and (own < len(packet) or not any(frame[14 + own :])), frame.hex()
 
     def damaged(self) -> None:
-        """Send a frame that was changed between the edges."""
+        """Send a packet through both edges, its frame changed or cut short between them.
+
+        Check that the far edge passes one frame or counts one drop.
+        """
         if (made := self.shortened()) is None:
             return
         frame = bytearray(made[1])

@@ -298,7 +298,11 @@ step = STEPS.step
 
 
 def sender(world: MembershipUnderAttack, host: str, random: Random, version: int) -> Sender:
-    """Return a source for an attacker's frames: its own address, another host's, the router's, or none."""
+    """Draw the sender of an attacker's frame of IP version ``version``.
+
+    Mostly its TTL, Router Alert and checksum are right, else wrong. Its IPv4 address is its own, another host's, the router's, an
+    unused one or 0.0.0.0; its IPv6 address is a link-local one, rarely another host's.
+    """
     own = world.topology.hosts[host]
     other = world.topology.hosts[random.choice(HONEST)]
     if version == 6:

@@ -350,7 +350,8 @@ fn visits_change_nothing() {
     assert!(packets > 100, "{packets} packets to nobody");
 }
 
-/// Writes everything that a run shows of a network that begins at a time, without times since the beginning of the clock.
+/// Runs the random network of `seed` from `begin_ps` on, and returns all that can be observed of it as text: notifications,
+/// counters, statistics. Times are counted from `begin_ps`, so that runs with other beginnings can be compared.
 fn shown(seed: u64, begin_ps: Time) -> String {
     let mut scenario = scenario(seed, Families::Both, begin_ps);
     let network = &mut scenario.network;

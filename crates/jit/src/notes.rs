@@ -95,7 +95,7 @@ mod tests {
                 (0..3).for_each(|list| notes.push(list, 10 * list as u64 + limb));
             }
             assert_eq!(notes.list(0), [1, 2]);
-            assert_eq!(notes.list(1), []);
+            assert_eq!(notes.list(1), [0_u64; 0]);
             assert_eq!(notes.list(2), [21, 22, 23]);
         }
     }

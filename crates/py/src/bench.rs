@@ -31,8 +31,8 @@ impl Benchmark {
         })
     }
 
-    /// Measures both versions with packets of ``size_bytes`` bytes. Raises :class:`HoldfastError` if they do not send
-    /// the same packets.
+    /// Measures packets per second and instructions per packet of the P4 program and of its hand-written equivalent, with packets
+    /// of ``size_bytes`` bytes. Raises :class:`HoldfastError` if they do not send the same packets.
     fn measure(&mut self, size_bytes: usize) -> PyResult<Record> {
         let m = ::bench::measure(&mut self.workload, size_bytes, self.options).map_err(failed)?;
         record!(

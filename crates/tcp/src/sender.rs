@@ -535,8 +535,8 @@ impl Sender {
         echo_rtt_ps
     }
 
-    /// Reduces the window, once per window of data, after the peer echoed congestion in an acknowledgment up to `ack`
-    /// (RFC 3168, 6.1.2).
+    /// Reduces the window, once per window of data, after the peer echoed congestion in an acknowledgment up to `ack`,
+    /// and has the next segment carry CWR (RFC 3168, 6.1.2). Does nothing while a loss is repaired.
     pub(crate) fn on_congestion_echo(&mut self, ack: u64) {
         if self.phase != Phase::Open || ack <= self.reduced_until {
             return;

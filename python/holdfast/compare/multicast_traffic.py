@@ -76,7 +76,11 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
 
 
 def _through(topology: Topology, through: Sequence[frozenset[str]], wanted: int, receivers: int) -> list[Ends]:
-    """Return different groups; first those whose paths cross one of the links or switches in ``through``."""
+    """Draw at most ``wanted`` different groups of up to ``receivers`` receivers.
+
+    Those whose paths cross a link or switch in ``through`` come first. Those whose source is at such a switch are left out, unless
+    no others were drawn.
+    """
     drawn = {(ends.source, ends.receivers): ends for ends in draw(topology, max(CANDIDATES, wanted), receivers)}
     groups = list(drawn.values())
     if through:

@@ -186,7 +186,8 @@ impl BierNode {
         self.replicate(packet, bits, out);
     }
 
-    /// Sends a copy to each neighbour towards which any of `bits` leads; the last copy reuses the packet's memory.
+    /// Decrements the TTL of the BIER header, and sends a copy, with its own BitString and addresses, to each neighbour towards which any
+    /// of `bits` leads; the last copy reuses the packet's memory.
     fn replicate(&mut self, mut packet: Packet, bits: BitString, out: &mut Vec<Output>) {
         packet.stored_mut()[17] -= 1;
         let mut rest = bits;

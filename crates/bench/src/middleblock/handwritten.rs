@@ -163,7 +163,7 @@ impl Middleblock {
         self.nexthops.push((interface.port, rewritten));
     }
 
-    /// Builds the IPv4 and IPv6 tries of VRFs 0 to `vrfs` from the routes.
+    /// Builds the IPv4 and IPv6 tries of the VRFs from 0 to `vrfs`, both included, from the routes.
     pub fn set_routes(&mut self, vrfs: u16, routes: &[Route]) {
         let trie = |is_ipv4: bool, vrf: u16| {
             let of_vrf = routes

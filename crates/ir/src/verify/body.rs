@@ -334,7 +334,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Returns whether the value of `expr` is certainly the length of a varbit of at most `max` bits.
+    /// Returns true if the value of `expr` is certainly at most `max`, the largest length of a varbit in bits.
     fn is_length(&self, expr: &Expr, max: u32) -> bool {
         match expr {
             Expr::Const(value) => value.to_u64().is_some_and(|v| v <= u64::from(max)),

@@ -172,7 +172,8 @@ impl<'a> Walk<'a> {
         self.usage.assigned[slot.index()] = true;
     }
 
-    /// Returns true if the slot is a field that lies unchanged in the packet whenever its header is valid.
+    /// Returns true if, on the fast path, the slot is a field that lies unchanged in the packet whenever its header is valid; off
+    /// the fast path, always false.
     fn is_in_packet(&self, slot: SlotId) -> bool {
         self.in_packet.is_some_and(|h| h.stays_in_packet(slot))
     }

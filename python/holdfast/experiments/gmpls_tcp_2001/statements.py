@@ -72,7 +72,10 @@ Frames = Mapping[str, pl.DataFrame]
 
 
 def curves_points() -> list[dict[str, Any]]:
-    """Return points of the switch-back with curves, for d = 10 and 20 ms, where the paper sees a small drop."""
+    """Return the parameters of the switch-back's simulations for d = 10 and 20 ms, where the paper sees a small drop.
+
+    Each simulation also records a curve, with a value every ``CURVE_MS`` milliseconds.
+    """
     return [{**point, "curve_ms": published.CURVE_MS} for point in switch_back.points((10, 20), published.SWITCH_BACK)]
 
 

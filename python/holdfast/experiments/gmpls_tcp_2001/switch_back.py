@@ -40,9 +40,10 @@ def measured(setting: Setting) -> pl.DataFrame:
 
 
 def change(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return by d the change of goodput in % of optical against electrical, and the % of seeds in which optical is better.
+    """Compare the goodput after the repair of optical with that of electrical switch-back, in the runs of :func:`measured`.
 
-    The quantities are named as in the published table.
+    Return a row for each ``d_ms`` and ``quantity`` (the goodput's change in %, and the % of seeds in which optical is better, named
+    as in the published table) with the value (``ours``) and its limits (``low``, ``high``).
     """
     both = frame.filter(pl.col("strategy") != "none")
     # "Better" is the other one being worse: equal ones are neither.
