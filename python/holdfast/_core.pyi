@@ -33,6 +33,7 @@ from holdfast.measurements import (
 )
 
 __all__ = [
+    "COMMIT",
     "COPIES_PER_S",
     "LATENCY_BUCKETS",
     "REPORT_RULES",
