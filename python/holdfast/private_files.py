@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import closing
 from pathlib import Path
 
 from holdfast.errors import LiveError
+from holdfast.regular_files import trusted_users
 
 
 def check_directory(path: Path) -> None:
@@ -21,10 +21,8 @@ def check_directory(path: Path) -> None:
         found = directory.stat()
     except OSError:
         return  # there is no file either: what opens it says so
-    sudo = os.environ.get("SUDO_UID", "")
-    trusted = {0, os.geteuid(), int(sudo) if sudo.isdecimal() else 0}
     others = stat.S_IWOTH if found.st_gid in (0, os.getegid()) else stat.S_IWGRP | stat.S_IWOTH
-    if found.st_uid not in trusted:
+    if found.st_uid not in trusted_users():
         raise LiveError(f"{directory}: it belongs to another user, who can replace {path.name}")
     if found.st_mode & others and not found.st_mode & stat.S_ISVTX:
         raise LiveError(f"{directory}: other users may write into it, and replace {path.name} (chmod go-w {directory})")
@@ -38,8 +36,10 @@ def check(path: Path) -> bool:
         return False
     except OSError as error:
         raise _refusal(path, error) from None
-    with closing(os.fdopen(descriptor, "rb")):
+    try:
         _check_owner(path, descriptor)
+    finally:
+        os.close(descriptor)
     return True
 
 
@@ -47,9 +47,11 @@ def make(path: Path) -> None:
     """Create a file that only its user can read and lock, unless it exists. Raises :class:`LiveError` as :func:`check` does."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-        with closing(os.fdopen(descriptor, "rb")):
+        try:
             _check_owner(path, descriptor)
             os.fchmod(descriptor, 0o600)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise _refusal(path, error) from None
 

@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 
 from holdfast.errors import HoldfastError
+from holdfast.numerals import is_numeral
 
 MOST_TEXT_BYTES = 64 << 20
 """Of a file that people or tools write as text."""
@@ -44,6 +45,12 @@ def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: s
     return content
 
 
+def trusted_users() -> set[int]:
+    """Return the ids of the users whose files this process trusts: root, its own user, and the user who called ``sudo``."""
+    sudo = os.environ.get("SUDO_UID", "")
+    return {0, os.geteuid()} | ({int(sudo)} if is_numeral(sudo) else set())
+
+
 def doubt(path: Path, *, secret: bool = False) -> str | None:
     """Return why other users could change or read a file that this process trusts; None if they cannot.
 
@@ -54,8 +61,7 @@ def doubt(path: Path, *, secret: bool = False) -> str | None:
         found = path.stat()
     except OSError:
         return None
-    trusted = {0, os.geteuid(), int(sudo) if (sudo := os.environ.get("SUDO_UID", "")).isdecimal() else 0}
-    if found.st_uid not in trusted:
+    if found.st_uid not in trusted_users():
         return f"{path} belongs to another user, who can change it"
     if found.st_mode & stat.S_IWOTH:
         return f"every user can change {path} (chmod o-w)"

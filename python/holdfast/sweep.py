@@ -38,6 +38,7 @@ from rich.text import Text
 from holdfast import whole_files
 from holdfast.errors import HoldfastError, SweepError
 from holdfast.fingerprint import fingerprint
+from holdfast.numerals import is_numeral
 
 if TYPE_CHECKING:
     from holdfast.sweep_workers import Outcome
@@ -395,7 +396,7 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(f"error: the point is not JSON: {error}")
     if not isinstance(point, dict):
         sys.exit("error: the point is a JSON object, names with their values")
-    if not seed.isdecimal():
+    if not is_numeral(seed):
         sys.exit(f"error: the seed is {seed!r}; a whole number is expected")
     try:
         result = run_one(function, point, int(seed))

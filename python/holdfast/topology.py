@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from holdfast.errors import TopologyError, first_mistake
 from holdfast.link import Bfd, DelayMs, Direction, Processor, Queueing, link_towards
+from holdfast.numerals import is_numeral
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
@@ -369,7 +370,7 @@ class Topology:
         found = [i for i, link in enumerate(self.links) if ends in (link.name, f"{link.b}-{link.a}")]
         if not numbered:
             number = "1"
-        if number.isascii() and number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(found):
+        if is_numeral(number) and 1 <= int(number) <= len(found):
             return found[int(number) - 1]
         known = self.link_names()
         names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")

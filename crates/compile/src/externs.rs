@@ -34,12 +34,12 @@ pub enum Function {
     Hash,
     /// Compares a checksum.
     VerifyChecksum {
-        /// Whether the rest of the packet counts, too.
+        /// True if the rest of the packet counts, too.
         payload: bool,
     },
     /// Computes a checksum.
     UpdateChecksum {
-        /// Whether the rest of the packet counts, too.
+        /// True if the rest of the packet counts, too.
         payload: bool,
     },
     /// A number in a range.
@@ -76,13 +76,13 @@ pub enum Preserved {
 /// What a deparser of PSA asks of its pipeline's output metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predicate {
-    /// Whether the packet is cloned.
+    /// True if the packet is cloned.
     Clone,
-    /// Whether it is resubmitted.
+    /// True if it is resubmitted.
     Resubmit,
-    /// Whether it goes on to the packet replication engine.
+    /// True if it goes on to the packet replication engine.
     Normal,
-    /// Whether it is recirculated.
+    /// True if it is recirculated.
     Recirculate,
 }
 

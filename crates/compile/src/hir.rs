@@ -85,7 +85,7 @@ pub enum VarKind {
     ConstructorParam,
     /// The variable of a `for ... in`.
     Loop {
-        /// Whether the body writes to it; that changes nothing for the next round.
+        /// True if the body writes to it; that changes nothing for the next round.
         written: bool,
     },
     /// An instance of an extern, parser or control.
@@ -114,7 +114,7 @@ pub struct Action {
     pub name: Arc<str>,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
-    /// Whether it is declared at the top level.
+    /// True if it is declared at the top level.
     pub global: bool,
     /// All parameters.
     pub params: Vec<VarId>,
@@ -133,7 +133,7 @@ pub struct Action {
 pub struct Block {
     /// Its name.
     pub name: Arc<str>,
-    /// Whether it is a parser.
+    /// True if it is a parser.
     pub is_parser: bool,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
@@ -233,13 +233,13 @@ pub struct Table {
     pub actions: Vec<TableAction>,
     /// Index in `actions` of the default action, and its arguments.
     pub default_action: (usize, Vec<Expr>),
-    /// Whether `const` stands before it.
+    /// True if `const` stands before it.
     pub const_default: bool,
     /// Its entries in order.
     pub entries: Vec<TableEntry>,
-    /// Whether the entries are `const`.
+    /// True if the entries are `const`.
     pub const_entries: bool,
-    /// Whether it has an `entries` property, perhaps empty.
+    /// True if it has an `entries` property, perhaps empty.
     pub has_entries: bool,
     /// `size`, if written.
     pub size: Option<Expr>,
@@ -295,7 +295,7 @@ pub struct TableAction {
 /// An entry.
 #[derive(Clone, Debug)]
 pub struct TableEntry {
-    /// Whether `const` stands before it.
+    /// True if `const` stands before it.
     pub is_const: bool,
     /// One per key field.
     pub keysets: Vec<Keyset>,
@@ -579,7 +579,7 @@ pub enum ExprKind {
     ApplyHit {
         /// The table.
         table: TableId,
-        /// Whether it is `.miss`.
+        /// True if it is `.miss`.
         miss: bool,
     },
     /// An error was reported.

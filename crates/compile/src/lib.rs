@@ -54,7 +54,7 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros and their values.
     pub defines: Vec<(String, String)>,
-    /// Whether every value is copied when it is evaluated, and every argument of a function, action or control at its
+    /// True if every value is copied when it is evaluated, and every argument of a function, action or control at its
     /// call, as the specification describes calls. Otherwise only what something else may change meanwhile is. Programs
     /// mean the same either way; tests compare them.
     pub copy_arguments: bool,
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub diagnostics: Vec<Diagnostic>,
     /// The files, which diagnostics point into.
     pub sources: SourceMap,
-    /// Whether names and types are right; a program fails then only in things that v1model, or this compiler, does not support.
+    /// True if names and types are right; a program fails then only in things that v1model, or this compiler, does not support.
     pub checked: bool,
 }
 

@@ -161,7 +161,7 @@ pub struct ParamSig {
     pub direction: Direction,
     /// Its type; may mention type parameters.
     pub ty: Ty,
-    /// Whether `@optional` stands before it.
+    /// True if `@optional` stands before it.
     pub optional: bool,
     /// The default value, already checked.
     pub default: Option<Rc<crate::hir::Expr>>,

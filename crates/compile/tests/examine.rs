@@ -401,7 +401,7 @@ fn endless_parsers_and_loops_are_followed_to_an_end() {
     );
 }
 
-/// Whether a header is valid matters where it is made valid or written to, though nothing reads it any more.
+/// Checks that validity is known where a header is made valid or written to, though nothing reads it any more.
 #[test]
 fn validity_matters_up_to_the_last_write() {
     let open = "if (sm.ingress_port == 1) { meta.kind = 7; }";
@@ -428,7 +428,7 @@ fn validity_matters_up_to_the_last_write() {
     found(SENT, "", &statements);
 }
 
-/// What only a late round of a loop does is known behind the loop, whatever statement does it.
+/// Checks that a change made only by a late round of a loop is known behind the loop, whatever statement makes it.
 #[test]
 fn what_late_rounds_of_a_loop_do_counts_behind_it() {
     let late = |what: &str| {

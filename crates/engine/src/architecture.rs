@@ -79,7 +79,7 @@ pub(crate) type CloneRequest = (u32, Option<FieldListId>);
 /// The decision on a packet behind ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IngressVerdict {
-    /// Whether it is cloned.
+    /// True if it is cloned.
     pub clone: Option<CloneRequest>,
     /// The destination of the packet itself.
     pub next: AfterIngress,
@@ -101,7 +101,7 @@ pub(crate) enum AfterIngress {
 /// The decision on a packet behind egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EgressVerdict {
-    /// Whether it is cloned.
+    /// True if it is cloned.
     pub clone: Option<CloneRequest>,
     /// The destination of the packet itself.
     pub next: AfterEgress,

@@ -84,7 +84,7 @@ pub struct Queue {
     lost: u64,
 }
 
-/// What [`DigestQueue::set_config`] changed, to be restored.
+/// The state that [`DigestQueue::set_config`] changed, to be restored.
 #[derive(Debug)]
 pub enum Former {
     /// The former configuration; the messages stayed.

@@ -56,7 +56,7 @@ pub struct FastPathContext<'a> {
     pub drops: &'a mut [u64; DropReason::ALL.len()],
     /// The number of packets from the first on for which the executor has prefetched already, as an earlier [`Stop`] said.
     pub prefetched: usize,
-    /// Whether most of these packets are likely to be run before one stops, so that getting ready for many is worth it.
+    /// True if most of these packets are likely to be run before one stops, so that getting ready for many is worth it.
     pub steady: bool,
     /// Room for the slots, with any contents.
     pub state: &'a mut [u64],

@@ -20,7 +20,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 struct HeaderPlan {
     valid: SlotId,
-    /// Whether it is part of the packet: the deparser may emit it.
+    /// True if it is part of the packet: the deparser may emit it.
     emitted: bool,
     /// All its slots, the validity first.
     limbs: Vec<Range<usize>>,

@@ -44,7 +44,7 @@ pub type Replicas = SmallVec<[Replica; 2]>;
 #[derive(Clone, Debug, Default)]
 pub struct Replication {
     groups: BTreeMap<u32, MulticastGroup>,
-    /// By group: its replicas, as far as packets can name groups.
+    /// For each group, its replicas, as far as packets can name groups.
     replicas: Vec<Replicas>,
     sessions: BTreeMap<u32, CloneSession>,
 }

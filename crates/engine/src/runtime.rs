@@ -115,7 +115,7 @@ pub struct Runtime {
     /// The latest time since the clock was last set back.
     latest_ps: Time,
     tables: Vec<Table>,
-    /// What a hit in each table does besides, by table; `None` for most.
+    /// For each table, the further work of a hit; `None` for most.
     attachments: Vec<Option<Box<Attachment>>>,
     registers: Vec<Cells>,
     /// Two limbs per cell: packets, bytes.

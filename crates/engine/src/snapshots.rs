@@ -12,7 +12,7 @@ pub struct TableSnapshot {
     pub(crate) table: TableId,
     /// Entries from this place in the order of insertion on are not part of it.
     pub(crate) end: u64,
-    /// By number, entries that have changed since.
+    /// For each number, entries that have changed since.
     pub(crate) kept: Mutex<BTreeMap<u32, InstalledEntry>>,
 }
 

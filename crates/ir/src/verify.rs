@@ -211,9 +211,9 @@ impl fmt::Display for Place<'_> {
 /// The use of each slot by headers and the architecture's metadata.
 #[derive(Default)]
 struct Roles {
-    /// By slot: taken by a header or the architecture's metadata.
+    /// For each slot, true if it is taken by a header or the architecture's metadata.
     taken: Vec<bool>,
-    /// By slot: for the length of a varbit, its maximum.
+    /// For each slot, for the length of a varbit, its maximum.
     max_length: Vec<Option<u32>>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Analysis<'a> {
     pub program: &'a Program,
     /// The places of its slots in the state array.
     pub layout: Layout,
-    /// By slot: whether it lives in the state array rather than in values.
+    /// For each slot, true if it lives in the state array rather than in values.
     pub in_memory: Vec<bool>,
     /// The slots that the parser reads and writes.
     pub parser: Usage,
@@ -39,11 +39,11 @@ pub(crate) struct Analysis<'a> {
     pub ingress: Usage,
     /// Those of the egress half.
     pub egress: Usage,
-    /// By slot: whether the engine reads or writes it between the halves.
+    /// For each slot, true if the engine reads or writes it between the halves.
     pub shared: Vec<bool>,
     /// Bytes that a deparser may write, each `emit` once; one in a loop makes room for itself.
     pub emit_bytes: usize,
-    /// By header, whether the deparser may emit it.
+    /// For each header, true if the deparser may emit it.
     pub emitted_headers: Vec<bool>,
     /// The tables that are looked up in place, in the order of their views.
     pub tables_in_place: Vec<InPlaceTable>,
@@ -80,9 +80,9 @@ pub(crate) struct FastPathAnalysis<'a> {
 pub(crate) struct ParserForm<'a> {
     /// Its states.
     pub states: Cow<'a, [State]>,
-    /// By state: the validity of headers whenever it accepts, if that is certain. No error has been set then.
+    /// For each state, the validity of headers whenever it accepts, if that is certain. No error has been set then.
     pub accepted: Vec<Option<Validity>>,
-    /// By header: once it is extracted, the packet cannot be edited where it lies.
+    /// For each header, true if, once it is extracted, the packet cannot be edited where it lies.
     pub moves: Vec<bool>,
 }
 

@@ -66,9 +66,9 @@ pub struct JitExecutor {
     prefetched: Prefetched,
     /// The tables that are looked up in place.
     tables_in_place: Vec<InPlaceTable>,
-    /// Whether those with a key are so few that views of them are worth their time for any number of packets.
+    /// True if those with a key are so few that views of them are worth their time for any number of packets.
     few_views: bool,
-    /// Whether the program has registers or counters.
+    /// True if the program has registers or counters.
     has_cells: bool,
     /// Entries of a table from which on prefetching is worth it.
     large_table: usize,

@@ -21,7 +21,7 @@ const FEW_LISTS: usize = 16;
 pub(crate) struct Notes {
     limbs: Vec<u64>,
     lists: SmallVec<[List; FEW_LISTS]>,
-    /// By list, where it begins and ends among the limbs.
+    /// For each list, where it begins and ends among the limbs.
     places: SmallVec<[(usize, usize); FEW_LISTS]>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct TableView {
     pub buckets: *const u64,
     /// Number of buckets minus one.
     pub bucket_mask: u64,
-    /// By key, the entry, if the key is its place; null if the table cannot be looked up in place now.
+    /// For each key, the entry, if the key is its place; null if the table cannot be looked up in place now.
     pub direct: *const u32,
     /// The number of places.
     pub direct_count: u64,
@@ -30,11 +30,11 @@ pub(crate) struct TableView {
     pub roots: *const Root,
     /// The blocks.
     pub blocks: *const Places,
-    /// By entry, the number of its record.
+    /// For each entry, the number of its record.
     pub record_of_entry: *const u32,
     /// The records.
     pub records: *const u64,
-    /// By entry, what counts its hits; null without a counter.
+    /// For each entry, what counts its hits; null without a counter.
     pub counters: *mut CounterData,
     /// The number of roots.
     pub root_count: u64,

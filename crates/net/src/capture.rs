@@ -12,7 +12,7 @@ pub(crate) struct Capture {
     /// Its name in messages.
     what: String,
     writer: pcap::Writer<Box<dyn Write + Send>>,
-    /// Whether an error has ended the capture; later frames are not written.
+    /// True if an error has ended the capture; later frames are not written.
     failed: bool,
     failure: Option<String>,
 }

@@ -50,7 +50,7 @@ pub struct DetectionConfig {
 #[derive(Debug)]
 pub(crate) struct PortDetectors {
     config: DetectionConfig,
-    /// Whether there is a signal, as far as that was noticed.
+    /// True if there is a signal, as far as that was noticed.
     pub(crate) signal: bool,
     pub(crate) declared_down: bool,
     /// The BFD session, if both ends of the link have one.

@@ -62,9 +62,9 @@ pub struct RandomFailures {
 pub struct FailureRecord {
     /// When it happened.
     pub time_ps: Time,
-    /// What failed or was repaired: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
+    /// The node or link that failed or was repaired: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
     pub what: Arc<str>,
-    /// Whether it was repaired, rather than failed.
+    /// True if it was repaired, rather than failed.
     pub up: bool,
 }
 

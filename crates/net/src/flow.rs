@@ -89,7 +89,7 @@ pub struct UdpStream {
     pub source_port: u16,
     /// UDP destination port.
     pub destination_port: u16,
-    /// Whether each packet is logged, which takes 32 bytes; without, there are totals alone ([`crate::Network::flow_statistics`], without
+    /// True if each packet is logged, which takes 32 bytes; without, there are totals alone ([`crate::Network::flow_statistics`], without
     /// percentiles), and memory does not grow with packets. A Poisson process is always logged: its times cannot be computed again.
     pub log_packets: bool,
 }

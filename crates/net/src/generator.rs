@@ -33,7 +33,7 @@ pub enum GeneratorTrigger {
     },
     /// When the switch notices that a port went down or came up.
     PortChange {
-        /// Whether it waits for ports that come up, rather than go down.
+        /// True if it waits for ports that come up, rather than go down.
         up: bool,
         /// The offset in the packet of the number of the port, two bytes.
         port_offset: Option<usize>,

@@ -84,7 +84,7 @@ pub(crate) struct Host {
     connections: Vec<(Key4, EndpointId)>,
     /// The same over IPv6: apart, so that the keys of most stay short.
     connections_v6: Vec<(Key6, EndpointId)>,
-    /// Whether some of its connections are sinks of INT headers.
+    /// True if some of its connections are sinks of INT headers.
     takes_telemetry: bool,
     /// Its groups, if anybody in the network joins any.
     pub(crate) memberships: Option<Box<Memberships>>,

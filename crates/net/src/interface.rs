@@ -25,9 +25,9 @@ pub enum SendOutcome {
 #[derive(Debug)]
 pub(crate) struct ExternalInterface {
     name: String,
-    /// Where the interface is attached: the node that it is (port 0), or the switch's port that it is.
+    /// The place where the interface is attached: the node that it is (port 0), or the switch's port that it is.
     pub(crate) at: Attachment,
-    /// Whether it can carry frames, as far as we were told.
+    /// True if it can carry frames, as far as we were told.
     up: bool,
 }
 

@@ -263,10 +263,10 @@ pub(crate) struct Direction {
     pub(crate) to: Attachment,
     /// The number of failures so far; packets of an earlier generation are gone.
     pub(crate) generation: u32,
-    /// Whether the experimenter has enabled it; `up` also needs both nodes.
+    /// True if the experimenter has enabled it; `up` also needs both nodes.
     pub(crate) enabled: bool,
     pub(crate) up: bool,
-    /// Whether the gate may drop a packet that finds nothing before it.
+    /// True if the gate may drop a packet that finds nothing before it.
     gate_is_active: bool,
     counters: DirectionCounters,
     busy_until_ps: Time,
@@ -297,7 +297,7 @@ pub(crate) struct Direction {
 struct Disturbance {
     loss: LossProcess,
     jitter: JitterProcess,
-    /// Whether everything is lost.
+    /// True if everything is lost.
     silent: bool,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Medium {
     ordered: Vec<Packet>,
     /// The time of day at the network's beginning.
     pub(crate) epoch_ns: u64,
-    /// Whether the wall clock runs: long work makes packets wait.
+    /// True if the wall clock runs: long work makes packets wait.
     pub(crate) real_time: bool,
     /// The network's seed, for the random streams of what is made later.
     pub(crate) seed: u64,

@@ -65,7 +65,7 @@ impl MembershipVersion {
 /// The sources of a group that a host wants: these alone, or all but these. Without sources, `INCLUDE` is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupFilter {
-    /// Whether the filter mode is EXCLUDE, rather than INCLUDE.
+    /// True if the filter mode is EXCLUDE, rather than INCLUDE.
     pub excludes: bool,
     /// Sources.
     pub sources: BTreeSet<IpAddr>,
@@ -116,7 +116,7 @@ struct Group {
     filter: GroupFilter,
     /// The number of times that the change of the filter mode, or in older versions the membership, is still to be reported.
     mode_left: u8,
-    /// By source, the number of times that its change is still to be reported.
+    /// For each source, the number of times that its change is still to be reported.
     sources_left: BTreeMap<IpAddr, u8>,
     change_due_ps: Option<Time>,
     answer_due_ps: Option<Time>,

@@ -42,12 +42,12 @@ pub(crate) struct NodeState {
     pub(crate) up: bool,
     /// The number of failures so far; packets that were inside when one happened are gone.
     pub(crate) generation: u32,
-    /// By port, the direction that leads away from it.
+    /// For each port, the direction that leads away from it.
     pub(crate) ports: Vec<Option<u32>>,
     pub(crate) counters: NodeCounters,
     pub(crate) id: NodeId,
     pub(crate) name: Arc<str>,
-    /// By port, the number of the external interface that the port is.
+    /// For each port, the number of the external interface that the port is.
     external: Vec<Option<usize>>,
 }
 

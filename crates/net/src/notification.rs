@@ -11,7 +11,7 @@ pub struct Notification {
     pub time_ps: Time,
     /// The node at which it happened.
     pub node: Arc<str>,
-    /// What happened.
+    /// The event that happened.
     pub event: NotificationEvent,
 }
 
@@ -34,7 +34,7 @@ pub enum NotificationEvent {
     PortChange {
         /// The port.
         port: u32,
-        /// Whether it has a signal now.
+        /// True if it has a signal now.
         up: bool,
     },
     /// A switch sent a packet to its controller.

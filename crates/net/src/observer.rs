@@ -134,17 +134,17 @@ pub enum Observation<'a> {
     },
     /// The direction of a link that leads away from the port failed, or works again.
     LinkChanged {
-        /// Whether it works.
+        /// True if it works.
         up: bool,
     },
     /// The node failed, or works again.
     NodeChanged {
-        /// Whether it works.
+        /// True if it works.
         up: bool,
     },
     /// The node was told that a port is down or up.
     PortChanged {
-        /// Whether it is up.
+        /// True if it is up.
         up: bool,
     },
 }
@@ -176,7 +176,7 @@ pub(crate) struct Observers {
     subscriptions: Vec<Option<Subscription>>,
     /// The numbers of those that look at the whole network.
     everywhere: Vec<usize>,
-    /// By node, the numbers of those that look at it or at its ports.
+    /// For each node, the numbers of those that look at it or at its ports.
     by_node: Vec<Vec<usize>>,
 }
 

@@ -39,7 +39,7 @@ use engine::Time;
 const FRACTION: u32 = 32;
 const ONE: u64 = 1 << FRACTION;
 
-/// What a queue's limit counts.
+/// The unit in which a queue's limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueUnit {
     /// Frame bytes.
@@ -83,9 +83,9 @@ pub struct Red {
     pub max_p: f64,
     /// w_q, rounded to a multiple of 2^-32; above 0.
     pub weight: f64,
-    /// Whether the probability goes to 1 gradually between `max` and twice that.
+    /// True if the probability goes to 1 gradually between `max` and twice that.
     pub gentle: bool,
-    /// Whether packets that can be marked are, instead of dropped.
+    /// True if packets that can be marked are, instead of dropped.
     pub ecn: bool,
     /// Size of a mean packet: it decides the decay of the average, and in bytes sizes are relative to it.
     pub mean_packet_bytes: u64,
@@ -171,7 +171,7 @@ pub(crate) struct Occupancy {
     pub(crate) packets: u64,
     /// Their frame bytes.
     pub(crate) bytes: u64,
-    /// Whether the packet need not wait at all: limits do not matter.
+    /// True if the packet need not wait at all: limits do not matter.
     pub(crate) transmitter_free: bool,
     /// Since when nothing of this queue waits or is being sent; `None` if something is.
     pub(crate) idle_since_ps: Option<Time>,
@@ -203,7 +203,7 @@ pub(crate) enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) config: QueueConfig,
-    /// Whether another queue decides in its place.
+    /// True if another queue decides in its place.
     pub(crate) asleep: bool,
     active: Option<Box<Active>>,
 }

@@ -201,7 +201,7 @@ struct Key {
 struct Lane<T> {
     /// Without memory if nothing waits.
     waiting: VecDeque<T>,
-    /// Whether the heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
+    /// True if the heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
     in_heap: bool,
     /// The number of events that overtook others, and wait in slots.
     overtaking: u32,
@@ -361,14 +361,14 @@ pub(crate) struct Scheduler {
     pub(crate) now_ps: Time,
     /// The number of events that have happened.
     pub(crate) steps: u64,
-    /// By node, the time up to which visits have made everything happen; the present if that is later.
+    /// For each node, the time up to which visits have made everything happen; the present if that is later.
     pub(crate) horizons_ps: Vec<Time>,
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
-    /// By direction, the packets that arrive by it.
+    /// For each direction, the packets that arrive by it.
     arrivals: Lanes<Arrival>,
-    /// By node, the events that leave it.
+    /// For each node, the events that leave it.
     departures: Lanes<Departure>,
     /// The times of all scheduled barriers.
     barriers_ps: BinaryHeap<Reverse<Time>>,

@@ -93,7 +93,7 @@ pub(crate) struct SwitchNode {
     pub(crate) traffic: Option<Box<TrafficManager>>,
     /// The processor that packets wait for before anything else; None: it takes no time.
     pub(crate) processor: Option<Box<Processor>>,
-    /// Whether the program has digests or idle timeouts.
+    /// True if the program has digests or idle timeouts.
     has_deadlines: bool,
     /// The resolution of the times that the program's work depends on.
     time_observed: TimeObserved,

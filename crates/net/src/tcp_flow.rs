@@ -74,7 +74,7 @@ pub struct TcpTransfer {
     pub dscp: u8,
     /// Width of the goodput's bins; zero for none.
     pub goodput_bin_ps: u64,
-    /// Whether the client's window is logged after each segment that it receives, and after each timeout.
+    /// True if the client's window is logged after each segment that it receives, and after each timeout.
     pub log_window: bool,
 }
 
@@ -251,7 +251,7 @@ pub(crate) struct TcpFlow {
     /// The era in which the transfer starts ([`Time::era`]). Connection and logs count 64 bits from there.
     origin_ps: Time,
     opened: bool,
-    /// Whether an on-off application is silent.
+    /// True if an on-off application is silent.
     silent: bool,
     goodput_bin_ps: u64,
     goodput: Vec<u64>,

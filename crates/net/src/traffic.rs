@@ -20,7 +20,7 @@ use engine::{Packet, Time};
 pub(crate) struct Traffic {
     pub(crate) flows: Vec<Flow>,
     pub(crate) tcp_flows: Vec<TcpFlow>,
-    /// Whether some host joins groups, so that no host is a member of any without having joined it.
+    /// True if some host joins groups, so that no host is a member of any without having joined it.
     pub(crate) has_memberships: bool,
     /// Headers of the segment being sent; kept for its capacity.
     headers: Vec<u8>,

@@ -204,7 +204,7 @@ impl Gauge {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) copy: Enqueued,
-    /// Whether the packet is marked when it leaves.
+    /// True if the packet is marked when it leaves.
     pub(crate) mark: bool,
 }
 

@@ -38,7 +38,7 @@ pub struct Details {
     pub encoded: Vec<u8>,
     /// The elements that are in it, from the first one on.
     pub elements: usize,
-    /// Whether the refused elements have their messages.
+    /// True if the refused elements have their messages.
     pub with_messages: bool,
 }
 

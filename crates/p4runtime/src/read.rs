@@ -96,7 +96,7 @@ impl<'a> Source<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     parts: VecDeque<Part>,
-    /// Whether an error follows if nothing is found.
+    /// True if an error follows if nothing is found.
     pub must_find: bool,
 }
 

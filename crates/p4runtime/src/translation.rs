@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MAX_STRINGS: usize = 1 << 20;
-/// How many of them may be names of numbers that packets brought: the others are for clients.
+/// The most of them that may be names of numbers that packets brought: the others are for clients.
 const MAX_NAMED: usize = 1 << 16;
 const MAX_OWN_NUMBER: u64 = 1 << 16;
 
@@ -36,7 +36,7 @@ struct Known {
     to_switch: BTreeMap<Vec<u8>, u64>,
     to_controller: BTreeMap<u64, Vec<u8>>,
     lowest: u64,
-    /// How many strings are names of numbers that came from the program.
+    /// The number of strings that name numbers that came from the program.
     named: usize,
 }
 

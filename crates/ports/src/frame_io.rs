@@ -73,11 +73,11 @@ impl Event {
 /// An interface, as long as it is one of the network's.
 struct Port {
     socket: PacketSocket,
-    /// Whether it was up when last looked at; the network is told of a change of this.
+    /// True if it was up when last looked at; the network is told of a change of this.
     up: bool,
 }
 
-/// Whether to wait for frames or to look for them.
+/// True if to wait for frames or to look for them.
 #[derive(Default)]
 struct Moderation {
     last_wake_up: Option<Instant>,

@@ -18,7 +18,7 @@ use std::path::Path;
 pub struct Finding {
     /// The subject of the probe, as in `CAP_NET_RAW`.
     pub name: &'static str,
-    /// Whether it is there.
+    /// True if it is there.
     pub available: bool,
     /// Particulars, or why it is not there and what to do.
     pub detail: String,

@@ -6,6 +6,7 @@
 //! there and the answer awaited. Another thread is never handed a Python object, but a copy.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod bench;
 mod errors;
 mod handle;

@@ -5,7 +5,8 @@
     reason = "the time that a run took is measured for whoever asks"
 )]
 
-use crate::errors::{chosen, failed};
+use crate::addresses::{destination, family, ip, ipv4, ipv6, mac, membership_version};
+use crate::errors::failed;
 use crate::handle::{NetworkHandle, State, detached};
 use crate::links::{self, link_config};
 use crate::notification::{Notification, notification};
@@ -16,13 +17,11 @@ use crate::switch::{Switch, switch_config};
 use crate::time::Ps;
 use engine::Time;
 use net::{
-    Destination, FailureTarget, Family, FlowId, GeneratorId, GeneratorTrigger, GroupFilter,
-    HostConfig, Ipv6Interface, Join, LinkId, MacAddress, MembershipVersion, NetError,
-    PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId, TcpTransfer, UdpStream,
+    FailureTarget, FlowId, GeneratorId, GeneratorTrigger, GroupFilter, HostConfig, Join, LinkId,
+    NetError, PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId, TcpTransfer, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,66 +33,6 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Network {
     pub(crate) handle: Arc<NetworkHandle>,
-}
-
-fn mac(parameter: &str, bytes: &[u8]) -> PyResult<MacAddress> {
-    let bytes = bytes.try_into().map_err(|_| {
-        failed(format!(
-            "{parameter} must have 6 bytes; it has {}",
-            bytes.len()
-        ))
-    })?;
-    Ok(MacAddress(bytes))
-}
-
-fn ipv4(text: &str) -> PyResult<Ipv4Addr> {
-    text.parse()
-        .map_err(|_| failed(format!("{text:?} is no IPv4 address")))
-}
-
-fn ipv6((text, prefix_len): (String, u8)) -> PyResult<Ipv6Interface> {
-    let address = text
-        .parse()
-        .map_err(|_| failed(format!("{text:?} is no IPv6 address")))?;
-    Ok(Ipv6Interface {
-        address,
-        prefix_len,
-    })
-}
-
-fn ip(parameter: &str, text: &str) -> PyResult<IpAddr> {
-    text.parse()
-        .map_err(|_| failed(format!("{parameter}: {text:?} is no IP address")))
-}
-
-fn membership_version(name: &str) -> PyResult<MembershipVersion> {
-    let choices = [
-        ("igmpv1", MembershipVersion::Igmpv1),
-        ("igmpv2", MembershipVersion::Igmpv2),
-        ("igmpv3", MembershipVersion::Igmpv3),
-        ("mldv1", MembershipVersion::Mldv1),
-        ("mldv2", MembershipVersion::Mldv2),
-    ];
-    chosen("version must be", name, choices)
-}
-
-fn family(name: &str) -> PyResult<Family> {
-    let choices = [("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
-    chosen("family must be", name, choices)
-}
-
-/// Parses the destination of a flow: a host's name, or an address of this family. Fails for an address of the other
-/// family.
-fn destination(text: String, family: Family) -> PyResult<Destination> {
-    match (text.parse(), family) {
-        (Ok(IpAddr::V4(address)), Family::Ipv4) => Ok(Destination::Ipv4(address)),
-        (Ok(IpAddr::V6(address)), Family::Ipv6) => Ok(Destination::Ipv6(address)),
-        (Err(_), Family::Ipv4) => Ok(Destination::Host(text)),
-        (Err(_), Family::Ipv6) => Ok(Destination::HostIpv6(text)),
-        (Ok(_), _) => Err(failed(format!(
-            "{text} is of the other family of addresses"
-        ))),
-    }
 }
 
 impl Network {

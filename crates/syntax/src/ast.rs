@@ -74,7 +74,7 @@ impl fmt::Display for Name {
 /// A name with an optional leading dot, which looks it up at the top level whatever scope it stands in.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Whether a dot stands before the name.
+    /// True if a dot stands before the name.
     pub absolute: bool,
     /// The name.
     pub name: Name,

@@ -116,11 +116,11 @@ struct Lexer<'a> {
     pos: usize,
     /// The places of the comments read so far.
     comments: Vec<Range<usize>>,
-    /// Whether the end of a line is not skipped.
+    /// True if the end of a line is not skipped.
     one_line: bool,
     line_start: bool,
     space_before: bool,
-    /// Whether the line starts with `#`: such a line may be a comment, whose quotes and apostrophes need no partners.
+    /// True if the line starts with `#`: such a line may be a comment, whose quotes and apostrophes need no partners.
     in_directive: bool,
     /// How far a string without an end was followed. Those that start before are not followed beyond their lines, so that each byte is
     /// read a few times only.

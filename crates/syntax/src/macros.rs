@@ -40,7 +40,7 @@ pub(crate) struct Macro {
     definition: Span,
     /// `None` for a macro without parentheses.
     params: Option<Vec<Arc<str>>>,
-    /// Whether the last parameter takes all remaining arguments.
+    /// True if the last parameter takes all remaining arguments.
     variadic: bool,
     body: Vec<Token>,
 }

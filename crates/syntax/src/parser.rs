@@ -76,19 +76,19 @@ struct Parser<'t> {
     sink: &'t mut Sink,
     /// For each opening bracket the index of its partner.
     partners: Vec<Option<u32>>,
-    /// Whether every bracket has a partner.
+    /// True if every bracket has a partner.
     balanced: bool,
     /// The number of missing `{`, by the count of `}`: so many `{` may be taken as written where they are missing.
     missing_opens: usize,
-    /// Whether there are more `{` than `}`.
+    /// True if there are more `{` than `}`.
     lacks_close: bool,
-    /// Whether there are more `}` than `{`.
+    /// True if there are more `}` than `{`.
     lacks_open: bool,
     /// What could not be read so far.
     gaps: Vec<holes::Gap>,
     /// The strings without an end.
     cut_strings: &'t [Span],
-    /// Whether braces do not match and no declaration has begun since that can only stand at the top level.
+    /// True if braces do not match and no declaration has begun since that can only stand at the top level.
     unstructured: bool,
     scopes: Scopes,
     depth: usize,
@@ -98,9 +98,9 @@ struct Parser<'t> {
     last_error: Option<usize>,
     /// Set when the rest is not read any more.
     aborted: bool,
-    /// Whether `>` ends the expression being read, as in `bit<W>`.
+    /// True if `>` ends the expression being read, as in `bit<W>`.
     gt_closes: bool,
-    /// Whether the statements being read are a parser state's.
+    /// True if the statements being read are a parser state's.
     in_state: bool,
 }
 

@@ -46,9 +46,9 @@ pub(crate) struct Preprocessor<'a> {
     pub(crate) next_macro: u32,
     /// A use of a macro that the lines read last have left open.
     pub(crate) open_use: Option<OpenUse>,
-    /// Whether lines of text are being expanded, whose last use of a macro may go on after a directive.
+    /// True if lines of text are being expanded, whose last use of a macro may go on after a directive.
     pub(crate) in_lines: bool,
-    /// Whether a condition is being expanded.
+    /// True if a condition is being expanded.
     pub(crate) in_condition: bool,
     /// A string that a directive has interrupted.
     split_string: Option<SplitString>,
@@ -79,9 +79,9 @@ struct Current {
 /// An open `#if`.
 struct Condition {
     opened: Span,
-    /// Whether the group being read is kept.
+    /// True if the group being read is kept.
     active: bool,
-    /// Whether a group of this `#if` was kept already, or none may be.
+    /// True if a group of this `#if` was kept already, or none may be.
     taken: bool,
     else_seen: Option<Span>,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Cut {
     pub backslash: usize,
     /// The bytes left out here and before.
     removed: usize,
-    /// Whether blanks stood between the backslash and the line end.
+    /// True if blanks stood between the backslash and the line end.
     pub blanks: bool,
 }
 

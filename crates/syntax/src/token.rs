@@ -16,11 +16,11 @@ pub struct Token {
     pub text: Arc<str>,
     /// Its place in the source, or the place where the macro it came from was used.
     pub span: Span,
-    /// Whether it is the first on its line.
+    /// True if it is the first on its line.
     pub line_start: bool,
-    /// Whether blanks or a comment stand before it.
+    /// True if blanks or a comment stand before it.
     pub space_before: bool,
-    /// Whether it is a `>` with another `>` right behind it: half a shift, or the end of nested type arguments.
+    /// True if it is a `>` with another `>` right behind it: half a shift, or the end of nested type arguments.
     pub joint: bool,
 }
 

@@ -30,27 +30,27 @@ pub struct Config {
     pub recovery: Recovery,
     /// The number of duplicate acknowledgments that mean a loss (RFC 5681: 3).
     pub duplicate_threshold: u32,
-    /// Whether each of the first two duplicate acknowledgments lets out one new segment (RFC 3042).
+    /// True if each of the first two duplicate acknowledgments lets out one new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether the window grows only while it is what holds the sender back (RFC 7661's concern, in its simplest form).
+    /// True if the window grows only while it is what holds the sender back (RFC 7661's concern, in its simplest form).
     pub window_validation: bool,
-    /// Whether the window begins as a new connection's after an idle time longer than the timeout (RFC 5681, 4.1).
+    /// True if the window begins as a new connection's after an idle time longer than the timeout (RFC 5681, 4.1).
     pub restarts_after_idle: bool,
     /// The most segments that are sent because of one acknowledgment.
     pub burst_segments: Option<u32>,
-    /// Whether small segments wait while others are unacknowledged (RFC 9293, 3.7.4).
+    /// True if small segments wait while others are unacknowledged (RFC 9293, 3.7.4).
     pub nagle: bool,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Delayed acknowledgments, which wait for more data (RFC 5681, 4.2).
     pub delayed_ack: Option<DelayedAck>,
-    /// Whether to use explicit congestion notification (RFC 3168).
+    /// True if to use explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Whether to use timestamps (RFC 7323).
+    /// True if to use timestamps (RFC 7323).
     pub timestamps: bool,
     /// One step of the timestamps' clock (RFC 7323: 1 ms to 1 s).
     pub timestamp_tick_ps: u64,
-    /// Whether data received in order count as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
+    /// True if data received in order count as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
     /// meanwhile.
     pub reads_at_once: bool,
     /// The number of timeouts in a row after which the connection is given up.
@@ -118,9 +118,9 @@ impl Hpcc {
 /// Choices that RFC 9438 leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cubic {
-    /// Whether the window is never smaller than Reno's would be (4.3).
+    /// True if the window is never smaller than Reno's would be (4.3).
     pub tcp_friendly: bool,
-    /// Whether a flow whose window shrinks gives up more, for newcomers (4.7).
+    /// True if a flow whose window shrinks gives up more, for newcomers (4.7).
     pub fast_convergence: bool,
     /// Before the first congestion, when slow start has ended but nothing is known of the path, the window grows by a twentieth of
     /// what is acknowledged at least (Linux; not in the RFC).
@@ -139,7 +139,7 @@ impl Cubic {
 /// The counting of slow start and congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
-    /// By acknowledgments: one segment each in slow start, `mss * mss / cwnd` each later.
+    /// For each acknowledgments, one segment each in slow start, `mss * mss / cwnd` each later.
     PerAck,
     /// By acknowledged bytes (RFC 3465, recommended by RFC 5681).
     PerByte {
@@ -169,12 +169,12 @@ pub enum Recovery {
     NewReno(NewReno),
     /// By selective acknowledgments (RFC 6675).
     Sack {
-        /// Whether the window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
+        /// True if the window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
         proportional: bool,
     },
     /// By time (RACK) and tail loss probes (RFC 8985).
     RackTlp {
-        /// Whether the window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
+        /// True if the window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
         proportional: bool,
         /// The other end's longest delay of an acknowledgment, for probes of a single segment (WCDelAckT).
         ack_delay_ps: u64,
@@ -194,16 +194,16 @@ impl Recovery {
 pub struct NewReno {
     /// When a partial acknowledgment restarts the timer.
     pub partial_ack: PartialAck,
-    /// Whether a partial acknowledgment deflates the window by what it acknowledged, less one segment (RFC 6582, 3.2, step 3).
+    /// True if a partial acknowledgment deflates the window by what it acknowledged, less one segment (RFC 6582, 3.2, step 3).
     /// Otherwise it takes all inflation away (ns-2).
     pub partial_window_deflation: bool,
     /// The window after recovery.
     pub exit: ExitWindow,
     /// The most segments that one acknowledgment releases while duplicates arrive.
     pub burst_segments: Option<u32>,
-    /// Whether the timer starts anew with the fast retransmission.
+    /// True if the timer starts anew with the fast retransmission.
     pub restarts_timer_at_entry: bool,
-    /// Whether duplicate acknowledgments inflate the window also where the check of `recover` forbids a fast retransmission (ns-2).
+    /// True if duplicate acknowledgments inflate the window also where the check of `recover` forbids a fast retransmission (ns-2).
     pub inflates_without_recovery: bool,
 }
 

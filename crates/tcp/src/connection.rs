@@ -74,7 +74,7 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     agreed: Agreed,
-    /// Whether the SYN, or its answer, is to be sent.
+    /// True if the SYN, or its answer, is to be sent.
     syn_due: bool,
     syn_sent_ps: u64,
     syn_lost: bool,

@@ -52,9 +52,9 @@ pub(crate) struct Receiver {
     unacknowledged_segments: u32,
     pub(crate) owed: Owed,
     pub(crate) ack_at_ps: u64,
-    /// Whether congestion was experienced, which is echoed until the other end says that it heard (RFC 3168, 6.1.3).
+    /// True if congestion was experienced, which is echoed until the other end says that it heard (RFC 3168, 6.1.3).
     pub(crate) echoes_congestion: bool,
-    /// Whether each acknowledgment echoes its own segment's mark instead (RFC 8257, 3.2).
+    /// True if each acknowledgment echoes its own segment's mark instead (RFC 8257, 3.2).
     echoes_each_mark: bool,
     /// TS.Recent, the timestamp to echo.
     pub(crate) ts_recent: u32,

@@ -51,7 +51,7 @@ pub(crate) struct Sender {
     pub(crate) max: u64,
     /// The number behind the last byte written.
     pub(crate) end: u64,
-    /// Whether a FIN follows the last byte.
+    /// True if a FIN follows the last byte.
     pub(crate) fin: bool,
     /// The number behind the last one that the other end's window takes.
     peer_edge: u64,
@@ -68,15 +68,15 @@ pub(crate) struct Sender {
     pub(crate) phase: Phase,
     pub(crate) recover: u64,
     pub(crate) had_partial_ack: bool,
-    /// Whether the first unacknowledged segment is to be sent again, whatever the window.
+    /// True if the first unacknowledged segment is to be sent again, whatever the window.
     pub(crate) sends_first_again: bool,
     pub(crate) burst_left: u32,
     /// The configured recovery, or what the other end leaves of it.
     pub(crate) recovery: Recovery,
-    /// Whether segments in flight are known one by one.
+    /// True if segments in flight are known one by one.
     tracks: bool,
     pub(crate) tracking: Tracking,
-    /// Whether a tail loss probe is to be sent, whatever the window.
+    /// True if a tail loss probe is to be sent, whatever the window.
     pub(crate) tail_probe_due: bool,
     pub(crate) rtt: RttEstimator,
     timed: Option<Timed>,
@@ -96,10 +96,10 @@ pub(crate) struct Sender {
     pub(crate) timeouts_in_row: u32,
     /// The number below which the window was reduced because of an ECN echo.
     pub(crate) reduced_until: u64,
-    /// Whether the next new data tells that the window was reduced.
+    /// True if the next new data tells that the window was reduced.
     cwr_due: bool,
     last_sent_ps: u64,
-    /// Whether the window was lowered after a silence, and nothing has been sent since.
+    /// True if the window was lowered after a silence, and nothing has been sent since.
     lowered: bool,
     pub(crate) statistics: Statistics,
 }

@@ -1,5 +1,7 @@
-//! The numbers of a reporter's packets: which are missing. One that comes late was missing, one that comes twice was not. A single packet elsewhere in the numbers, which anybody can send, counts nothing;
-//! the next one has to confirm it (RFC 3550, appendix A.1, has the idea).
+//! The numbers of a reporter's packets, and which of them are missing.
+//!
+//! A number that comes late was missing; one that comes twice was not. A single packet elsewhere in the numbers, which anybody can send,
+//! counts nothing: the next one has to confirm it (RFC 3550, appendix A.1, has the idea).
 
 /// Numbers of packets, of which there are 2^22 (telemetry reports v2.0, section 3.2).
 const NUMBERS: u32 = 1 << 22;
@@ -51,7 +53,7 @@ struct Jump {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left {
     expected: u32,
-    /// What the jump has counted.
+    /// The losses that the jump has counted.
     lost: u32,
 }
 
@@ -198,7 +200,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is lost is what never came, whatever came late or several times, and wherever the numbers begin.
+        /// Checks that the numbers that never came are counted, whatever came late or several times, and wherever the numbers begin.
         #[test]
         fn the_count_is_that_of_the_numbers_that_never_came(
             start in prop_oneof![0..NUMBERS, NUMBERS - 200..NUMBERS, Just(0)],

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An IPv4 or an IPv6 address.
 pub trait Address: Copy {
-    /// Whether a UDP checksum of zero says that the sender computed none (RFC 768); over IPv6 such datagrams are discarded
+    /// True if a UDP checksum of zero says that the sender computed none (RFC 768); over IPv6 such datagrams are discarded
     /// (RFC 8200, section 8.1).
     const UDP_CHECKSUM_IS_OPTIONAL: bool;
 

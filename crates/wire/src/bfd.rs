@@ -94,11 +94,11 @@ impl<'a> View<'a> {
         diagnostic: Diagnostic = Diagnostic(bytes[0] & Diagnostic::MAX);
         /// State of the sender's session.
         state: State = State::from_bits(bytes[1] >> 6);
-        /// Whether the sender asks for an answer with [`View::is_final`].
+        /// True if the sender asks for an answer with [`View::is_final`].
         is_poll: bool = bytes[1] & POLL != 0;
-        /// Whether it is the answer to a poll.
+        /// True if it is the answer to a poll.
         is_final: bool = bytes[1] & FINAL != 0;
-        /// Whether the sender is in demand mode.
+        /// True if the sender is in demand mode.
         is_demand: bool = bytes[1] & DEMAND != 0;
         /// The number of the sender's packets that may be missing.
         detect_mult: u8 = bytes[2];

@@ -19,6 +19,7 @@ from typing import Self, cast, get_args
 from holdfast import run_directory
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live.switch import Io, LiveSwitch
+from holdfast.numerals import is_numeral
 from holdfast.p4runtime.addresses import Access
 from holdfast.p4runtime.server import Server
 
@@ -150,7 +151,7 @@ class RunningServer:
 def running_switches() -> list[int]:
     """Return the device ids of the switches that run on this machine, also of those that this user may not access."""
     names = [path.stem.removeprefix("switch-") for path in DIRECTORY.glob("switch-*.sock")]
-    return sorted(int(name) for name in names if name.isdecimal() and not _is_left_behind(socket_path(int(name))))
+    return sorted(int(name) for name in names if is_numeral(name) and not _is_left_behind(socket_path(int(name))))
 
 
 def server_of(device_id: int) -> RunningServer:

@@ -22,6 +22,7 @@ from rich.table import Table
 from holdfast import _core
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.measurements import PortStatistics
+from holdfast.numerals import is_numeral
 from holdfast.p4runtime import rights_file
 from holdfast.p4runtime.addresses import access_at
 from holdfast.p4runtime.device import Device
@@ -46,7 +47,7 @@ _LOOK_S = 1.0
 def parse_port(text: str) -> tuple[int, str]:
     """Return the port number and interface name in a text like ``0@veth0``. Raises :class:`LiveError` for any other text."""
     number, separator, name = text.partition("@")
-    if not separator or not name or not (number.isascii() and number.isdecimal()) or int(number) > MAX_PORT:
+    if not separator or not name or not is_numeral(number) or int(number) > MAX_PORT:
         raise LiveError(f"port {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
     return int(number), name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Literal, TypeAlias
 
+from holdfast.numerals import is_numeral
 from holdfast.p4runtime.errors import invalid_argument
 
 Access: TypeAlias = Literal["machine", "certificate", "anybody"]
@@ -37,5 +38,5 @@ def check(address: str) -> None:
     Without this check gRPC would take a greater port modulo 2^16, or choose a missing one itself.
     """
     port = address.rpartition(":")[2]
-    if not address.startswith("unix") and not (port.isascii() and port.isdecimal() and int(port) < 1 << 16):
+    if not address.startswith("unix") and not (is_numeral(port) and int(port) < 1 << 16):
         raise invalid_argument(f"address {address!r}: write HOST:PORT with a port up to 65535, as in 127.0.0.1:9559")

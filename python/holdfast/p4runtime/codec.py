@@ -11,6 +11,7 @@ import ipaddress
 import re
 from typing import TypeAlias, TypeGuard
 
+from holdfast.numerals import is_numeral
 from holdfast.p4runtime.errors import P4RuntimeError
 
 Value: TypeAlias = (
@@ -196,8 +197,13 @@ def _parse(text: str, width: int, what: str) -> int:
             )
         return int.from_bytes(bytes(int(part, 16) for part in re.split("[:-]", text)), "big")
     if _NUMBER.fullmatch(text):
-        return int(text, 0)
-    if text.isascii() and text.isdecimal():  # "010": int(text, 0) refuses leading zeros
+        try:
+            return int(text, 0)
+        except ValueError:  # Python reads decimal numbers of a few thousand digits only
+            raise P4RuntimeError(
+                "INVALID_ARGUMENT", f"{what}: a number of {len(text)} decimal digits; write it in hexadecimal"
+            ) from None
+    if is_numeral(text):  # "010": int(text, 0) refuses leading zeros
         raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {text!r} has a leading zero; decimal or 0o octal?")
     try:
         address = ipaddress.ip_address(text)

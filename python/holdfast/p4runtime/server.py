@@ -28,6 +28,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from holdfast._core import HoldfastError, give_back_freed, set_up_allocator
+from holdfast.numerals import is_numeral
 from holdfast.p4runtime import limits, stream_batches
 from holdfast.p4runtime.addresses import Access, access_at, check
 from holdfast.p4runtime.arbitration import Session
@@ -632,9 +633,8 @@ class Server:
         self._timer = threading.Thread(target=self._look_after, daemon=True, name="p4runtime-timer")
 
     def _listen(self, address: str, tls: TlsFiles | None) -> int:
-        before = (
-            os.umask(0o077) if address.startswith("unix:") else None
-        )  # a socket is its user's alone, from the first moment
+        # A socket is its user's alone, from the first moment.
+        before = os.umask(0o077) if address.startswith("unix:") else None
         try:
             if tls is None:
                 port = self._server.add_insecure_port(address)
@@ -809,7 +809,7 @@ def _machine(peer: str) -> str:
 def _details_bytes(context: grpc.ServicerContext) -> int:
     """Return the number of bytes that the details of an error may have: as the client's metadata says, or the default."""
     given = dict(context.invocation_metadata()).get(DETAILS_BYTES_KEY, "")
-    text = given if isinstance(given, str) and given.isdecimal() and len(given) < 10 else ""
+    text = given if isinstance(given, str) and is_numeral(given) and len(given) < 10 else ""
     return int(text) if text else limits.ERROR_DETAILS_BYTES
 
 

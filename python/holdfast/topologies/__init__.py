@@ -17,6 +17,7 @@ from rich.cells import cell_len
 
 from holdfast.errors import TopologyError, TopologyWarning
 from holdfast.link import describe_loss, describe_queue
+from holdfast.numerals import is_numeral
 from holdfast.topologies.backbones import abilene, nsfnet
 from holdfast.topologies.graphml import named
 from holdfast.topologies.random_graphs import erdos_renyi, waxman
@@ -83,7 +84,7 @@ def _number(text: str, key: str, value: str, annotation: str) -> int | float:
     if math.isfinite(number) and annotation == "float":
         return number
     if math.isfinite(number) and number.is_integer():
-        return int(value) if value.lstrip("+-").isdecimal() else int(number)
+        return int(value) if is_numeral(value.lstrip("+-")) else int(number)
     raise TopologyError(f"{text}: {key} is {value!r}; a {'' if annotation == 'float' else 'whole '}number is expected")
 
 

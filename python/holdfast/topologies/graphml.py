@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import TopologyError, TopologyWarning
+from holdfast.numerals import is_numeral
 from holdfast.topologies import graphml_document, link_rates
 from holdfast.topologies.graphml_document import Edge, Element, counted
 from holdfast.topologies.hosts import add_host_at
@@ -122,7 +123,7 @@ class _Reading:
         plain = "".join(c for c in unicodedata.normalize("NFC", label) if unicodedata.category(c) != "Cf")
         words = "".join(c if is_letter(c) else " " for c in plain).split()
         name = "_".join(words) or f"s{len(self.topology.switches) + 1}"
-        if name[0] == "h" and name[1:].isdecimal():
+        if name[0] == "h" and is_numeral(name[1:]):
             name = f"s_{name}"
         if name not in self.topology.switches:
             return name

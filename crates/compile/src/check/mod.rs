@@ -86,7 +86,7 @@ struct Checker {
     /// The files that give externs a meaning.
     origins: Origins,
     diagnostics: Sink,
-    /// What may be wrong only because the tree lacks something. It is counted, and not shown.
+    /// Diagnostics that may be wrong only because the tree lacks something. They are counted, and not shown.
     doubtful: Sink,
     scopes: Scopes,
     context: Context,

@@ -178,7 +178,7 @@ impl Lowerer<'_> {
 
     /// Evaluates `index` after its base `base`, and returns both. The side effects of the index do not
     /// change the base: an lvalue still names the same storage, and a value keeps the value from before.
-    /// What that storage contains is read only after both are evaluated.
+    /// The contents of that storage are read only after both are evaluated.
     fn with_index(
         &mut self,
         base_ref: Reference,

@@ -192,7 +192,7 @@ struct BlockInstance {
     path: String,
     /// Constructor parameters and instances inside.
     bindings: Vec<(VarId, Binding)>,
-    /// Whether it is applied at more than one place, so that its parameters cannot stand for one place each.
+    /// True if it is applied at more than one place, so that its parameters cannot stand for one place each.
     shared: bool,
 }
 
@@ -247,7 +247,7 @@ struct Lowerer<'m> {
     actions: BTreeMap<(Option<ObjectId>, hir::ActionId), (ir::ActionId, Block)>,
     /// The arguments that tables give to their actions, by action.
     bound: BTreeMap<ir::ActionId, Vec<bound::Bound>>,
-    /// Whether every argument is copied, even where it can stand for its parameter.
+    /// True if every argument is copied, even where it can stand for its parameter.
     copies_arguments: bool,
     /// Number of arguments evaluated before the extern that they are for was called.
     evaluated_arguments: u32,
@@ -257,7 +257,7 @@ struct Lowerer<'m> {
     siblings: BTreeMap<HeaderId, Vec<HeaderId>>,
     /// The slots of header stacks' next indexes.
     next_indexes: Vec<SlotId>,
-    /// By width, the slots that stand for no value, if they are marked.
+    /// For each width, the slots that stand for no value, if they are marked.
     unset: Option<BTreeMap<u32, SlotId>>,
     /// Headers that are not whole bytes.
     padded: BTreeSet<HeaderId>,
@@ -269,7 +269,7 @@ struct Lowerer<'m> {
     current: Option<ObjectId>,
     /// The block of the pipeline that is being lowered.
     block: Block,
-    /// Whether an action that tables run is being lowered.
+    /// True if an action that tables run is being lowered.
     in_action: bool,
     /// The way in which `exit` ends the action being lowered.
     action_exit: ActionExit,

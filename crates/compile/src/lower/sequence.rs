@@ -17,7 +17,7 @@ use crate::types::Ty;
 /// A value, and the place among the emitted statements where it was evaluated.
 pub(super) struct Evaluated {
     pub value: Value,
-    /// Whether something changed the value's parts after, so that it is a copy.
+    /// True if something changed the value's parts after, so that it is a copy.
     pub kept: bool,
     at: usize,
     ty: Ty,

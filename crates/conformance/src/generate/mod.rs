@@ -44,7 +44,7 @@ const NESTING: u32 = 3;
 /// The depth of nested expressions.
 const DEPTH: u32 = 3;
 
-/// Whether the compiler can see what constants are worth.
+/// True if the compiler can see what constants are worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constants {
     /// As they are.

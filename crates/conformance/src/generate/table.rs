@@ -23,7 +23,7 @@ struct Attached {
     properties: Vec<String>,
     /// An action that reads the direct meter.
     reader: Option<String>,
-    /// Whether the implementation is a selector, if there is one.
+    /// True if the implementation is a selector, if there is one.
     implementation: Option<bool>,
 }
 

@@ -23,7 +23,7 @@ pub fn is_direct(table: &Table) -> bool {
     }
 }
 
-/// By key, the entry; 0 is none. Keys beyond the end have none either.
+/// For each key, the entry; 0 is none. Keys beyond the end have none either.
 #[derive(Clone, Debug)]
 pub struct DirectMap {
     /// Never empty.

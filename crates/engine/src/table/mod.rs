@@ -145,7 +145,7 @@ pub type Found = SmallVec<[u32; lpm32::MANY]>;
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup<'a> {
-    /// Whether an entry was found.
+    /// True if an entry was found.
     pub hit: bool,
     /// Position in [`ir::Table::actions`] of the action to run.
     pub action: u32,

@@ -23,7 +23,7 @@ pub(super) struct Records {
 /// Which entries share records.
 #[derive(Clone, Debug, Default)]
 struct Sharing {
-    /// By record, how many entries have it. Record 0 is the default action's and is never shared.
+    /// For each record, how many entries have it. Record 0 is the default action's and is never shared.
     users: Vec<u32>,
     free: FreeNumbers,
     /// The shared records by their contents.

@@ -31,7 +31,7 @@ pub(super) fn share(limb: usize, value: u64) -> u64 {
 pub(super) struct Sieve {
     /// A power of two of words.
     words: Vec<u64>,
-    /// How far the number of a key's bit is shifted up in its place.
+    /// The number of bits by which the number of a key's bit is shifted up in its place.
     shift: u32,
     /// Keys that were taken out and have left their bits.
     gone: usize,

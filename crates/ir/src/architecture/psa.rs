@@ -47,13 +47,13 @@ metadata! {
         ingress_parser_error = "ingress_input.parser_error": ERROR_WIDTH,
         /// 0 at first.
         class_of_service = "ingress_output.class_of_service": 8,
-        /// Whether to clone; false at first.
+        /// True if to clone; false at first.
         ingress_clone = "ingress_output.clone": 1,
         /// By which session.
         ingress_clone_session = "ingress_output.clone_session_id": 16,
-        /// Whether the packet itself goes nowhere; true at first.
+        /// True if the packet itself goes nowhere; true at first.
         ingress_drop = "ingress_output.drop": 1,
-        /// Whether to parse the packet again, if it is not dropped; false at first.
+        /// True if to parse the packet again, if it is not dropped; false at first.
         resubmit = "ingress_output.resubmit": 1,
         /// Else the group, 0 for none.
         multicast_group = "ingress_output.multicast_group": 32,
@@ -75,11 +75,11 @@ metadata! {
         egress_timestamp = "egress_input.egress_timestamp": 64,
         /// Index in [`Program::errors`](crate::Program::errors).
         egress_parser_error = "egress_input.parser_error": ERROR_WIDTH,
-        /// Whether to clone; false at first.
+        /// True if to clone; false at first.
         egress_clone = "egress_output.clone": 1,
         /// By which session.
         egress_clone_session = "egress_output.clone_session_id": 16,
-        /// Whether the packet itself goes nowhere; false at first.
+        /// True if the packet itself goes nowhere; false at first.
         egress_drop = "egress_output.drop": 1,
         /// The port that the packet leaves at, for the deparser.
         egress_deparser_port = "egress_deparser_input.egress_port": 32,

@@ -19,22 +19,22 @@ pub(crate) struct Home {
 /// The headers of a program on the fast path.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
-    /// By slot: the fields of headers without a varbit.
+    /// For each slot, the fields of headers without a varbit.
     homes: Vec<Option<Home>>,
-    /// By slot: whether it may be assigned.
+    /// For each slot, true if it may be assigned.
     assigned: Vec<bool>,
     assigned_on_arrival: Vec<bool>,
-    /// By header: its validity does not change once the parser is done.
+    /// For each header, true if its validity does not change once the parser is done.
     settled: Vec<bool>,
-    /// By slot: once the parser is done, it may be read, other than to be emitted.
+    /// For each slot, true if, once the parser is done, it may be read, other than to be emitted.
     read_behind_parser: Vec<bool>,
-    /// By header: when it is valid it lies in the packet where it was extracted last, but for fields that were assigned.
+    /// For each header, true if, when it is valid, it lies in the packet where it was extracted last, but for fields that were assigned.
     from_packet: Vec<bool>,
-    /// By header: whether it may be extracted.
+    /// For each header, true if it may be extracted.
     extracted: Vec<bool>,
-    /// By header: its place in the deparser.
+    /// For each header, its place in the deparser.
     order: Vec<Option<usize>>,
-    /// By slot: the header whose validity it is.
+    /// For each slot, the header whose validity it is.
     validity_of: Vec<Option<HeaderId>>,
     /// The headers in the order of the deparser, if it only emits, each header once.
     pub emitted: Option<Vec<HeaderId>>,

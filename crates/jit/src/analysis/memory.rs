@@ -42,7 +42,7 @@ pub(super) fn in_memory(program: &Program) -> Vec<bool> {
     in_memory
 }
 
-/// By slot: the number of paths that lead to the points where its values meet, all such points added up.
+/// For each slot, the number of paths that lead to the points where its values meet, all such points added up.
 struct Merges<'a> {
     program: &'a Program,
     counts: Vec<usize>,

@@ -22,7 +22,7 @@ const MIN_SPECIALISATIONS: usize = 3;
 /// A program of more statements than this, those of actions counted wherever they may run, is not specialised at all.
 const MAX_SPECIALISED_STATEMENTS: usize = 2000;
 
-/// By header: whether it is valid.
+/// For each header, true if it is valid.
 pub(crate) type Validity = Vec<bool>;
 
 /// The validity of headers at the beginning of a state.

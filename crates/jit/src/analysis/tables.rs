@@ -103,7 +103,7 @@ pub(crate) struct Prefetched {
     pub tables: Vec<PrefetchedTable>,
     /// Registers, counters and meters.
     pub cells: Vec<CellArray>,
-    /// By slot: whether its value comes from what is not done to prefetch.
+    /// For each slot, true if its value comes from what is not done to prefetch.
     pub unknown: Vec<bool>,
 }
 

@@ -25,13 +25,13 @@ pub(crate) struct Usage {
     pub extracted: Vec<bool>,
     /// Headers, by index, that may be made valid.
     pub validated: Vec<bool>,
-    /// Whether a clone may be requested.
+    /// True if a clone may be requested.
     pub clones: bool,
-    /// Whether another round may be requested: the packet resubmitted or recirculated.
+    /// True if another round may be requested: the packet resubmitted or recirculated.
     pub repeats: bool,
-    /// Whether the packet may be truncated.
+    /// True if the packet may be truncated.
     pub truncates: bool,
-    /// Whether it may end early: an assertion, or a loop.
+    /// True if it may end early: an assertion, or a loop.
     pub ends_early: bool,
 }
 

@@ -37,7 +37,7 @@ const EXIT_INSTRUCTIONS: usize = 3_000;
 
 /// The state of generation of the fast path.
 pub(super) struct FastPath {
-    /// By header: the address where it was extracted last, if some header may be.
+    /// For each header, the address where it was extracted last, if some header may be.
     sources: Vec<Option<Source>>,
     /// Not zero if headers moved.
     pub(super) moved: Variable,
@@ -54,7 +54,7 @@ pub(super) struct FastPath {
     pub(super) replica: Option<CurrentReplica>,
     /// By a value that was loaded from the packet as a header was extracted: which limb of which field it is.
     loaded: HashMap<Value, Loaded>,
-    /// By header, what is emitted of the packet, while that is written over.
+    /// For each header, what is emitted of the packet, while that is written over.
     read_ahead: HashMap<HeaderId, Pieces>,
 }
 

@@ -135,7 +135,7 @@ struct Label {
     id: LabelId,
     /// The target of a break.
     after: Block,
-    /// Whether some break goes there.
+    /// True if some break goes there.
     used: bool,
 }
 

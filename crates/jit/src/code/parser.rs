@@ -28,9 +28,9 @@ pub(crate) struct ParserBlocks {
     current: usize,
     /// Behind the parser.
     done: Block,
-    /// By state: the block to which it goes if it accepts.
+    /// For each state, the block to which it goes if it accepts.
     accept: Vec<Block>,
-    /// By state: whether it is generated.
+    /// For each state, true if it is generated.
     generated: Vec<bool>,
     /// Blocks that set an error and end the parser.
     failures: Vec<(u64, Block)>,

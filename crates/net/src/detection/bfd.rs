@@ -91,7 +91,7 @@ pub(crate) struct Session {
     remote_min_rx_us: u32,
     remote_desired_min_tx_us: u32,
     remote_mult: u8,
-    /// Whether a Poll Sequence is going on.
+    /// True if a Poll Sequence is going on.
     poll: bool,
     has_been_up: bool,
     draws: Stream,

@@ -101,7 +101,7 @@ impl Loss {
 pub(super) struct LossProcess {
     model: Loss,
     stream: Stream,
-    /// Whether the Markov chain is in its bad state.
+    /// True if the Markov chain is in its bad state.
     bad: bool,
     /// The number of the next packet in the trace, and the index of the next one that is lost.
     packet: u64,

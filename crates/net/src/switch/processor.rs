@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 pub struct ProcessorConfig {
     /// The time that a packet takes, or the mean of it; above 0.
     pub service_ps: u64,
-    /// Whether times are exponentially distributed and independent; else they are all the same.
+    /// True if times are exponentially distributed and independent; else they are all the same.
     pub exponential: bool,
     /// The most packets that may wait, besides the one that is served.
     pub queue_packets: u64,

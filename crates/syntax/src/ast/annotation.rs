@@ -11,7 +11,7 @@ pub struct Annotation {
     pub name: Name,
     /// The body behind the name.
     pub body: AnnotationBody,
-    /// Whether it was written `@pragma name ...` to the end of the line.
+    /// True if it was written `@pragma name ...` to the end of the line.
     pub is_pragma: bool,
     /// The whole annotation.
     pub span: Span,
@@ -97,7 +97,7 @@ pub struct AnnotationToken {
     pub kind: AnnotationTokenKind,
     /// The text: as written, or as made by a macro.
     pub text: Arc<str>,
-    /// Whether blanks or a comment stand before it.
+    /// True if blanks or a comment stand before it.
     pub space_before: bool,
     /// Its place in the source.
     pub span: Span,

@@ -12,7 +12,7 @@ pub struct Damage {
     pub broken: BTreeMap<usize, Broken>,
     /// Holes between declarations of the top level, with the position of the declaration that comes next.
     pub lost: Vec<(usize, Hole)>,
-    /// Whether so much is unknown that nothing can be certain: a file or a macro, or all that follows a limit.
+    /// True if so much is unknown that nothing can be certain: a file or a macro, or all that follows a limit.
     pub hopeless: bool,
 }
 
@@ -21,7 +21,7 @@ pub struct Damage {
 pub struct Broken {
     /// The holes in it.
     pub holes: Vec<Hole>,
-    /// Whether a brace is missing or too many in the program, so that it is not certain where anything in it ends.
+    /// True if a brace is missing or too many in the program, so that it is not certain where anything in it ends.
     pub unstructured: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Hole {
     pub span: Span,
     /// The words in it, which may have been declared there.
     pub words: BTreeSet<Arc<str>>,
-    /// Whether a declaration may have stood there whose name is not among the words.
+    /// True if a declaration may have stood there whose name is not among the words.
     pub nameless: bool,
 }
 

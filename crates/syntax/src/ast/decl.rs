@@ -181,7 +181,7 @@ pub enum ExternMemberKind {
     },
     /// `T name(params);`
     Method {
-        /// Whether it is `abstract`: the instantiation must provide it.
+        /// True if it is `abstract`: the instantiation must provide it.
         is_abstract: bool,
         /// Return type, name, parameters.
         signature: Signature,

@@ -50,7 +50,7 @@ pub struct TableDecl {
 pub struct TableProperty {
     /// The annotations before it.
     pub annotations: Vec<Annotation>,
-    /// Whether `const` stands before it.
+    /// True if `const` stands before it.
     pub is_const: bool,
     /// The property's name as written (`key`, `size`, ...).
     pub name: Name,
@@ -107,7 +107,7 @@ pub struct ActionRef {
 /// `const priority = 10: (keysets): action(args) @annotations;`
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Whether `const` stands before it.
+    /// True if `const` stands before it.
     pub is_const: bool,
     /// The priority, if written.
     pub priority: Option<Expr>,

@@ -100,10 +100,10 @@ pub(crate) struct Bbr {
     probe_round_done: bool,
     /// The window before a recovery or a probe of the round trip.
     prior_cwnd: u64,
-    /// Whether this is the first round of a recovery, in which no more leaves than arrives.
+    /// True if this is the first round of a recovery, in which no more leaves than arrives.
     conserving: bool,
     was_recovering: bool,
-    /// Whether a silence has ended, and nothing has been delivered since: an old round trip is no reason to probe.
+    /// True if a silence has ended, and nothing has been delivered since: an old round trip is no reason to probe.
     idle_restart: bool,
     seed: u32,
 }

@@ -39,7 +39,7 @@ pub(crate) struct Cubic {
     w_max: u64,
     /// The window before the last reduction (cwnd_prior).
     prior: u64,
-    /// Whether the next epoch follows a timeout: it begins at its flat point.
+    /// True if the next epoch follows a timeout: it begins at its flat point.
     after_timeout: bool,
     /// The remainder of the last increase, below a byte.
     rest: f64,

@@ -56,7 +56,7 @@ pub(crate) struct Ack {
 pub(crate) struct Loss {
     /// The window that the reduction starts from, as the configuration defines it.
     pub(crate) from_bytes: u64,
-    /// Whether congestion was notified and nothing was lost.
+    /// True if congestion was notified and nothing was lost.
     pub(crate) is_echo: bool,
 }
 
@@ -75,7 +75,7 @@ impl Loss {
 pub(crate) struct Mark {
     /// Bytes newly acknowledged.
     pub(crate) acked_bytes: u64,
-    /// Whether the acknowledgment echoes congestion.
+    /// True if the acknowledgment echoes congestion.
     pub(crate) echoes: bool,
     /// First unacknowledged number.
     pub(crate) ack: u64,
@@ -109,10 +109,10 @@ pub(crate) struct Sample {
     pub(crate) prior_delivered: Option<u64>,
     /// Delivery rate in bytes per second, if it could be measured.
     pub(crate) rate: Option<u64>,
-    /// Whether the application, not the path, limited that rate.
+    /// True if the application, not the path, limited that rate.
     pub(crate) app_limited: bool,
     pub(crate) rtt_ps: Option<u64>,
-    /// Whether a recovery is under way.
+    /// True if a recovery is under way.
     pub(crate) recovering: bool,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct Silence {
     pub(crate) now_ps: u64,
     /// Time since the last segment left.
     pub(crate) idle_ps: u64,
-    /// Whether the sender has lowered the window because of it.
+    /// True if the sender has lowered the window because of it.
     pub(crate) lowered: bool,
 }
 

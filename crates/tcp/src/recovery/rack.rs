@@ -31,11 +31,11 @@ pub(crate) struct Rack {
 struct Probe {
     /// The number behind the highest one when the probe was sent; zero without a probe.
     end: u64,
-    /// Whether the probe sent data again, rather than new data.
+    /// True if the probe sent data again, rather than new data.
     again: bool,
     /// The probe's sequence numbers.
     range: (u64, u64),
-    /// Whether a D-SACK told that both copies arrived.
+    /// True if a D-SACK told that both copies arrived.
     was_spurious: bool,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Tracking {
     prr: Proportional,
     /// The number behind the highest one that was ever delivered.
     highest: u64,
-    /// Whether the last segment was sent again in this recovery, to get an answer (RFC 6675, rule 4).
+    /// True if the last segment was sent again in this recovery, to get an answer (RFC 6675, rule 4).
     rescued: bool,
     /// The number of segments that had been sent again when the window was lowered last.
     repeated_before: u64,
@@ -96,9 +96,9 @@ pub(crate) struct Report<'a> {
     pub(crate) blocks: &'a SackBlocks,
     /// The round trip that timestamps measured.
     pub(crate) echo_rtt_ps: Option<u64>,
-    /// Whether it echoes congestion.
+    /// True if it echoes congestion.
     pub(crate) echoes: bool,
-    /// Whether it has no data, FIN or new window: a duplicate of RFC 5681 if it acknowledges nothing new.
+    /// True if it has no data, FIN or new window: a duplicate of RFC 5681 if it acknowledges nothing new.
     pub(crate) is_bare: bool,
 }
 

@@ -81,9 +81,9 @@ pub(crate) struct Delivery {
     pub(crate) newest_unrepeated: Option<Record>,
     /// Highest number delivered so far; kept from one acknowledgment to the next.
     pub(crate) highest: u64,
-    /// Whether a segment that was sent once arrived after one behind it.
+    /// True if a segment that was sent once arrived after one behind it.
     pub(crate) reordered: bool,
-    /// Whether a segment that was sent more than once is among them: segments acknowledged with it may have waited for it.
+    /// True if a segment that was sent more than once is among them: segments acknowledged with it may have waited for it.
     pub(crate) repeated: bool,
 }
 

@@ -36,6 +36,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_
 from holdfast import yaml_model
 from holdfast.apps.firewall.program import LIMITS, RULES
 from holdfast.errors import ParameterError, ScenarioError
+from holdfast.numerals import is_numeral
 from holdfast.parameters import Checked
 
 Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -62,7 +63,7 @@ def _port_range(value: object) -> Range:
     else:
         first, dash, last = str(value).partition("-")
         ends = [first.strip(), last.strip()] if dash else [first.strip()]
-        if not all(end.isascii() and end.isdecimal() for end in ends):
+        if not all(map(is_numeral, ends)):
             raise ValueError(f"{value!r} is neither a port nor a range such as 1024-65535")
         low, high = int(first), int(last if dash else first)
     if not 0 <= low <= high <= 65535:

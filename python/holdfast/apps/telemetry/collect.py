@@ -21,6 +21,7 @@ from holdfast.apps.telemetry import metrics, showing
 from holdfast.apps.telemetry.collector import Collector, Limits
 from holdfast.apps.telemetry.rows import MOST_ROWS, RowWriter
 from holdfast.errors import LiveError
+from holdfast.numerals import is_numeral
 from holdfast.terminal import Console
 
 RECEIVE_BUFFER_BYTES = 64 << 20
@@ -232,6 +233,6 @@ def _endpoint(option: str, text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    if not host or {"[", "]"} & set(host) or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+    if not host or {"[", "]"} & set(host) or not is_numeral(port) or int(port) > 65_535:
         raise LiveError(f"{option} is {text!r}; it must be ADDRESS:PORT")
     return host, int(port)

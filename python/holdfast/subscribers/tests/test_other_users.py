@@ -35,6 +35,10 @@ def a_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+def a_directory(path: Path) -> None:
+    path.mkdir()
+
+
 def anothers_file(path: Path) -> None:
     path.write_text("9999999999\n")
     os.chown(path, NOBODY, NOBODY)
@@ -52,7 +56,9 @@ def begin(directory: Path) -> SqliteStore:
 
 
 @pytest.mark.parametrize("name", BESIDE)
-@pytest.mark.parametrize("lay", [a_link, a_dangling_link, a_pipe, pytest.param(anothers_file, marks=needs_root)])
+@pytest.mark.parametrize(
+    "lay", [a_link, a_dangling_link, a_pipe, a_directory, pytest.param(anothers_file, marks=needs_root)]
+)
 @pytest.mark.parametrize("before", [False, True], ids=["first", "again"])
 def test_what_another_user_laid_is_refused(
     lay: Callable[[Path], None], name: str, before: bool, tmp_path: Path
@@ -63,7 +69,8 @@ def test_what_another_user_laid_is_refused(
         (tmp_path / name).unlink(missing_ok=True)
     lay(tmp_path / name)
     with pytest.raises(
-        LiveError, match=rf"{name}: (a link is not followed|it belongs to another user|this is not a regular)"
+        LiveError,
+        match=rf"{name}: (a link is not followed|it belongs to another user|this is not a regular|Is a directory)",
     ):
         begin(tmp_path)
     assert not (tmp_path / "nowhere").exists()

@@ -18,9 +18,9 @@ struct Pair {
     ends: [Session; 2],
     /// The packets under way: when each arrives, at which end, and the packet.
     under_way: Vec<(u64, usize, Header)>,
-    /// By end, whether packets to it are lost.
+    /// For each end, true if packets to it are lost.
     deaf: [bool; 2],
-    /// By end, when its packets were sent.
+    /// For each end, when its packets were sent.
     sent_ps: [Vec<u64>; 2],
 }
 
