@@ -181,6 +181,25 @@ class Drops:
 
 
 @dataclass(frozen=True, slots=True)
+class RandomFailure:
+    """A random failure or repair that happened."""
+
+    time_ps: int
+    what: str
+    """A switch's name, ``a:1-b:2`` of a link, or ``a:1>b:2`` of a direction."""
+    up: bool
+    """True for a repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorCounters:
+    """A packet generator."""
+
+    packets: int
+    """That it made."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueueStatistics:
     """A queue of a switch's traffic manager."""
 
@@ -334,6 +353,13 @@ class ReceivedLog:
     sequence: array[int]
     sent_ps: array[int]
     received_ps: array[int]
+
+
+@dataclass(frozen=True, slots=True)
+class GoodputLog:
+    """What arrived over a TCP connection: a column of whole numbers, one per bin of time."""
+
+    new_bytes: array[int]
 
 
 @dataclass(frozen=True, slots=True)

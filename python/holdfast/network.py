@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 from holdfast import _core
 from holdfast.controller import Controller
@@ -26,20 +26,23 @@ from holdfast.errors import NetworkError
 from holdfast.link import SequenceHeader, Traces, core_parameters, reversed_link
 from holdfast.measurements import (
     BfdStatistics,
+    DirectionCounters,
     Drops,
     FlowStatistics,
+    GeneratorCounters,
+    GoodputLog,
     GroupStatistics,
     LinkCounters,
     NodeCounters,
     OrderingCounters,
     QueueStatistics,
+    RandomFailure,
     ReceivedLog,
     RecirculationStatistics,
     SentLog,
     TcpStatistics,
     WallStatistics,
     WindowLog,
-    whole_numbers,
 )
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
@@ -48,6 +51,8 @@ from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
 from holdfast.scheduler import Scheduler
 from holdfast.topology import Link, PacketGenerator, Topology
 from holdfast.traffic import MembershipVersion, Ping, TcpTransfer, Traffic, UdpStream
+
+_Result = TypeVar("_Result")
 
 _POLL_PS = 50 * PS_PER_MS
 """The longest time that the controllers' thread waits for messages on the switches' streams."""
@@ -306,8 +311,8 @@ class Network(ABC):
 
     def random_failures(self) -> list[tuple[float, str, bool]]:
         """Return the random failures and repairs so far, each as (time in seconds, link or switch, True for a repair)."""
-        drawn = self._core.random_failures()
-        return [(time_ps / PS_PER_S, self._failing.get(what, what), up) for time_ps, what, up in drawn]
+        drawn = self._core.snapshot(RandomFailure)
+        return [(each.time_ps / PS_PER_S, self._failing.get(each.what, each.what), each.up) for each in drawn]
 
     def capture(self, node: str, port: int, path: str | Path) -> None:
         """Write packets that cross a port from now on, in both directions, into a pcap file; replace the file if it exists.
@@ -330,64 +335,65 @@ class Network(ABC):
 
     def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
         """Return the statistics of a flow's packets as received at the flow's destination, or at ``host``."""
-        return self._core.statistics(flow, host=host)
+        return self._result(FlowStatistics, flow=flow, host=host)
 
     def sent(self, flow: int) -> SentLog:
         """Return the log of the packets that a flow has sent. The flow must have been added with a log."""
-        return SentLog(*map(whole_numbers, self._core.sent(flow)))
+        return self._result(SentLog, flow=flow)
 
     def received(self, flow: int, *, host: str | None = None) -> ReceivedLog:
         """Return the log of a flow's packets that arrived at its destination, or at ``host``.
 
         The flow must have been added with a log.
         """
-        return ReceivedLog(*map(whole_numbers, self._core.received(flow, host=host)))
+        return self._result(ReceivedLog, flow=flow, host=host)
 
     def tcp_goodput(self, flow: int) -> array[int]:
         """Return the new bytes received in order by a TCP connection's server, per time bin.
 
         The transfer sets the width of the bins.
         """
-        return whole_numbers(self._core.tcp_goodput(flow))
+        return self._result(GoodputLog, flow=flow).new_bytes
 
     def tcp_window(self, flow: int) -> WindowLog:
         """Return the congestion window of a TCP connection's client over time.
 
         The transfer must have been added with ``log_window``.
         """
-        return WindowLog(*map(whole_numbers, self._core.tcp_window(flow)))
+        return self._result(WindowLog, flow=flow)
 
     def tcp_statistics(self, flow: int) -> TcpStatistics:
         """Return the statistics of a TCP connection between modelled hosts."""
-        return self._core.tcp_statistics(flow)
+        return self._result(TcpStatistics, flow=flow)
 
     def link_counters(self, name: str) -> LinkCounters:
         """Return the counters of the link ``a-b``; ``a_to_b`` is the direction from the end that the topology names first."""
-        return self._core.link_counters(self._link_id(name))
+        return LinkCounters(*self._core.snapshot(DirectionCounters, link=self._link_id(name)))
 
     def ordering_counters(self, name: str) -> OrderingCounters | None:
         """Return the counters of the ordering function of link ``a-b`` from ``a`` to ``b``, or None if there is none."""
-        return self._core.ordering_counters(self._link_id(name), self._direction(name))
+        link, direction = self._link_id(name), self._direction(name)
+        return next(iter(self._core.snapshot(OrderingCounters, link=link, direction=direction)), None)
 
     def bfd_statistics(self, switch: str, port: int) -> BfdStatistics | None:
         """Return the state and counters of the BFD session of a switch's port, or None if the port has none."""
-        return self._core.bfd_statistics(switch, port)
+        return next(iter(self._core.snapshot(BfdStatistics, switch=switch, port=port)), None)
 
     def count_drops(self) -> Callable[[], list[Drops]]:
         """Start to count the packets that are dropped outside programs, and return a function that returns the counts so far.
 
         Runs are slower while drops are counted.
         """
-        counter = self._core.count_drops()
-        return lambda: [Drops(*found) for found in self._core.drops(counter)]
+        observer = self._core.count_drops()
+        return lambda: self._core.snapshot(Drops, observer=observer)
 
     def queue_statistics(self, switch: str) -> list[QueueStatistics]:
         """Return the statistics of each queue of a switch's traffic manager."""
-        return self._core.queue_statistics(switch)
+        return self._core.snapshot(QueueStatistics, switch=switch)
 
     def recirculation_statistics(self, switch: str) -> list[RecirculationStatistics]:
         """Return the statistics of each recirculation port of a switch; the list is empty if its ``queueing`` declares none."""
-        return self._core.recirculation_statistics(switch)
+        return self._core.snapshot(RecirculationStatistics, switch=switch)
 
     def has_traffic_manager(self, switch: str) -> bool:
         """Return True if a switch's packets wait in a traffic manager, and False if they wait at the links."""
@@ -395,11 +401,16 @@ class Network(ABC):
 
     def packets_generated(self, generator: int) -> int:
         """Return how many packets a generator has made; ``generator`` is its number in ``generator_ids``."""
-        return self._core.packets_generated(generator)
+        return self._result(GeneratorCounters, generator=generator).packets
 
     def node_counters(self, node: str) -> NodeCounters:
         """Return the packet counters of a host or switch."""
-        return self._core.node_counters(node)
+        return self._result(NodeCounters, node=node)
+
+    def _result(self, kind: type[_Result], **subject: object) -> _Result:
+        """Return the single result of a kind."""
+        (found,) = self._core.snapshot(kind, **subject)
+        return found
 
     def _link_id(self, name: str) -> int:
         return self.link_ids[self.topology.find_link(name)]
@@ -422,8 +433,7 @@ class Network(ABC):
         total = 0
         for link, link_id in zip(self.topology.links, self.link_ids, strict=True):
             if link.a in self.topology.switches and link.b in self.topology.switches:
-                counters = self._core.link_counters(link_id)
-                total += counters.a_to_b.bytes + counters.b_to_a.bytes
+                total += sum(counters.bytes for counters in self._core.snapshot(DirectionCounters, link=link_id))
         return total
 
 
@@ -553,7 +563,7 @@ class SimulatedNetwork(Network):
 
         Raises :class:`HoldfastError` if no host of the network has joined any group.
         """
-        return self._core.group_statistics(host, group)
+        return self._result(GroupStatistics, host=host, group=group)
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
         """Add a TCP connection between two hosts; return its id, for the ``tcp_*`` methods."""

@@ -10,6 +10,7 @@ use crate::traffic::Traffic;
 use crate::workload::{Handwritten, Workload};
 use engine::{Output, Packet, Switch, Time};
 use ports::InstructionCounter;
+use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// Packets that a version is given at once.
@@ -55,13 +56,15 @@ impl Options {
 }
 
 /// The measurement of a program at a packet size.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
     /// Bytes in a packet, without preamble and frame check sequence.
     pub size_bytes: usize,
     /// Time per packet, ours.
+    #[serde(skip)]
     pub ns_per_packet: f64,
     /// Time per packet, the hand-written version.
+    #[serde(skip)]
     pub handwritten_ns_per_packet: f64,
     /// Instructions per packet, ours, if the processor's counters can be read.
     pub instructions_per_packet: Option<f64>,

@@ -16,6 +16,7 @@ use net::{
     Application, Destination, Family, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
     Network, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
 };
+use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
@@ -197,9 +198,10 @@ fn connect_dumbbell(
 }
 
 /// The measurement of a scenario.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SimulationMeasurement {
     /// Its name.
+    #[serde(rename = "scenario")]
     pub name: String,
     /// Switches.
     pub switches: usize,

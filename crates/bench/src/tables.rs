@@ -11,6 +11,7 @@ use crate::router::{next_hops, prefixes};
 use crate::source;
 use engine::control::Entry;
 use engine::{Switch, Time};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -38,9 +39,10 @@ const WINDOW: usize = 256;
 const REPETITIONS: usize = 3;
 
 /// The measurement of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableMeasurement {
     /// Its name in [`TABLES`].
+    #[serde(rename = "table")]
     pub name: String,
     /// Entries.
     pub entries: usize,

@@ -14,6 +14,7 @@ use crate::link::LinkDirection;
 use crate::random::Stream;
 use crate::{LinkId, NodeId};
 use engine::Time;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// The thing that fails.
@@ -58,9 +59,10 @@ pub struct RandomFailures {
 }
 
 /// A failure or repair that was drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureRecord {
     /// When it happened.
+    #[serde(serialize_with = "crate::instant::serialize")]
     pub time_ps: Time,
     /// The node or link that failed or was repaired: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
     pub what: Arc<str>,

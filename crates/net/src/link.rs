@@ -50,6 +50,7 @@ use crate::serialisation::{MAX_DELAY_PS, serialisation_ps, wire_bytes};
 use crate::{LinkId, NodeId};
 use engine::{Packet, Time};
 use loss::{JitterProcess, LossProcess};
+use serde::{Deserialize, Serialize};
 use special::Special;
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -121,7 +122,7 @@ impl LinkConfig {
 
 /// The outcomes for packets offered to a direction. At any time,
 /// `offered = delivered + queue_drops + red_drops + loss_drops + down_drops + mtu_drops + in_transit`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[repr(C)]
 pub struct DirectionCounters {
     /// Packets that the sending node handed over.
@@ -173,11 +174,13 @@ pub struct LinkCounters {
 }
 
 /// One of a link's directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum LinkDirection {
     /// From the end named first.
+    #[serde(rename = "a_to_b")]
     AToB,
     /// From the end named second.
+    #[serde(rename = "b_to_a")]
     BToA,
 }
 

@@ -8,6 +8,7 @@ use crate::FlowId;
 use crate::random::Stream;
 use crate::totals::ReceivedTotals;
 use engine::Time;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::membership::{GroupAddress, Message, Query, Record, RecordKind};
@@ -82,7 +83,7 @@ impl GroupFilter {
 }
 
 /// The packets that a host received of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GroupStatistics {
     /// Datagrams that arrived intact while the host was a member.
     pub received: u64,
@@ -91,14 +92,17 @@ pub struct GroupStatistics {
     /// Those among them that arrived after a later one of the same stream.
     pub out_of_order: u64,
     /// When the first arrived.
+    #[serde(serialize_with = "crate::instant::serialize_some")]
     pub first_ps: Option<Time>,
     /// When the last arrived.
+    #[serde(serialize_with = "crate::instant::serialize_some")]
     pub last_ps: Option<Time>,
     /// The longest time between two that followed each other without a leave in between.
     pub longest_gap_ps: u64,
     /// Packets that arrived while the host was no member, or from sources that it did not want.
     pub unwanted: u64,
     /// When the last of them arrived.
+    #[serde(serialize_with = "crate::instant::serialize_some")]
     pub last_unwanted_ps: Option<Time>,
 }
 

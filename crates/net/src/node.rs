@@ -1,13 +1,14 @@
 //! The common state of nodes: a name, ports, counters, and whether it works. It does not know what nodes do: `model` does.
 
 use crate::NodeId;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// The largest port number.
 pub const MAX_PORT: u32 = 65_535;
 
 /// Counters of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[repr(C)]
 pub struct NodeCounters {
     /// Packets that arrived, by link, from outside, or as packet-outs.

@@ -44,6 +44,7 @@ pub(crate) mod tag;
 use crate::error::{NetError, out_of_range};
 use crate::serialisation::MAX_DELAY_PS;
 use engine::{Packet, Time};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use tag::{SequenceTag, StreamId};
 
@@ -112,7 +113,7 @@ impl OrderingConfig {
 /// The outcomes for packets at a port with an ordering function. At any time, those with a number are
 /// `in_order + taken_any + late + held_back + unordered`, and
 /// `held_back = filled + timed_out + overflowed + lost + held`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OrderingCounters {
     /// Packets without a sequence number, sent at once.
     pub untagged: u64,

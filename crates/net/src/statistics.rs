@@ -18,6 +18,7 @@
 //!   the first arrival is a loss, not an outage.
 
 use crate::packet_log::{ReceivedLog, SentLog};
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 
 /// Latencies of first copies.
@@ -36,7 +37,7 @@ pub struct Latency {
 }
 
 /// Statistics of a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowStatistics {
     /// Packets sent.
     pub sent: u64,
@@ -52,6 +53,7 @@ pub struct FlowStatistics {
     /// Packets that arrived after a later one.
     pub reordered: u64,
     /// Latencies; none if nothing arrived.
+    #[serde(flatten, serialize_with = "latency_columns")]
     pub latency: Option<Latency>,
     /// RFC 3550's jitter after the last arrival; none with fewer than two.
     pub interarrival_jitter_ps: Option<f64>,
@@ -59,6 +61,29 @@ pub struct FlowStatistics {
     pub mean_delay_variation_ps: Option<f64>,
     /// The longest gap in what arrived, beyond the nominal interval.
     pub longest_outage_ps: u64,
+}
+
+/// Serializes latencies as fields of their own, so that readers find the same fields whether something arrived or not.
+fn latency_columns<S: Serializer>(
+    latency: &Option<Latency>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Columns {
+        latency_mean_ps: Option<f64>,
+        latency_min_ps: Option<u64>,
+        latency_p50_ps: Option<u64>,
+        latency_p99_ps: Option<u64>,
+        latency_max_ps: Option<u64>,
+    }
+    let columns = Columns {
+        latency_mean_ps: latency.map(|it| it.mean_ps),
+        latency_min_ps: latency.map(|it| it.min_ps),
+        latency_p50_ps: latency.and_then(|it| it.p50_ps),
+        latency_p99_ps: latency.and_then(|it| it.p99_ps),
+        latency_max_ps: latency.map(|it| it.max_ps),
+    };
+    columns.serialize(serializer)
 }
 
 impl FlowStatistics {

@@ -43,6 +43,7 @@ use engine::{Emission, Enqueued, Recirculated, Time};
 use recirculation::{
     Recirculating, RecirculationConfig, RecirculationPorts, RecirculationStatistics,
 };
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -120,7 +121,7 @@ impl TrafficManagerConfig {
 
 /// The outcomes for packets of a queue. At any time,
 /// `offered = taken + queue_drops + red_drops + down_drops + packets`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct QueueStatistics {
     /// Packets for this queue.
     pub offered: u64,

@@ -6,6 +6,7 @@
 
 use crate::interface::checked_name;
 use crate::{PacketSocket, PortError, TransmitKind};
+use serde::{Serialize, Serializer};
 use std::time::{Duration, Instant};
 
 /// Frames sent between two looks at the clock.
@@ -18,14 +19,19 @@ const SHORTEST_PAUSE_S: f64 = 100e-6;
 const LONGEST_PAUSE_S: f64 = 200e-6;
 
 /// The sent frames and bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LoadReport {
     /// Frames that the kernel took.
     pub sent: u64,
     /// Frames that it refused.
     pub refused: u64,
     /// The time that it took.
+    #[serde(rename = "elapsed_ns", serialize_with = "nanoseconds")]
     pub elapsed: Duration,
+}
+
+fn nanoseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    time.as_nanos().serialize(serializer)
 }
 
 /// Sends the frames in turn, repeatedly, from an interface of the thread's network namespace for `duration`. Sends as
@@ -83,7 +89,7 @@ pub fn send_load(
 }
 
 /// The kernel's counters of an interface of the thread's network namespace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InterfaceCounters {
     /// Frames received.
     pub rx_packets: u64,

@@ -16,6 +16,7 @@ use crate::packet_queue::{PacketQueue, bind_packet_socket, open_packet_socket};
 use crate::receive_ring::{self, ReceiveRing, RingFrame};
 use crate::socket;
 use crate::xdp_transmit::{Sent, XdpTransmit};
+use serde::Serialize;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -43,21 +44,25 @@ pub enum TransmitKind {
 }
 
 /// The counters of a packet socket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PacketCounters {
     /// Frames received and handed on.
+    #[serde(rename = "rx_packets")]
     pub rx_frames: u64,
     /// Their bytes.
     pub rx_bytes: u64,
     /// Frames that the kernel dropped because we were too slow.
+    #[serde(rename = "rx_overrun_drops")]
     pub rx_kernel_drops: u64,
     /// Frames dropped because they are longer than any wire would carry: offloads are on where they come from.
+    #[serde(rename = "rx_oversized_drops")]
     pub rx_oversized: u64,
     /// Frames whose checksum the sender had left to hardware, and that was finished here.
     pub rx_checksums_completed: u64,
     /// Errors while receiving, as when the interface goes down.
     pub rx_errors: u64,
     /// Frames that the kernel took.
+    #[serde(rename = "tx_packets")]
     pub tx_frames: u64,
     /// Their bytes.
     pub tx_bytes: u64,

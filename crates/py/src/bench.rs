@@ -4,6 +4,7 @@ use crate::errors::failed;
 use crate::handle::detached;
 use crate::readings::{Record, record};
 use pyo3::prelude::*;
+use serde::Serialize;
 
 /// A program in both versions, its tables filled. It stays on the thread that made it.
 #[pyclass(module = "holdfast._core", unsendable)]
@@ -11,6 +12,17 @@ pub(crate) struct Benchmark {
     workload: ::bench::Workload,
     options: ::bench::Options,
     program: String,
+}
+
+/// The measurement of a program, with the numbers that follow from it.
+#[derive(Serialize)]
+struct Rates<'a> {
+    program: &'a str,
+    packets_per_s: f64,
+    handwritten_packets_per_s: f64,
+    ratio: f64,
+    #[serde(flatten)]
+    measured: &'a ::bench::Measurement,
 }
 
 #[pymethods]
@@ -35,19 +47,14 @@ impl Benchmark {
     /// of ``size_bytes`` bytes. Raises :class:`HoldfastError` if they do not send the same packets.
     fn measure(&mut self, size_bytes: usize) -> PyResult<Record> {
         let m = ::bench::measure(&mut self.workload, size_bytes, self.options).map_err(failed)?;
-        record!(
-            ProgramMeasurement,
-            m,
-            [
-                size_bytes, instructions_per_packet, handwritten_instructions_per_packet, outputs_per_packet, spread,
-            ],
-            {
-                program: &self.program,
-                packets_per_s: m.packets_per_s(),
-                handwritten_packets_per_s: m.handwritten_packets_per_s(),
-                ratio: m.ratio(),
-            }
-        )
+        let rates = Rates {
+            program: &self.program,
+            packets_per_s: m.packets_per_s(),
+            handwritten_packets_per_s: m.handwritten_packets_per_s(),
+            ratio: m.ratio(),
+            measured: &m,
+        };
+        Python::attach(|py| record(py, "ProgramMeasurement", &rates))
     }
 
     /// Returns the names of the programs that can be measured.
@@ -62,14 +69,7 @@ impl Benchmark {
 #[pyo3(signature = (scenario, quick=false))]
 pub(crate) fn measure_simulation(scenario: &str, quick: bool) -> PyResult<Record> {
     let m = detached(|| ::bench::measure_simulation(scenario, quick)).map_err(failed)?;
-    record!(
-        SimulationMeasurement,
-        m,
-        [
-            switches, packets, packet_hops, drops, events, simulated_s, goodput_bps, processor_s,
-        ],
-        { scenario: scenario }
-    )
+    Python::attach(|py| record(py, "SimulationMeasurement", &m))
 }
 
 /// Returns the names of the scenarios that can be measured.
@@ -83,14 +83,7 @@ pub(crate) fn simulations() -> Vec<&'static str> {
 #[pyo3(signature = (table, quick=false))]
 pub(crate) fn measure_table(table: &str, quick: bool) -> PyResult<Record> {
     let m = detached(|| ::bench::measure_table(table, quick)).map_err(failed)?;
-    record!(
-        TableMeasurement,
-        m,
-        [
-            entries, inserts_per_s, deletes_per_s, longest_update_us, p999_update_us, lookup_ns, bytes_per_entry,
-        ],
-        { table: table }
-    )
+    Python::attach(|py| record(py, "TableMeasurement", &m))
 }
 
 /// Returns the names of the tables that can be measured.

@@ -1,17 +1,14 @@
 //! Parameters of links and queues from Python's keywords. It does not know the network.
 
 use crate::errors::{chosen, failed};
-use crate::readings::{Record, record};
-use crate::time::Ps;
 use net::failure::Duration;
 use net::{
-    BfdConfig, BfdStatistics, BitField, Discipline, GilbertElliott, Jitter, LinkConfig,
-    LinkDirection, Loss, LossTrace, OrderingConfig, QueueConfig, QueueUnit, Queueing,
-    RecirculationConfig, Red, SequenceHeader, Spread, Step, TrafficManagerConfig,
+    BfdConfig, BitField, Discipline, GilbertElliott, Jitter, LinkConfig, LinkDirection, Loss,
+    LossTrace, OrderingConfig, QueueConfig, QueueUnit, Queueing, RecirculationConfig, Red,
+    SequenceHeader, Spread, Step, TrafficManagerConfig,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use wire::bfd::State;
 
 /// Parses the name of a link's direction, `a_to_b` or `b_to_a`. Fails for any other name.
 pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
@@ -225,23 +222,6 @@ fn bfd(keywords: &Keywords<'_>) -> PyResult<BfdConfig> {
         required_min_rx_us: keywords.needed("required_min_rx_us")?,
         detect_mult: keywords.needed("detect_mult")?,
     })
-}
-
-/// Builds a `BfdStatistics` from the statistics of one end of a BFD session.
-pub(crate) fn bfd_statistics(s: &BfdStatistics) -> PyResult<Record> {
-    let state = match s.state {
-        State::AdminDown => "admin_down",
-        State::Down => "down",
-        State::Init => "init",
-        State::Up => "up",
-    };
-    record!(BfdStatistics,
-        s,
-        [
-            sent, received, refused, came_up, went_down, expired, detection_time_ps,
-        ],
-        { state: state, diagnostic: s.diagnostic.0, changed_ps: Ps(s.changed_ps) }
-    )
 }
 
 /// Reads an ordering function's configuration: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and

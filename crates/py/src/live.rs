@@ -211,21 +211,14 @@ impl Namespace {
             .map_err(|_| failed("the sending thread panicked"))?
             .and_then(|report| report)
             .map_err(failed)?;
-        let elapsed_ns = report.elapsed.as_nanos() as u64;
-        record!(Load, report, [sent, refused], { elapsed_ns: elapsed_ns })
+        Python::attach(|py| record(py, "Load", &report))
     }
 
     /// Returns the kernel's counters of an interface of this namespace.
     fn interface_counters(&self, interface: &str) -> PyResult<Record> {
         let counters =
             self.with(|namespace| namespace.within(|| ::ports::interface_counters(interface))?)?;
-        record!(
-            InterfaceCounters,
-            counters,
-            [
-                rx_packets, rx_bytes, rx_drops, tx_packets, tx_bytes, tx_drops
-            ]
-        )
+        Python::attach(|py| record(py, "InterfaceCounters", &counters))
     }
 
     /// Kills the processes in this namespace, and removes it with its interfaces. Further calls do nothing.

@@ -12,16 +12,16 @@ use crate::links::{self, link_config};
 use crate::notification::{Notification, notification};
 use crate::ports::{port_statistics, transmit_kind};
 use crate::program::{ExecutorKind, Program};
-use crate::readings::{self, Column, Record, WindowColumns, record};
+use crate::readings::{self, Record};
 use crate::switch::{Switch, switch_config};
 use crate::time::Ps;
 use engine::Time;
 use net::{
-    FailureTarget, FlowId, GeneratorId, GeneratorTrigger, GroupFilter, HostConfig, Join, LinkId,
-    NetError, PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId, TcpTransfer, UdpStream,
+    FailureTarget, FlowId, GeneratorTrigger, GroupFilter, HostConfig, Join, LinkId, NetError,
+    PacketGenerator, Ping, RandomFailures, Spacing, TcpTransfer, UdpStream,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -121,12 +121,6 @@ impl Network {
         };
         let id = self.call(move |n| n.add_packet_generator(&generator))?;
         Ok(id.0)
-    }
-
-    /// Returns the number of packets that a generator has made so far. Raises HoldfastError if there is no such
-    /// generator.
-    fn packets_generated(&self, generator: u32) -> PyResult<u64> {
-        self.call(move |n| n.packets_generated(GeneratorId(generator)))
     }
 
     /// Adds a modelled host with one port (0), which answers pings, and sends and receives the traffic added to it.
@@ -291,31 +285,12 @@ impl Network {
         self.call(move |n| n.declare_port(&switch, port, down))
     }
 
-    /// Returns the statistics of the BFD session at a switch's port, or None if it has none.
-    fn bfd_statistics(&self, switch: String, port: u32) -> PyResult<Option<Record>> {
-        let found = self.call(move |n| n.bfd_statistics(&switch, port))?;
-        found.map(|s| links::bfd_statistics(&s)).transpose()
-    }
-
-    /// Starts to count packets dropped outside of programs, by node and reason. Returns the number for :meth:`drops`.
+    /// Starts to count packets dropped outside of programs, by node and reason. Returns the number of the observer.
     /// Runs are slower from then on, since nodes cannot handle packets ahead of time.
     fn count_drops(&self) -> PyResult<u32> {
         let id = self
             .call(|n| Ok(n.observe(net::Scope::Network, Box::new(net::DropCounts::default()))))?;
         Ok(id.0)
-    }
-
-    /// Returns the drops since the call of :meth:`count_drops` that returned ``counter``: node, reason and number of
-    /// packets.
-    fn drops(&self, counter: u32) -> PyResult<Vec<(String, &'static str, u64)>> {
-        self.call(move |n| {
-            let counts = n.observer::<net::DropCounts>(net::ObserverId(counter));
-            let counts = counts.into_iter().flat_map(net::DropCounts::iter);
-            let named = counts.map(|(node, reason, packets)| {
-                (n.node_name(node).to_owned(), reason.name(), packets)
-            });
-            Ok(named.collect())
-        })
     }
 
     /// Fails or repairs a node at a time (None: now). Packets inside are lost; its tables and registers are not.
@@ -357,17 +332,6 @@ impl Network {
             end_ps: end_ps.map(|Ps(end_ps)| end_ps),
         };
         self.call(move |n| n.fail_randomly(&failures))
-    }
-
-    /// Returns the random failures and repairs that have happened: the time, the thing ("s1", "s1:1-s2:1",
-    /// "s1:1>s2:1"), and whether it was repaired.
-    fn random_failures(&self) -> PyResult<Vec<(Ps, String, bool)>> {
-        self.call(|n| {
-            let records = n.random_failures().iter();
-            Ok(records
-                .map(|record| (Ps(record.time_ps), record.what.to_string(), record.up))
-                .collect())
-        })
     }
 
     /// Adds a UDP stream with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process.
@@ -440,7 +404,7 @@ impl Network {
     /// Adds a TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``,
     /// ``"transfer"`` (of ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed
     /// if ``exponential``). ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20
-    /// bytes less). Returns the id for ``tcp_statistics`` and so on.
+    /// bytes less). Returns the flow id.
     #[pyo3(signature = (client, server, *, client_port, server_port, start_ps, stop_ps=None, application="bulk", bytes=0, silence_ps=0,
         exponential=false, preset="standard", options, dscp=0, goodput_bin_ps=0, log_window=false, family="ipv4"))]
     fn add_tcp(
@@ -509,29 +473,6 @@ impl Network {
                 at_ps: at_ps.map_or(n.now_ps(), |Ps(at_ps)| at_ps),
             })
         })
-    }
-
-    /// Returns the statistics of the packets of a multicast group that a host received. Raises HoldfastError if no
-    /// host has joined a group.
-    fn group_statistics(&self, host: String, group: &str) -> PyResult<Record> {
-        let group = ip("group", group)?;
-        let found = self.call(move |n| n.group_statistics(&host, group))?;
-        record!(
-            GroupStatistics,
-            found,
-            [
-                received,
-                duplicates,
-                out_of_order,
-                longest_gap_ps,
-                unwanted,
-            ],
-            {
-                first_ps: found.first_ps.map(Ps),
-                last_ps: found.last_ps.map(Ps),
-                last_unwanted_ps: found.last_unwanted_ps.map(Ps),
-            }
-        )
     }
 
     /// Sends a frame from a modelled host or an interface's node now, without changes. Raises HoldfastError for a
@@ -622,106 +563,6 @@ impl Network {
         detached(|| self.handle.stop()).map_err(failed)
     }
 
-    /// Returns the columns of a :class:`SentLog` as little-endian int64 arrays.
-    fn sent(&self, flow: u32) -> PyResult<(Column, Column)> {
-        self.call(move |n| n.sent(FlowId(flow)).map(readings::sent_columns))
-    }
-
-    /// Returns the columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival: the arrivals
-    /// at ``host``, needed for a stream to a multicast address, or without it at the destination. For pings, these are
-    /// the replies that arrive at the source.
-    #[pyo3(signature = (flow, *, host=None))]
-    fn received(&self, flow: u32, host: Option<String>) -> PyResult<(Column, Column, Column)> {
-        self.call(move |n| {
-            let log = match &host {
-                None => n.received(FlowId(flow))?,
-                Some(host) => n.received_at(FlowId(flow), host)?,
-            };
-            Ok(readings::received_columns(log))
-        })
-    }
-
-    /// Returns the statistics of a flow at ``host`` or, without it, at its destination.
-    #[pyo3(signature = (flow, *, host=None))]
-    fn statistics(&self, flow: u32, host: Option<String>) -> PyResult<Record> {
-        let s = self.call(move |n| match &host {
-            None => n.flow_statistics(FlowId(flow)),
-            Some(host) => n.flow_statistics_at(FlowId(flow), host),
-        })?;
-        record!(FlowStatistics,
-            s,
-            [
-                sent,
-                delivered,
-                lost,
-                duplicated,
-                reordered,
-                undecided,
-                longest_outage_ps,
-                interarrival_jitter_ps,
-                mean_delay_variation_ps,
-            ],
-            {
-                latency_mean_ps: s.latency.map(|l| l.mean_ps),
-                latency_min_ps: s.latency.map(|l| l.min_ps),
-                latency_p50_ps: s.latency.and_then(|l| l.p50_ps),
-                latency_p99_ps: s.latency.and_then(|l| l.p99_ps),
-                latency_max_ps: s.latency.map(|l| l.max_ps),
-            }
-        )
-    }
-
-    /// Returns the statistics of both ends of a TCP connection. Raises HoldfastError if there is no such connection.
-    fn tcp_statistics(&self, flow: u32) -> PyResult<Record> {
-        let statistics = self.call(move |n| n.tcp_statistics(TcpFlowId(flow)))?;
-        crate::tcp::statistics(&statistics)
-    }
-
-    /// Returns the new bytes that arrived in order at the server of a TCP connection, by bin, as a little-endian int64
-    /// array.
-    fn tcp_goodput(&self, flow: u32) -> PyResult<Vec<u8>> {
-        let bins = self.call(move |n| {
-            n.tcp_goodput(TcpFlowId(flow))
-                .map(|bins| readings::column(bins.iter().copied()))
-        })?;
-        Ok(bins)
-    }
-
-    /// Returns the columns of a :class:`WindowLog` as little-endian int64 arrays. Raises HoldfastError if ``log_window`` was not
-    /// set.
-    fn tcp_window(&self, flow: u32) -> PyResult<WindowColumns> {
-        self.call(move |n| n.tcp_window(TcpFlowId(flow)).map(readings::window_columns))
-    }
-
-    /// Returns the number of packets that claim to belong to a flow and reached a host damaged. These are not in the
-    /// logs. Raises HoldfastError if there is no such flow.
-    fn corrupted(&self, flow: u32) -> PyResult<u64> {
-        self.call(move |n| n.corrupted(FlowId(flow)))
-    }
-
-    /// Returns the counters of both directions of a link. Raises HoldfastError if there is no such link.
-    fn link_counters(&self, link: u32) -> PyResult<Record> {
-        let counters = self.call(move |n| n.link_counters(LinkId(link)))?;
-        readings::link_counters(&counters)
-    }
-
-    /// Returns the counters of a direction's ordering function, or None if it has none.
-    fn ordering_counters(&self, link: u32, direction: &str) -> PyResult<Option<Record>> {
-        let direction = links::direction(direction)?;
-        let counters = self.call(move |n| n.ordering_counters(LinkId(link), direction))?;
-        let record = |c: net::OrderingCounters| {
-            record!(
-                OrderingCounters,
-                c,
-                [
-                    untagged, in_order, taken_any, late, unordered, held_back, filled, timed_out,
-                    overflowed, lost, held, max_held,
-                ]
-            )
-        };
-        counters.map(record).transpose()
-    }
-
     /// Sets where packets of a switch wait: "auto" (in a traffic manager if the program depends on queues, or an
     /// option demands one), "link" or "traffic_manager". A queue is described as in :meth:`add_link` (``queue_bytes``,
     /// ``queue_packets``, ``red``, ``mark_above``); the default is the link's queue. ``recirculation`` contains
@@ -762,61 +603,26 @@ impl Network {
         self.call(move |n| n.add_processor(&switch, config))
     }
 
+    /// Returns the results of a kind, a class of :mod:`holdfast.measurements`: a list of its objects. The keywords say
+    /// whose they are: ``link`` (and ``direction``), ``node``, ``switch`` (and ``port``), ``flow`` or ``host`` (and
+    /// ``group``), ``observer``, ``generator``. Raises HoldfastError if there is no such thing.
+    #[pyo3(
+        signature = (kind, **subject),
+        text_signature = "($self, kind, **subject)"
+    )]
+    fn snapshot<'py>(
+        &self,
+        kind: Bound<'py, PyType>,
+        subject: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let subject = readings::subject(&kind, subject)?;
+        let found = self.call(move |n| n.snapshot(&subject))?;
+        readings::objects(&kind, &found)
+    }
+
     /// Returns whether a switch has a traffic manager at present, in which its packets wait.
     fn has_traffic_manager(&self, switch: String) -> PyResult<bool> {
         self.call(move |n| n.has_traffic_manager(&switch))
-    }
-
-    /// Returns the statistics of the queues of a switch's traffic manager.
-    fn queue_statistics(&self, switch: String) -> PyResult<Vec<Record>> {
-        let queues = self.call(move |n| n.queue_statistics(&switch))?;
-        let records = queues.iter().map(|(port, queue, s)| {
-            record!(QueueStatistics,
-                s,
-                [
-                    offered, taken, queue_drops, red_drops, marked, down_drops, packets, bytes, max_packets, max_bytes, mean_packets, mean_bytes,
-                ],
-                { port: port, queue: queue }
-            )
-        });
-        records.collect()
-    }
-
-    /// Returns the statistics of the recirculation ports of a switch.
-    fn recirculation_statistics(&self, switch: String) -> PyResult<Vec<Record>> {
-        let ports = self.call(move |n| n.recirculation_statistics(&switch))?;
-        let records = ports.iter().enumerate().map(|(port, s)| {
-            record!(RecirculationStatistics,
-                s,
-                [
-                    offered, passes, queue_drops, down_drops, packets, max_packets, mean_packets, utilisation,
-                ],
-                { port: port }
-            )
-        });
-        records.collect()
-    }
-
-    /// Returns the packet counters of a node. Raises HoldfastError if there is no such node.
-    fn node_counters(&self, node: String) -> PyResult<Record> {
-        let c = self.call(move |n| n.node_counters(&node))?;
-        record!(
-            NodeCounters,
-            c,
-            [
-                received,
-                sent,
-                packet_ins,
-                unconnected_drops,
-                queue_drops,
-                down_drops,
-                accepted,
-                not_addressed,
-                unwanted,
-                corrupted,
-                interface_drops,
-            ]
-        )
     }
 
     /// Returns whether a port has a signal: its link works towards the port, or the port is an interface that is up.
@@ -831,19 +637,6 @@ impl Network {
             _ => Err("the wall clock is not running"),
         })
         .map_err(failed)?;
-        record!(
-            WallStatistics,
-            statistics,
-            [
-                events,
-                max_lateness_ps,
-                total_lateness_ps,
-                frames_in,
-                frames_out,
-                max_command_ps,
-                max_command_cpu_ps,
-                notifications_lost,
-            ]
-        )
+        Python::attach(|py| readings::record(py, "WallStatistics", &statistics))
     }
 }

@@ -72,16 +72,7 @@ pub(crate) fn transmit_kind(name: &str) -> PyResult<TransmitKind> {
 }
 
 pub(crate) fn port_statistics(counters: PacketCounters) -> PyResult<Record> {
-    record!(PortStatistics,
-        counters,
-        [rx_bytes, rx_errors, rx_checksums_completed, tx_bytes, tx_drops],
-        {
-            rx_packets: counters.rx_frames,
-            rx_overrun_drops: counters.rx_kernel_drops,
-            rx_oversized_drops: counters.rx_oversized,
-            tx_packets: counters.tx_frames,
-        }
-    )
+    Python::attach(|py| record(py, "PortStatistics", &counters))
 }
 
 impl NetworkHandle {

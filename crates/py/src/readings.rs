@@ -1,87 +1,55 @@
-//! Results for Python: objects of the dataclasses in `holdfast.measurements`, and columns of logs. It does not know the network.
+//! Results for Python: objects of the dataclasses in `holdfast.measurements`. It does not know which fields they have.
 
-use net::{DirectionCounters, LinkCounters, ReceivedLog, SentLog, WindowLog};
+use crate::errors::failed;
+use net::{Reading, Subject};
 use pyo3::prelude::*;
-
-/// Makes an object of a dataclass of `holdfast.measurements`: `record!(Class, value, [field, ...], {field: expression, ...})`. The
-/// listed fields have the names of the value's. The dataclass refuses missing and unknown fields.
-macro_rules! record {
-    ($class:ident, $value:expr, [$($field:ident),* $(,)?] $(, {$($other:ident: $given:expr),* $(,)?})?) => {{
-        pyo3::Python::attach(|py| {
-            let (_value, fields) = (&$value, pyo3::types::PyDict::new(py));
-            $(fields.set_item(stringify!($field), _value.$field)?;)*
-            $($(fields.set_item(stringify!($other), $given)?;)*)?
-            let class = py.import("holdfast.measurements")?.getattr(stringify!($class))?;
-            class.call((), Some(&fields)).map($crate::readings::Record::from)
-        })
-    }};
-}
-pub(crate) use record;
+use pyo3::types::{PyBytes, PyDict, PyType};
+use pythonize::{depythonize, pythonize};
+use serde::Serialize;
 
 /// An object of a dataclass.
 pub(crate) type Record = Py<PyAny>;
 
-/// The bytes of a column.
-pub(crate) type Column = Vec<u8>;
+/// Makes an object of a dataclass of `holdfast.measurements` from a structure with the same fields.
+pub(crate) fn record(py: Python<'_>, class: &str, value: &impl Serialize) -> PyResult<Record> {
+    let class = py.import("holdfast.measurements")?.getattr(class)?;
+    Ok(object(&class, pythonize(py, value)?)?.unbind())
+}
 
-/// Encodes a column of a log as little-endian 64-bit integers.
-pub(crate) fn column(values: impl ExactSizeIterator<Item = u64>) -> Column {
-    let mut bytes = Vec::with_capacity(values.len() * 8);
-    for value in values {
-        bytes.extend_from_slice(&value.to_le_bytes());
+/// Reads what is asked for: a class whose results are wanted, and keywords that say whose. Fails if there is no such kind
+/// of results, or a keyword does not belong to it.
+pub(crate) fn subject(
+    kind: &Bound<'_, PyType>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Subject> {
+    let given = PyDict::new(kind.py());
+    let none = PyDict::new(kind.py());
+    given.set_item(kind.name()?, keywords.unwrap_or(&none))?;
+    depythonize(&given).map_err(failed)
+}
+
+/// Makes objects of a class from rows with the same fields.
+pub(crate) fn objects<'py>(
+    class: &Bound<'py, PyType>,
+    rows: &Reading,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let rows = pythonize(class.py(), rows)?;
+    rows.try_iter()?.map(|row| object(class, row?)).collect()
+}
+
+/// Makes an object of a class from a dictionary of its fields, in which bytes are columns of integers. The class refuses
+/// missing and unknown fields.
+fn object<'py>(
+    class: &Bound<'py, PyAny>,
+    fields: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let fields = fields.cast_into::<PyDict>()?;
+    for (name, value) in fields.copy()? {
+        if value.is_instance_of::<PyBytes>() {
+            let measurements = class.py().import("holdfast.measurements")?;
+            let numbers = measurements.call_method1("whole_numbers", (value,))?;
+            fields.set_item(name, numbers)?;
+        }
     }
-    bytes
-}
-
-pub(crate) fn sent_columns(log: &SentLog) -> (Column, Column) {
-    let sent_ps = &log.sent_ps;
-    let numbers = (0..sent_ps.len()).map(|i| i as u64);
-    (column(numbers), column(sent_ps.iter().copied()))
-}
-
-pub(crate) fn received_columns(log: &ReceivedLog) -> (Column, Column, Column) {
-    [&log.sequence, &log.sent_ps, &log.received_ps]
-        .map(|values| column(values.iter().copied()))
-        .into()
-}
-
-/// Columns of a log of windows.
-pub(crate) type WindowColumns = (Column, Column, Column, Column, Column);
-
-pub(crate) fn window_columns(log: &WindowLog) -> WindowColumns {
-    let columns = [
-        &log.time_ps,
-        &log.cwnd_bytes,
-        &log.ssthresh_bytes,
-        &log.flight_bytes,
-        &log.srtt_ps,
-    ];
-    // Python's columns are signed; "no threshold yet" is the largest of them.
-    columns
-        .map(|values| column(values.iter().map(|v| (*v).min(i64::MAX as u64))))
-        .into()
-}
-
-pub(crate) fn link_counters(c: &LinkCounters) -> PyResult<Record> {
-    let direction = |c: &DirectionCounters| {
-        record!(
-            DirectionCounters,
-            c,
-            [
-                packets,
-                bytes,
-                queue_drops,
-                red_drops,
-                marked,
-                loss_drops,
-                down_drops,
-                mtu_drops,
-                offered,
-                delivered,
-                frame_bytes,
-                in_transit,
-            ]
-        )
-    };
-    record!(LinkCounters, (), [], { a_to_b: direction(&c.a_to_b)?, b_to_a: direction(&c.b_to_a)? })
+    class.call((), Some(&fields))
 }

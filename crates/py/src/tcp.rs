@@ -1,9 +1,7 @@
-//! TCP flows for Python: options by name, and the statistics of a flow.
+//! TCP flows for Python: options by name.
 
 use crate::errors::{chosen, failed};
-use crate::readings::{Record, record};
-use crate::time::Ps;
-use net::{Application, Family, TcpFlowStatistics};
+use net::{Application, Family};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tcp::{
@@ -236,30 +234,4 @@ pub(crate) fn application(
         ("on-off", on_off),
     ];
     chosen("application must be", kind, choices)
-}
-
-/// Builds a `TcpStatistics`: the client's counts and present values, then those of the server, then the states of both
-/// ends.
-pub(crate) fn statistics(s: &TcpFlowStatistics) -> PyResult<Record> {
-    let (client, server) = (&s.client, &s.server);
-    let failure = s.client_failure.or(s.server_failure);
-    record!(TcpStatistics,
-        client,
-        [
-            cwnd_bytes, flight_bytes, srtt_ps, rtt_min_ps, rto_ps, bytes_sent, bytes_retransmitted, bytes_acknowledged, segments_sent,
-            segments_retransmitted, duplicate_acks, timeouts, fast_recoveries, ecn_reductions, tail_loss_probes,
-        ],
-        {
-            // Python's columns are signed; "no threshold yet" is the largest of them.
-            ssthresh_bytes: client.ssthresh_bytes.min(i64::MAX as u64),
-            bytes_received: server.bytes_received,
-            bytes_received_again: server.bytes_received_again,
-            acks_sent: server.acks_sent,
-            ce_received: server.ce_received,
-            finished_ps: s.finished_ps.map(Ps),
-            client_state: format!("{:?}", s.client_state),
-            server_state: format!("{:?}", s.server_state),
-            failure: failure.map(|f| format!("{f:?}")),
-        }
-    )
 }

@@ -5,7 +5,6 @@
 )]
 
 use crate::errors::failed;
-use crate::readings::Column;
 use ::telemetry::{COLUMNS, Collector, Limits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -417,7 +416,7 @@ impl ReportCollector {
         py: Python<'py>,
     ) -> (Columns<'py>, Vec<(String, String, u8, u16, u16)>) {
         let rows = self.with(py, Collector::take_rows);
-        let bytes = |column: &Column| PyBytes::new(py, column);
+        let bytes = |column: &Vec<u8>| PyBytes::new(py, column);
         let columns = rows.columns().iter().map(bytes);
         let flows = rows.flows().iter().map(|key| {
             let (source, destination, protocol, source_port, destination_port) = flow(key);

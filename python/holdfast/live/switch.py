@@ -21,7 +21,7 @@ from rich.table import Table
 
 from holdfast import _core
 from holdfast.errors import HoldfastError, LiveError
-from holdfast.measurements import PortStatistics
+from holdfast.measurements import NodeCounters, PortStatistics
 from holdfast.numerals import is_numeral
 from holdfast.p4runtime import rights_file
 from holdfast.p4runtime.addresses import access_at
@@ -149,7 +149,8 @@ class LiveSwitch:
 
         ``no_such_port`` counts packets for ports that do not exist.
         """
-        unconnected = self._network.node_counters(_NODE).unconnected_drops
+        (counters,) = self._network.snapshot(NodeCounters, node=_NODE)
+        unconnected = counters.unconnected_drops
         return dict(sorted(self.switch.drops().items())) | ({"no_such_port": unconnected} if unconnected else {})
 
     def start(self) -> None:

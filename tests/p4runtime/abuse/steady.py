@@ -302,7 +302,7 @@ def ended(core: _core.Network) -> FlowStatistics:
     """End the stream, wait up to 60 s for its last packets, and return its statistics."""
     core.end_flow(0)
     deadline = time.monotonic() + 60
-    while (found := core.statistics(0)).lost and time.monotonic() < deadline:
+    while (found := core.snapshot(FlowStatistics, flow=0)[0]).lost and time.monotonic() < deadline:
         time.sleep(0.05)
     return found
 

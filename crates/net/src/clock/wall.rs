@@ -40,6 +40,7 @@ use engine::Time;
 use crate::notification::NotificationEvent;
 use crate::{NetError, Network, Notification};
 use cpu_time::ThreadTime;
+use serde::Serialize;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -120,7 +121,7 @@ impl FrameIo for NoInterfaces {
 }
 
 /// The lateness and the load of the loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WallStatistics {
     /// Events that happened.
     pub events: u64,

@@ -19,6 +19,7 @@
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
 use engine::Time;
+use serde::{Serialize, Serializer};
 use wire::bfd::{Diagnostic, Header, State};
 
 const PS_PER_US: u64 = 1_000_000;
@@ -57,11 +58,13 @@ impl BfdConfig {
 }
 
 /// Statistics of one end of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BfdStatistics {
     /// The state of the session.
+    #[serde(serialize_with = "state_name")]
     pub state: State,
     /// Why the state changed last.
+    #[serde(serialize_with = "diagnostic_code")]
     pub diagnostic: Diagnostic,
     /// Control packets that this end sent.
     pub sent: u64,
@@ -76,9 +79,23 @@ pub struct BfdStatistics {
     /// The number of times that it went down because the detection time was over.
     pub expired: u64,
     /// When the state changed last.
+    #[serde(serialize_with = "crate::instant::serialize")]
     pub changed_ps: Time,
     /// The time that this end waits for a packet now, in picoseconds.
     pub detection_time_ps: u64,
+}
+
+fn state_name<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match state {
+        State::AdminDown => "admin_down",
+        State::Down => "down",
+        State::Init => "init",
+        State::Up => "up",
+    })
+}
+
+fn diagnostic_code<S: Serializer>(code: &Diagnostic, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u8(code.0)
 }
 
 /// One end of a session.

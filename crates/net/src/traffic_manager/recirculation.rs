@@ -14,6 +14,7 @@ use crate::error::{NetError, out_of_range};
 use crate::queue::{Discipline, Gate, Occupancy, QueueConfig, Verdict};
 use crate::serialisation::serialisation_ps;
 use engine::{Recirculated, Time};
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Most recirculation ports of a switch.
@@ -73,7 +74,7 @@ impl RecirculationConfig {
 
 /// The outcomes for packets of a recirculation port. At any time,
 /// `offered = passes + queue_drops + down_drops + packets`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RecirculationStatistics {
     /// Packets for this port.
     pub offered: u64,
