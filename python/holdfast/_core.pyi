@@ -5,13 +5,13 @@
 Units are in the names: ``_ps`` picoseconds, ``_bps`` bits per second. Ids are P4Runtime ids, as in the program's P4Info.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import TracebackType
-from typing import Any, Literal, Required, Self, TypedDict, TypeVar, Unpack, final
+from typing import Any, Literal, Self, TypeVar, final
 
 from holdfast.measurements import (
     InterfaceCounters,
@@ -227,23 +227,6 @@ COMMIT: str | None
 COPIES_PER_S: int
 """Copies of copies that :meth:`Network.start` allows per second, unless it is told otherwise."""
 
-class _LinkParameters(TypedDict, total=False):
-    """Keywords of :meth:`Network.add_link`."""
-
-    rate_bps: Required[int]
-    delay_ps: int
-    jitter: tuple[str, int, int] | tuple[str, Sequence[int]]
-    loss: float | tuple[str, float, float, float, float] | tuple[str, Sequence[int], int | None] | tuple[str, str, bool]
-    queue_bytes: int | None
-    queue_packets: int | None
-    red: Mapping[str, object] | None
-    mark_above: Mapping[str, object] | None
-    detection_down_ps: int | None
-    detection_up_ps: int | None
-    bfd: Mapping[str, int] | None
-    mtu_bytes: int | None
-    ordering: Mapping[str, object] | None
-
 @final
 class Network:
     def __new__(cls, *, seed: int = 0, detection_delay_ps: int = 0, begin_ps: int = 0) -> Self: ...
@@ -280,41 +263,12 @@ class Network:
     def remove_port(self, switch: str, port: int) -> PortStatistics: ...
     def port_statistics(self, switch: str, port: int) -> PortStatistics: ...
     def port_io(self, switch: str, port: int) -> Literal["af_packet", "af_xdp"] | None: ...
-    def add_link(
-        self,
-        a: str,
-        a_port: int,
-        b: str,
-        b_port: int,
-        **parameters: Unpack[_LinkParameters],
-    ) -> int: ...
-    def configure_direction(
-        self,
-        link: int,
-        direction: Literal["a_to_b", "b_to_a"],
-        **parameters: Unpack[_LinkParameters],
-    ) -> None: ...
+    def add_link(self, **link: object) -> int: ...
     def capture(self, node: str, port: int, path: str | PathLike[str]) -> None: ...
-    def set_link_state(
-        self, link: int, up: bool, at_ps: int | None = None, *, direction: Literal["a_to_b", "b_to_a"] | None = None
-    ) -> None: ...
-    def set_silent_loss(
-        self, link: int, silent: bool, at_ps: int | None = None, *, direction: Literal["a_to_b", "b_to_a"] | None = None
-    ) -> None: ...
+    def apply(self, **change: object) -> None: ...
     def declare_port(self, switch: str, port: int, down: bool) -> None: ...
     def count_drops(self) -> int: ...
-    def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None: ...
-    def fail_randomly(
-        self,
-        *,
-        time_to_failure: tuple[str, int],
-        time_to_repair: tuple[str, int],
-        link: int | None = None,
-        direction: Literal["a_to_b", "b_to_a"] | None = None,
-        node: str | None = None,
-        start_ps: int = 0,
-        end_ps: int | None = None,
-    ) -> None: ...
+    def fail_randomly(self, **failures: object) -> None: ...
     def add_udp_stream(
         self,
         source: str,
@@ -380,17 +334,8 @@ class Network:
     def start(self, *, copies_per_s: int = ...) -> None: ...
     def poll(self, timeout_s: float) -> list[Notification]: ...
     def stop(self) -> None: ...
-    def add_processor(self, switch: str, *, service_ps: int, exponential: bool, queue_packets: int) -> None: ...
-    def set_queueing(
-        self,
-        switch: str,
-        queueing: str,
-        *,
-        queues: int = 8,
-        queue: Mapping[str, object] | None = None,
-        queue_of_priority: Mapping[int, Mapping[str, object]] | None = None,
-        recirculation: Mapping[str, object] | None = None,
-    ) -> None: ...
+    def add_processor(self, switch: str, /, **processor: object) -> None: ...
+    def set_queueing(self, switch: str, /, **queueing: object) -> None: ...
     def snapshot(self, kind: type[_Result], **subject: object) -> list[_Result]: ...
     def has_traffic_manager(self, switch: str) -> bool: ...
     def port_is_up(self, node: str, port: int) -> bool: ...

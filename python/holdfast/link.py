@@ -1,6 +1,7 @@
 """Parameters of a direction of a link: its rate, delay, queue, losses. This does not know the nodes at the ends.
 
-Everything here is data that is checked; the models themselves are in the native core, which is given :func:`core_parameters`.
+Everything here is data that is checked; the models themselves are in the native core, which reads the data as they are here
+(:func:`description`; in Rust ``net::description``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from holdfast.errors import NetworkError
-from holdfast.parameters import PS_PER_MS, PS_PER_S, Keywords, Parameters, core_keywords
+from holdfast.parameters import PS_PER_MS, Parameters
 from holdfast.regular_files import read_regular
 
 if TYPE_CHECKING:
@@ -61,26 +62,12 @@ class Jitter(Parameters):
                 raise ValueError(f"{name} does not belong to the distribution {self.distribution}")
         return self
 
-    def core_value(self) -> tuple[str, int, int] | tuple[str, list[int]]:
-        """Return the jitter as arguments of the native core: the distribution's name, then its parameters in picoseconds."""
-        match self.distribution:
-            case "uniform":
-                return ("uniform", _ps(self.low_ms), _ps(self.high_ms))
-            case "normal":
-                return ("normal", _ps(self.mean_ms), _ps(self.sigma_ms))
-            case "trace":
-                return ("trace", [_ps(delay_ms) for delay_ms in self.delays_ms])
-
 
 class Bernoulli(Parameters):
     """Each packet is lost with the same probability; the same as the number alone."""
 
     model: Literal["bernoulli"]
     probability: float = Field(ge=0, le=1)
-
-    def core_value(self) -> float:
-        """Return the probability of loss, from 0 to 1, as an argument of the native core."""
-        return self.probability
 
 
 class GilbertElliott(Parameters):
@@ -94,10 +81,6 @@ class GilbertElliott(Parameters):
     r: float = Field(ge=0, le=1)
     loss_bad: float = Field(default=1.0, ge=0, le=1)
     loss_good: float = Field(default=0.0, ge=0, le=1)
-
-    def core_value(self) -> tuple[str, float, float, float, float]:
-        """Return the model for the native core: its name, p, r, and the loss probabilities in the good and in the bad state."""
-        return ("gilbert_elliott", self.p, self.r, self.loss_good, self.loss_bad)
 
 
 class LossTrace(Parameters):
@@ -124,12 +107,6 @@ class LossTrace(Parameters):
         if self.period_packets is not None and any(n >= self.period_packets for n in self.lost_packets or ()):
             raise ValueError("lost_packets are below period_packets")
         return self
-
-    def core_value(self, traces: Traces) -> tuple[str, list[int], int | None] | tuple[str, str, bool]:
-        """Return the trace for the native core: its name, lost packets and period; or its name, the file's text and ``repeat``."""
-        if self.file is None:
-            return ("trace", list(self.lost_packets or ()), self.period_packets)
-        return ("trace", traces.text(self.file), self.repeat)
 
 
 class Traces:
@@ -210,17 +187,6 @@ class Red(Parameters):
             return self.min_packets, self.max_packets
         return self.min_bytes or 0, self.max_bytes or 0
 
-    def core_value(self) -> dict[str, object]:
-        """Return the parameters for the native core; the thresholds are ``min`` and ``max`` in ``unit``, "packets" or "bytes"."""
-        low, high = self._thresholds()
-        options = ("max_p", "weight", "gentle", "ecn", "mean_packet_bytes")
-        return {
-            "unit": "bytes" if self.min_packets is None else "packets",
-            "min": low,
-            "max": high,
-            **{option: getattr(self, option) for option in options},
-        }
-
 
 class MarkAbove(Parameters):
     """Marks every packet that finds more than this waiting (DCTCP's K), and drops it if it cannot be marked."""
@@ -233,12 +199,6 @@ class MarkAbove(Parameters):
         if (self.packets is None) == (self.bytes is None):
             raise ValueError("give either packets or bytes")
         return self
-
-    def core_value(self) -> dict[str, object]:
-        """Return the threshold and its unit, "packets" or "bytes", for the native core."""
-        if self.packets is not None:
-            return {"unit": "packets", "threshold": self.packets}
-        return {"unit": "bytes", "threshold": self.bytes}
 
 
 Bits: TypeAlias = tuple[Annotated[int, Field(ge=0, lt=1 << 32)], Annotated[int, Field(ge=0, lt=1 << 32)]]
@@ -260,17 +220,6 @@ class SequenceHeader(Parameters):
     stream: Bits | None = None
     ethertypes: dict[int, int] = Field(default_factory=dict)
 
-    def core_value(self) -> dict[str, object]:
-        """Return the header's fields as a dictionary for the native core."""
-        return {
-            "ethertype": self.ethertype,
-            "bytes": self.bytes,
-            "sequence": self.sequence,
-            "following": self.following,
-            "stream": self.stream,
-            "ethertypes": list(self.ethertypes.items()),
-        }
-
 
 class Ordering(Parameters):
     """Puts packets with sequence numbers in order before they are sent (RFC 9550, basic algorithm), and takes the numbers off.
@@ -291,15 +240,9 @@ class Ordering(Parameters):
     def _check(self) -> Self:
         if self.take_any_ms < self.max_delay_ms:
             raise ValueError(f"take_any_ms ({self.take_any_ms:g}) is below max_delay_ms ({self.max_delay_ms:g})")
-        if _ps(self.max_delay_ms) == 0:
+        if round(self.max_delay_ms * PS_PER_MS) == 0:
             raise ValueError("max_delay_ms is less than a picosecond")
         return self
-
-    def core_value(self, declared: Sequence[SequenceHeader] = ()) -> Keywords:
-        """Return the parameters for the native core. ``declared``: the headers that the network's controllers declare."""
-        headers = declared if self.headers is None else self.headers
-        own = core_keywords(self, [name for name in type(self).model_fields if name != "headers"])
-        return {**own, "headers": [header.core_value() for header in headers]}
 
 
 class Bfd(Parameters):
@@ -312,14 +255,6 @@ class Bfd(Parameters):
     tx_ms: float = Field(default=50.0, ge=0.1, le=60_000)
     rx_ms: float = Field(default=50.0, ge=0.1, le=60_000)
     multiplier: int = Field(default=3, ge=1, le=255)
-
-    def core_value(self) -> dict[str, int]:
-        """Return the BFD session's parameters for the native core: intervals in microseconds and the multiplier (RFC 5880)."""
-        return {
-            "desired_min_tx_us": round(self.tx_ms * 1000),
-            "required_min_rx_us": round(self.rx_ms * 1000),
-            "detect_mult": self.multiplier,
-        }
 
 
 def whole_rate(rate: object) -> object:
@@ -425,12 +360,6 @@ class Recirculation(Parameters):
             raise ValueError("give queue_bytes or queue_packets, not both")
         return self
 
-    def core_value(self) -> Keywords:
-        """Return the parameters for the native core; ``queue`` is None if no size is given."""
-        given = {name: getattr(self, name) for name in ("queue_bytes", "queue_packets")}
-        queue = {name: value for name, value in given.items() if value is not None}
-        return {"ports": self.ports, "rate_bps": self.rate_bps, "spread": self.spread, "queue": queue or None}
-
 
 class Queueing(Parameters):
     """The queues in which packets of a switch wait.
@@ -456,15 +385,6 @@ class Queueing(Parameters):
             raise ValueError(f"{given[0]} is of a traffic manager, and mode is 'link'")
         return self
 
-    def core_parameters(self) -> Keywords:
-        """Return the parameters of the queues as keyword arguments of the native core."""
-        return {
-            "queues": self.queues,
-            "queue": None if self.queue is None else queue_parameters(self.queue),
-            "queue_of_priority": {n: queue_parameters(queue) for n, queue in self.by_priority.items()},
-            "recirculation": None if self.recirculation is None else self.recirculation.core_value(),
-        }
-
 
 class Processor(Parameters):
     """The processor of a software switch: it takes packets one by one, from whatever port, ``packets_per_s`` on average.
@@ -477,45 +397,25 @@ class Processor(Parameters):
     service: Literal["constant", "exponential"] = "constant"
     queue_packets: Amount
 
-    def core_parameters(self) -> Keywords:
-        """Return the parameters as keyword arguments of the native core, with the mean time of service in picoseconds."""
-        return {
-            "service_ps": round(PS_PER_S / self.packets_per_s),
-            "exponential": self.service == "exponential",
-            "queue_packets": self.queue_packets,
-        }
 
+def description(link: Link, traces: Traces, headers: Sequence[SequenceHeader] = ()) -> dict[str, Any]:
+    """Return a link as the native core takes it: without ``cost``, and with the texts of files of losses.
 
-def queue_parameters(queue: Queue) -> Keywords:
-    """Return the parameters of a queue as keyword arguments of the native core."""
-    found = core_keywords(queue, Queue.model_fields)
-    return found if queue.queue_packets is None else {**found, "queue_bytes": None}
-
-
-def core_parameters(link: Link, traces: Traces | None = None, headers: Sequence[SequenceHeader] = ()) -> Keywords:
-    """Return the parameters of a link, without its ``reverse``, as keyword arguments of the native core.
-
-    ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
+    ``reverse`` has what it gives, and nothing of its defaults. ``traces``: of the network that the link is in; ``headers``: those
+    that its controllers declare, for ordering functions without headers of their own.
     """
-    given_apart = {"loss", "ordering"}
-    found = core_keywords(
-        link, [name for name in Direction.model_fields if name not in given_apart]
-    ) | queue_parameters(link)
-    found["ordering"] = None if link.ordering is None else link.ordering.core_value(headers)
-    if isinstance(link.loss, LossTrace):
-        found["loss"] = link.loss.core_value(traces or Traces())
-    else:
-        found["loss"] = link.loss if isinstance(link.loss, int | float) else link.loss.core_value()
-    if link.jitter is None:
-        found["jitter"] = ("none", 0, 0)
-    down_ms = link.detection_down_ms if link.detection_down_ms is not None else link.detection_delay_ms
-    up_ms = link.detection_up_ms if link.detection_up_ms is not None else link.detection_delay_ms
-    return {
-        **found,
-        "detection_down_ps": None if down_ms is None else _ps(down_ms),
-        "detection_up_ps": None if up_ms is None else _ps(up_ms),
-        "bfd": None if link.bfd is None else link.bfd.core_value(),
-    }
+    found = link.model_dump(exclude={"cost"})
+    if link.reverse is not None:
+        own = link.reverse.model_fields_set
+        found["reverse"] = {name: value for name, value in found["reverse"].items() if name in own}
+    for direction in (found, found["reverse"] or {}):
+        if direction.get("queue_packets") is not None:
+            del direction["queue_bytes"]
+        if (loss := direction.get("loss")) and isinstance(loss, dict) and loss.get("file") is not None:
+            loss["file"] = traces.text(loss["file"])
+        if (ordering := direction.get("ordering")) is not None and ordering["headers"] is None:
+            ordering["headers"] = [header.model_dump() for header in headers]
+    return found
 
 
 def reversed_link(link: Link) -> Link:
@@ -547,7 +447,3 @@ def describe_loss(link: Direction) -> str:
     if isinstance(link.loss, int | float):
         return f"{link.loss:g}" if link.loss else ""
     return str(link.loss.model)
-
-
-def _ps(time_ms: float) -> int:
-    return round(time_ms * PS_PER_MS)

@@ -23,7 +23,7 @@ from typing import Literal, Self, TypeVar
 from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
-from holdfast.link import SequenceHeader, Traces, core_parameters, reversed_link
+from holdfast.link import SequenceHeader, Traces, description
 from holdfast.measurements import (
     BfdStatistics,
     DirectionCounters,
@@ -49,7 +49,7 @@ from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
 from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
 from holdfast.scheduler import Scheduler
-from holdfast.topology import Link, PacketGenerator, Topology
+from holdfast.topology import PacketGenerator, Topology
 from holdfast.traffic import MembershipVersion, Ping, TcpTransfer, Traffic, UdpStream
 
 _Result = TypeVar("_Result")
@@ -99,31 +99,23 @@ class Network(ABC):
             latency_ps = ps_of_ms("latency_ms", switch.latency_ms)
             core = self._core.add_switch(name, program, executor=executor, latency_ps=latency_ps)
             if switch.queueing is not None:
-                self._core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
+                self._core.set_queueing(name, **switch.queueing.model_dump())
             if switch.processor is not None:
-                self._core.add_processor(name, **switch.processor.core_parameters())
+                self._core.add_processor(name, **switch.processor.model_dump())
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
         self._sequence_headers: list[SequenceHeader] = []
         for controller in self.controllers:
             self._sequence_headers += [it for it in controller.sequence_headers if it not in self._sequence_headers]
         traces = Traces()
-        self.link_ids = [self._add_link(link, traces) for link in topology.links]
+        headers = self._sequence_headers
+        self.link_ids = [self._core.add_link(**description(link, traces, headers)) for link in topology.links]
         self.generator_ids = [self.add_packet_generator(generator) for generator in topology.packet_generators]
         self._clients: Mapping[str, Client] = {}
 
     @abstractmethod
     def _add_hosts(self) -> None:
         """Add the nodes at the edge of the network to the native core: modelled hosts, or Linux interfaces."""
-
-    def _add_link(self, link: Link, traces: Traces) -> int:
-        headers = self._sequence_headers
-        parameters = core_parameters(link, traces, headers)
-        core = self._core.add_link(link.a, link.a_port, link.b, link.b_port, **parameters)
-        if link.reverse is not None:
-            parameters = core_parameters(reversed_link(link), traces, headers)
-            self._core.configure_direction(core, "b_to_a", **parameters)
-        return core
 
     def add_packet_generator(self, generator: PacketGenerator) -> int:
         """Add a packet generator to a switch while the network runs, and return its number, for :meth:`packets_generated`.
@@ -216,11 +208,7 @@ class Network(ABC):
 
         With ``one_way``, only the direction from ``a`` to ``b`` changes.
         """
-        link, at_ps = self._link_id(name), self._time_ps("at_s", at_s)
-        if one_way:
-            self._core.set_link_state(link, up, at_ps, direction=self._direction(name))
-        else:
-            self._core.set_link_state(link, up, at_ps)
+        self._core.apply(target=self._link(name, one_way=one_way), up=up, at_ps=self._time_ps("at_s", at_s))
 
     def set_silent_loss(
         self, name: str, *, silent: bool = True, at_s: float | None = None, one_way: bool = False
@@ -230,8 +218,7 @@ class Network(ABC):
         The change comes now, or at ``at_s`` seconds. With ``one_way``, only packets from ``a`` to ``b`` are lost. Only hellos
         (``bfd`` of a link) and controllers find such a failure.
         """
-        direction = self._direction(name) if one_way else None
-        self._core.set_silent_loss(self._link_id(name), silent, self._time_ps("at_s", at_s), direction=direction)
+        self._core.apply(target=self._link(name, one_way=one_way), silent=silent, at_ps=self._time_ps("at_s", at_s))
 
     def declare_port(self, switch: str, port: int, *, down: bool = True) -> None:
         """Declare that a switch's port with a link is down, whatever its signal says, or with ``down`` False withdraw this.
@@ -244,7 +231,7 @@ class Network(ABC):
         """Fail or repair a switch, now or at ``at_s`` seconds. Raises :class:`NetworkError` if there is no such switch."""
         if name not in self.topology.switches:
             raise NetworkError(f"there is no switch {name!r} (known: {', '.join(self.topology.switches)})")
-        self._core.set_node_state(name, up, self._time_ps("at_s", at_s))
+        self._core.apply(target={"node": name}, up=up, at_ps=self._time_ps("at_s", at_s))
 
     def _time_ps(self, parameter: str, time_s: float | None) -> int | None:
         """Convert a time in seconds to picoseconds, or return None for None.
@@ -294,19 +281,17 @@ class Network(ABC):
         if name in self.topology.switches:
             if one_way:
                 raise NetworkError(f"{name!r} is a switch; only a link fails one way")
-            fail(node=name)
+            fail(target={"node": name})
             return
         index = self.topology.find_link(name)
         link = self.topology.links[index]
         (a, a_port), (b, b_port) = (link.a, link.a_port), (link.b, link.b_port)
+        fail(target=self._link(name, one_way=one_way))
         if not one_way:
-            fail(link=self.link_ids[index])
             self._failing[link.ends] = name
-        elif name.partition("#")[0] == link.name:
-            fail(link=self.link_ids[index], direction="a_to_b")
+        elif self._direction(name) == "a_to_b":
             self._failing[f"{a}:{a_port}>{b}:{b_port}"] = name
         else:
-            fail(link=self.link_ids[index], direction="b_to_a")
             self._failing[f"{b}:{b_port}>{a}:{a_port}"] = name
 
     def random_failures(self) -> list[tuple[float, str, bool]]:
@@ -414,6 +399,11 @@ class Network(ABC):
 
     def _link_id(self, name: str) -> int:
         return self.link_ids[self.topology.find_link(name)]
+
+    def _link(self, name: str, *, one_way: bool) -> dict[str, object]:
+        """Return the link ``a-b`` as a target of changes; with ``one_way``, only the direction from ``a`` to ``b``."""
+        link = {"link": self._link_id(name)}
+        return {**link, "direction": self._direction(name)} if one_way else {**link}
 
     def _direction(self, name: str) -> Literal["a_to_b", "b_to_a"]:
         """Return the direction from the end named first in ``name``: "b_to_a" if ``name`` is ``b-a`` and the link is ``a-b``."""

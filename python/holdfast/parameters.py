@@ -76,19 +76,12 @@ Keywords: TypeAlias = dict[str, Any]
 
 
 def core_keywords(model: BaseModel, names: Iterable[str]) -> Keywords:
-    """Return fields of a model as keyword arguments of the native core: ``x_ms`` as ``x_ps``, a model as its ``core_value``.
-
-    The core has a parameter for each of these fields, so that a field is declared in one model, and in the core.
-    """
-    found: Keywords = {}
-    for name in names:
-        value = getattr(model, name)
-        if name.endswith("_ms"):
-            found[f"{name.removesuffix('_ms')}_ps"] = None if value is None else round(value * PS_PER_MS)
-        else:
-            core_value = getattr(value, "core_value", None)
-            found[name] = value if core_value is None else core_value()
-    return found
+    """Return fields of a model as keyword arguments of the native core, with ``x_ms`` as ``x_ps``."""
+    given = ((name, getattr(model, name)) for name in names)
+    return dict(
+        (f"{name.removesuffix('_ms')}_ps", round(value * PS_PER_MS)) if name.endswith("_ms") else (name, value)
+        for name, value in given
+    )
 
 
 def ps_of_s(parameter: str, time_s: float) -> int:

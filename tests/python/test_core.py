@@ -16,6 +16,7 @@ from controlled import controlled, insert
 
 from holdfast import _core
 from holdfast._core import CompileError, ControlError, HoldfastError, Network, Program, Switch
+from holdfast.link import Jitter
 from holdfast.measurements import DirectionCounters, LinkCounters, NodeCounters, ReceivedLog, SentLog
 from holdfast.p4runtime import DigestList, LocalClient, P4RuntimeError
 
@@ -259,7 +260,13 @@ def two_hosts(
         network.add_host(f"h{n}", mac=MAC[n], ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=MAC[9])
         links.append(
             network.add_link(
-                "s1", n, f"h{n}", 0, rate_bps=100_000_000, delay_ps=MS // 10, jitter=("uniform", 0, MS // 100)
+                a="s1",
+                a_port=n,
+                b=f"h{n}",
+                b_port=0,
+                rate_bps=100_000_000,
+                delay_ms=0.1,
+                jitter=Jitter(distribution="uniform", high_ms=0.01).model_dump(),
             )
         )
         l2(client, n, "forward", n)
@@ -282,8 +289,8 @@ def test_a_stream_a_ping_and_a_failure(program: Program) -> None:
         network, _, client, links = two_hosts(program, detection_ms=2)
         flow = stream(network, S)
         ping = network.add_ping("h1", "h2", interval_ps=100 * MS, start_ps=0, stop_ps=S)
-        network.set_link_state(links[1], False, at_ps=300 * MS)
-        network.set_link_state(links[1], True, at_ps=500 * MS)
+        network.apply(target={"link": links[1]}, up=False, at_ps=300 * MS)
+        network.apply(target={"link": links[1]}, up=True, at_ps=500 * MS)
         changes = []
         while notifications := network.run(2 * S):
             changes += [(n.kind, n.node, n.port, n.up, n.time_ps) for n in notifications]
@@ -358,7 +365,7 @@ def test_packet_in_packet_out_and_digest(program: Program, tmp_path: Path) -> No
     ((time_ps, captured),) = _core.read_pcap(tmp_path / "s1.pcap")
     assert (captured, S <= time_ps < 2 * S) == (frame(2, ethertype=0x1234, payload=b"from the controller"), True)
     assert network.port_is_up("s1", 2)
-    network.set_node_state("h2", False)
+    network.apply(target={"node": "h2"}, up=False)
     assert not network.port_is_up("s1", 2)
 
 
@@ -373,15 +380,25 @@ def test_a_network_refuses(program: Program) -> None:
         (lambda: network.add_host("h3", **{**host, "mac": b"\2"}), "6 bytes"),
         (lambda: network.add_host("h3", **{**host, "ipv4": "10.0.0"}), "10.0.0"),
         (lambda: network.add_host("h3", **{**host, "prefix_len": 33}), "prefix_len"),
-        (lambda: network.add_link("s1", 3, "nobody", 0, rate_bps=1), "nobody"),
-        (lambda: network.add_link("s1", 1, "s1", 4, rate_bps=1), "port 1"),
-        (lambda: network.add_link("s1", 3, "s1", 4, rate_bps=0), "rate_bps"),
-        (lambda: network.add_link("s1", 3, "s1", 4, rate_bps=1, loss=1.5), "loss"),
-        (lambda: network.add_link("s1", 3, "s1", 4, rate_bps=1, jitter=("poisson", 1, 1)), "poisson"),
-        (lambda: network.add_link("s1", 3, "s1", 4, rate_bps=1, jitter=("normal", 1, -1)), "negative"),
-        (lambda: network.set_link_state(99, True), "99"),
-        (lambda: network.set_link_state(links[0], True, at_ps=1), "passed"),
-        (lambda: network.set_node_state("nobody", True), "nobody"),
+        (lambda: network.add_link(a="s1", a_port=3, b="nobody", b_port=0, rate_bps=1), "nobody"),
+        (lambda: network.add_link(a="s1", a_port=1, b="s1", b_port=4, rate_bps=1), "port 1"),
+        (lambda: network.add_link(a="s1", a_port=3, b="s1", b_port=4, rate_bps=0), "rate_bps"),
+        (lambda: network.add_link(a="s1", a_port=3, b="s1", b_port=4, rate_bps=1, loss=1.5), "loss"),
+        (
+            lambda: network.add_link(
+                a="s1", a_port=3, b="s1", b_port=4, rate_bps=1, jitter={"distribution": "poisson"}
+            ),
+            "poisson",
+        ),
+        (
+            lambda: network.add_link(
+                a="s1", a_port=3, b="s1", b_port=4, rate_bps=1, jitter={"distribution": "normal", "low_ms": -1}
+            ),
+            "negative",
+        ),
+        (lambda: network.apply(target={"link": 99}, up=True), "99"),
+        (lambda: network.apply(target={"link": links[0]}, up=True, at_ps=1), "passed"),
+        (lambda: network.apply(target={"node": "nobody"}, up=True), "nobody"),
         (lambda: network.run(1), "passed"),
         (lambda: network.snapshot(SentLog, flow=5), "5"),
         (lambda: network.snapshot(ReceivedLog, flow=5), "5"),
@@ -414,7 +431,7 @@ def test_the_wall_clock(program: Program) -> None:
         ("host_frame", "h1", frame(1, ethertype=0x1234, payload=b"live"))
     ]
     # Late enough for a machine that is busy with something else meanwhile.
-    network.set_link_state(links[0], False, at_ps=2 * S)
+    network.apply(target={"link": links[0]}, up=False, at_ps=2 * S)
     (change,) = network.poll(60)
     assert (change.kind, change.port, change.up, change.time_ps) == ("port_change", 1, False, 2 * S)
     # Other threads run while one polls.
@@ -448,7 +465,7 @@ def test_a_switch_of_a_running_network_gets_a_new_program(program: Program) -> N
         l2(client, 1, "forward", 1)
         switch.packet_out(frame(1, ethertype=0x1234))
         assert [n.kind for n in network.poll(60)] == ["host_frame"]
-        network.set_node_state("s1", False)
+        network.apply(target={"node": "s1"}, up=False)
         with pytest.raises(HoldfastError, match="before start"):
             network.add_interface("i1", "eth0")
     finally:
@@ -463,7 +480,7 @@ def test_a_long_run_can_be_interrupted(tmp_path: Path) -> None:
         "for n in (1, 2):\n"
         "    network.add_host(f'h{n}', mac=bytes((2, 0, 0, 0, 0, n)), ipv4=f'10.0.0.{n}', prefix_len=24,"
         " gateway_mac=bytes((2, 0, 0, 0, 0, 9)))\n"
-        "network.add_link('h1', 0, 'h2', 0, rate_bps=10**9)\n"
+        "network.add_link(a='h1', a_port=0, b='h2', b_port=0, rate_bps=10**9)\n"
         "end = 10**18\n"
         "network.add_udp_stream('h1', 'h2', packets_per_s=10000, payload_bytes=24, start_ps=0, stop_ps=end)\n"
         "print('ready', flush=True)\n"

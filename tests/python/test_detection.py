@@ -9,7 +9,7 @@ import pytest
 from holdfast import HoldfastError, SimulatedNetwork, Topology, UdpStream
 from holdfast._core import read_pcap
 from holdfast.apps.router import RouterController, compile_router
-from holdfast.link import Bfd, core_parameters
+from holdfast.link import Bfd
 from holdfast.measurements import Drops
 
 BFD = Bfd(tx_ms=20, rx_ms=20, multiplier=3)
@@ -111,7 +111,7 @@ def test_from_yaml(tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
     path.write_text("switches: [s1, s2]\nlinks:\n  - {a: s1, b: s2, bfd: {tx_ms: 3.3, rx_ms: 10, multiplier: 5}}\n")
     link = Topology.from_yaml(path).links[0]
-    assert core_parameters(link)["bfd"] == {"desired_min_tx_us": 3300, "required_min_rx_us": 10_000, "detect_mult": 5}
+    assert link.bfd == Bfd(tx_ms=3.3, rx_ms=10, multiplier=5)
 
 
 def test_hosts_send_no_hellos() -> None:

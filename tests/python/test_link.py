@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +30,28 @@ from holdfast import (
 )
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import ParameterError
-from holdfast.link import MAX_TRACE_BYTES, Direction, GilbertElliott, Queueing, Red, core_parameters, reversed_link
+from holdfast.link import (
+    MAX_TRACE_BYTES,
+    Bernoulli,
+    Bfd,
+    Direction,
+    GilbertElliott,
+    MarkAbove,
+    Ordering,
+    Processor,
+    QueueFields,
+    Queueing,
+    Recirculation,
+    Red,
+    SequenceHeader,
+    Traces,
+    description,
+    reversed_link,
+)
 from holdfast.measurements import DirectionCounters
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.regular_files import read_regular
+from holdfast.topology import Link
 
 YAML = """
 switches: [s1]
@@ -58,7 +80,7 @@ def test_links_that_are_alike_and_what_one_has_of_its_own() -> None:
     plain, own = topology.add_link("s1", "s2", slow), topology.add_link("s2", "s3", slow, rate_bps=2_000_000, cost=3)
     assert (plain.rate_bps, plain.queue_packets, plain.delay_ms) == (1_000_000, 10, 0.0)
     assert (own.rate_bps, own.queue_packets, own.cost) == (2_000_000, 10, 3)
-    assert core_parameters(plain)["queue_bytes"] is None
+    assert "queue_bytes" not in description(plain, Traces())
 
 
 def test_what_the_other_direction_has_counts_even_if_it_is_the_default(tmp_path: Path) -> None:
@@ -69,9 +91,9 @@ def test_what_the_other_direction_has_counts_even_if_it_is_the_default(tmp_path:
     path = tmp_path / "reverse.yaml"
     path.write_text(topology.to_yaml())
     (link,) = Topology.from_yaml(path).links
-    there, back = core_parameters(link), core_parameters(reversed_link(link))
-    assert (there["rate_bps"], there["loss"]) == (2_000_000_000, 0.5)
-    assert back == {**there, "rate_bps": 1_000_000_000, "loss": 0}
+    described = description(link, Traces())
+    assert (described["rate_bps"], described["loss"]) == (2_000_000_000, 0.5)
+    assert described["reverse"] == {"rate_bps": 1_000_000_000, "loss": 0}
 
 
 def test_yaml(tmp_path: Path) -> None:
@@ -79,43 +101,18 @@ def test_yaml(tmp_path: Path) -> None:
     path.write_text(YAML)
     topology = Topology.from_yaml(path)
     assert topology.links[0].loss == GilbertElliott(model="gilbert_elliott", p=0.1, r=0.5, loss_bad=0.9)
-    first = core_parameters(topology.links[0])
-    assert first["loss"] == ("gilbert_elliott", 0.1, 0.5, 0.0, 0.9)
-    assert (first["detection_down_ps"], first["detection_up_ps"]) == (3_000_000_000, 7_000_000_000)
+    first = description(topology.links[0], Traces())
+    assert first["loss"] == {"model": "gilbert_elliott", "p": 0.1, "r": 0.5, "loss_bad": 0.9, "loss_good": 0.0}
+    assert (first["detection_delay_ms"], first["detection_down_ms"], first["detection_up_ms"]) == (3, None, 7)
     assert (first["queue_bytes"], first["queue_packets"], first["red"]) == (150_000, None, None)
-    second = core_parameters(topology.links[1])
-    red = {"unit": "packets", "min": 5, "max": 15, "max_p": 0.02, "weight": 0.002}
-    assert second == {
-        "rate_bps": 1_000_000,
-        "delay_ps": 0,
-        "jitter": ("trace", [0, 1_500_000_000]),
-        "loss": ("trace", [0, 2], 10),
-        "detection_down_ps": None,
-        "detection_up_ps": None,
-        "bfd": None,
-        "queue_bytes": None,
-        "queue_packets": 50,
-        "red": {**red, "gentle": True, "ecn": True, "mean_packet_bytes": 500},
-        "mark_above": None,
-        "mtu_bytes": 1500,
-        "ordering": {
-            "headers": [],
-            "max_delay_ps": 5_000_000_000,
-            "take_any_ps": 50_000_000_000,
-            "buffer_packets": 100,
-            "sequence_bits": None,
-        },
-    }
     assert (first["mtu_bytes"], first["ordering"]) == (None, None)
-    back = core_parameters(reversed_link(topology.links[1]))
-    assert back == {
-        **second,
+    second = description(topology.links[1], Traces())
+    assert (second["mtu_bytes"], second["ordering"]["headers"]) == (1500, [])
+    assert second["reverse"] == {
         "rate_bps": 2_000_000,
         "loss": 0.25,
         "queue_bytes": 9000,
-        "queue_packets": None,
-        "red": None,
-        "mark_above": {"unit": "bytes", "threshold": 3000},
+        "mark_above": {"bytes": 3000, "packets": None},
         "mtu_bytes": 9000,
     }
     again = tmp_path / "again.yaml"
@@ -335,24 +332,101 @@ def test_a_model_alone_is_refused_as_in_a_link() -> None:
 
 def test_the_core_refuses_in_one_sentence() -> None:
     core = SimulatedNetwork(Topology("none"), {})._core
+    ends = {"a": "a", "a_port": 0, "b": "b", "b_port": 0}
     for parameters, message in (
         ({}, "rate_bps is missing"),
-        ({"rate_bps": 1, "colour": 3}, "there is no parameter colour"),
-        ({"rate_bps": -1}, "rate_bps cannot be -1"),
-        (
-            {"rate_bps": 1, "loss": ("fire", 0.1, 0.2, 0.3, 0.4)},
-            'loss must be a probability, "gilbert_elliott" or "trace"',
-        ),
-        ({"rate_bps": 1, "jitter": ("dance", 1, 2)}, "jitter must be"),
-        (
-            {"rate_bps": 1, "red": {"unit": "miles", "min": 1, "max": 2}},
-            'a queue counts "bytes" or "packets", not "miles"',
-        ),
-        ({"rate_bps": 1, "red": {"unit": "bytes", "min": 1}}, "max is missing"),
+        ({"rate_bps": 1, "colour": 3}, "a link has no parameter colour"),
+        ({"rate_bps": -1}, "invalid value: integer `-1`, expected u64"),
+        ({"rate_bps": 1, "delay_ms": -1}, "a time of -1 ms is negative"),
+        ({"rate_bps": 1, "loss": {"model": "fire"}}, "did not match any variant of untagged enum LossModel"),
+        ({"rate_bps": 1, "jitter": {"distribution": "dance"}}, "unknown variant `dance`, expected one of `uniform`"),
+        ({"rate_bps": 1, "red": Red(min_bytes=1, max_bytes=2).model_dump() | {"max_bytes": None}}, "red: give thres"),
+        ({"rate_bps": 1, "mark_above": {"packets": 1, "bytes": 1}}, "mark_above: give packets or bytes"),
         ({"rate_bps": 1, "queue_bytes": 1, "queue_packets": 1}, "give queue_bytes or queue_packets, not both"),
+        (
+            {"rate_bps": 1, "red": Red(min_bytes=1, max_bytes=2).model_dump(), "mark_above": {"packets": 1}},
+            "give red or mark_above, not both",
+        ),
     ):
-        with pytest.raises(Exception, match=message):
-            core.add_link("a", 0, "b", 0, **parameters)
+        with pytest.raises(HoldfastError, match=message) as caught:
+            core.add_link(**ends, **parameters)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(HoldfastError, match="missing field `a`"):
+        core.add_link(rate_bps=1)
+
+
+EVERYTHING: dict[str, Any] = {
+    "rate_bps": 10**9,
+    "delay_ms": 1,
+    "jitter": {"distribution": "uniform", "high_ms": 0.1},
+    "loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.5},
+    "queue_packets": 30,
+    "red": {"min_packets": 5, "max_packets": 15},
+    "mtu_bytes": 1500,
+    "ordering": {
+        "max_delay_ms": 5,
+        "take_any_ms": 50,
+        "headers": [{"ethertype": 0xF1C1, "bytes": 6, "sequence": (16, 16), "following": (32, 16), "stream": (0, 8)}],
+    },
+    "detection_delay_ms": 1,
+    "detection_down_ms": 2,
+    "detection_up_ms": 3,
+    "bfd": {"tx_ms": 5},
+    "reverse": {"mark_above": {"packets": 3}, "loss": {"model": "trace", "lost_packets": (3,), "period_packets": 9}},
+}
+
+
+def names_in_the_core(read: Callable[..., object], described: dict[str, Any], *place: str | int) -> set[str]:
+    """Return the names that the core lists when it refuses another one at a place of a description."""
+    described = copy.deepcopy(described)
+    found: Any = described
+    for step in place:
+        found = found[step]
+    found["no_such_name"] = 1
+    with pytest.raises(HoldfastError, match="unknown field `no_such_name`") as caught:
+        read(**described)
+    return set(re.findall(r"`(\w+)`", str(caught.value))) - {"no_such_name"}
+
+
+def test_models_and_the_core_have_the_same_names() -> None:
+    """A parameter that one of both lacks is found here."""
+    topology = Topology()
+    for name in ("s1", "s2", "s3"):
+        topology.add_switch(name)
+    link = topology.add_link("s1", "s2", **EVERYTHING)
+    core = SimulatedNetwork(topology, compile_router())._core
+    described = description(link, Traces()) | {"a_port": 2, "b_port": 2}
+    core.add_link(**described)
+    assert Link.model_fields.keys() - described.keys() == {"cost", "queue_bytes"}
+    for model, *place in (
+        (Jitter, "jitter"),
+        (Red, "red"),
+        (Ordering, "ordering"),
+        (SequenceHeader, "ordering", "headers", 0),
+        (Bfd, "bfd"),
+        (Direction, "reverse"),
+        (MarkAbove, "reverse", "mark_above"),
+    ):
+        assert names_in_the_core(core.add_link, described, *place) == model.model_fields.keys()
+    for port, loss in enumerate((Bernoulli(model="bernoulli", probability=0.5), GilbertElliott(**EVERYTHING["loss"]))):
+        ends = {"a_port": 3 + port, "b_port": 3 + port}
+        core.add_link(**described | ends | {"loss": loss.model_dump()})
+        with pytest.raises(HoldfastError, match="LossModel"):
+            core.add_link(**described | ends | {"loss": loss.model_dump() | {"no_such_name": 1}})
+    queueing = {
+        "queue": {"queue_packets": 9},
+        "recirculation": {"rate_bps": 1e9},
+        "by_priority": {1: {"queue_bytes": 9}},
+    }
+    described = Queueing(**queueing).model_dump()  # type: ignore[arg-type]
+    core.set_queueing("s3", **described)
+    set_queueing = partial(core.set_queueing, "s3")
+    assert names_in_the_core(set_queueing, described) == Queueing.model_fields.keys()
+    assert names_in_the_core(set_queueing, described, "queue") == QueueFields.model_fields.keys()
+    assert names_in_the_core(set_queueing, described, "recirculation") == Recirculation.model_fields.keys()
+    described = Processor(packets_per_s=1, queue_packets=1).model_dump()
+    assert names_in_the_core(partial(core.add_processor, "s3"), described) == Processor.model_fields.keys()
+    core.add_processor("s3", **described)
 
 
 def test_detection_delays_of_a_link() -> None:
@@ -668,9 +742,9 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     path = tmp_path / "example.yaml"
     path.write_text(text.split("```yaml\n")[2].split("```")[0])
     topology = Topology.from_yaml(path)
-    parameters = core_parameters(topology.links[0])
-    assert parameters["loss"] == ("gilbert_elliott", 0.01, 0.3, 0.0, 1.0)
-    assert core_parameters(reversed_link(topology.links[0]))["loss"] == 0
+    link = topology.links[0]
+    assert link.loss == GilbertElliott(model="gilbert_elliott", p=0.01, r=0.3)
+    assert reversed_link(link).loss == 0
     simulated = SimulatedNetwork(topology, compile_router())
     assert simulated.has_traffic_manager("s1") and not simulated.has_traffic_manager("s2")
 
@@ -691,7 +765,8 @@ def test_links_and_queues_as_parquet(tmp_path: Path) -> None:
     assert rows[2]["queue_drops"] == 70
     # A router does not care about queues.
     assert results.queues(simulated).shape == (0, 15)
-    simulated._core.set_queueing("s1", "traffic_manager", queues=2, queue={"queue_packets": 5})
+    queueing = Queueing(mode="traffic_manager", queues=2, queue={"queue_packets": 5})  # type: ignore[arg-type]
+    simulated._core.set_queueing("s1", **queueing.model_dump())
     simulated.add(
         UdpStream(source="h1", destination="h2", packets_per_s=10_000, payload_bytes=958, start_s=2, stop_s=2.01)
     )

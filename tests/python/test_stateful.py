@@ -10,7 +10,7 @@ from controlled import controlled, insert
 
 from holdfast._core import HoldfastError, Network, Program, Switch
 from holdfast.errors import TopologyError
-from holdfast.measurements import FlowStatistics
+from holdfast.measurements import DirectionCounters, FlowStatistics, GeneratorCounters, NodeCounters
 from holdfast.network import SimulatedNetwork
 from holdfast.p4runtime import DigestList, Group, IdleEntries, LocalClient, Member, limits
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
@@ -239,7 +239,7 @@ def hosts(network: Network, program: Program) -> Switch:
         network.add_host(
             f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
         )
-        network.add_link("s1", n, f"h{n}", 0, rate_bps=10**9)
+        network.add_link(a="s1", a_port=n, b=f"h{n}", b_port=0, rate_bps=10**9)
     return switch
 
 
@@ -339,12 +339,12 @@ def square(program: Program, detection_ms: int) -> tuple[Network, Switch, list[i
     """Return a network h1 - s1 = s2 - h2 with two links in the middle, at ports 2 and 3 of both switches, s1, and these links."""
     network = Network(detection_delay_ps=detection_ms * MS)
     switches = [network.add_switch(name, program) for name in ("s1", "s2")]
-    links = [network.add_link("s1", p, "s2", p, rate_bps=10**9, delay_ps=MS // 10) for p in (2, 3)]
+    links = [network.add_link(a="s1", a_port=p, b="s2", b_port=p, rate_bps=10**9, delay_ms=0.1) for p in (2, 3)]
     for n in (1, 2):
         network.add_host(
             f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
         )
-        network.add_link(f"s{n}", 1, f"h{n}", 0, rate_bps=10**9)
+        network.add_link(a=f"s{n}", a_port=1, b=f"h{n}", b_port=0, rate_bps=10**9)
     return network, switches[0], links
 
 
@@ -358,10 +358,10 @@ def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
         flow = network.add_udp_stream("h1", "h2", packets_per_s=1000, payload_bytes=100, start_ps=0, stop_ps=100 * MS)
         assert switch.port_is_up(2)
         assert not switch.port_is_up(4), "nothing is connected there"
-        network.set_link_state(links[0], False, 50 * MS + MS // 2)
+        network.apply(target={"link": links[0]}, up=False, at_ps=50 * MS + MS // 2)
         told = notifications(network, 200 * MS)
         assert not switch.port_is_up(2)
-        return network.statistics(flow), told, network.packets_generated(generator)
+        return network.snapshot(FlowStatistics, flow=flow)[0], told, generated(network, generator)
 
     statistics, told, alarms = run()
     # Packets 51 to 57 leave before the loss of signal is detected, seven milliseconds after the cut. Nobody else is asked.
@@ -371,6 +371,11 @@ def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
     assert run() == (statistics, told, alarms)
 
 
+def generated(network: Network, generator: int) -> int:
+    (counters,) = network.snapshot(GeneratorCounters, generator=generator)
+    return counters.packets
+
+
 def test_a_periodic_generator() -> None:
     program = Program.compile_text(PROTECT, "protect.p4")
     network, _, _ = square(program, detection_ms=0)
@@ -378,15 +383,15 @@ def test_a_periodic_generator() -> None:
     often = network.add_packet_generator("s1", 1, frame, period_ps=MS, start_ps=3 * MS)
     thrice = network.add_packet_generator("s2", 2, frame, period_ps=2 * MS, count=3)
     notifications(network, 10 * MS)
-    assert (network.packets_generated(often), network.packets_generated(thrice)) == (8, 3)
-    assert network.node_counters("s1").received == 8
-    assert network.link_counters(0).a_to_b.packets == 8
-    network.set_node_state("s1", False)
+    assert (generated(network, often), generated(network, thrice)) == (8, 3)
+    assert network.snapshot(NodeCounters, node="s1")[0].received == 8
+    assert network.snapshot(DirectionCounters, link=0)[0].packets == 8
+    network.apply(target={"node": "s1"}, up=False)
     notifications(network, 15 * MS)
-    assert network.packets_generated(often) == 8, "a switch that is down generates nothing"
-    network.set_node_state("s1", True)
+    assert generated(network, often) == 8, "a switch that is down generates nothing"
+    network.apply(target={"node": "s1"}, up=True)
     notifications(network, 16 * MS)
-    assert network.packets_generated(often) == 9
+    assert generated(network, often) == 9
     for wrong in (
         {"period_ps": 0},
         {"period_ps": MS, "on_port_down": True},
@@ -405,7 +410,7 @@ def test_a_periodic_generator() -> None:
 def test_a_new_program_finds_the_ports_as_they_are(program: Program) -> None:
     protect = Program.compile_text(PROTECT, "protect.p4")
     network, switch, links = square(program, detection_ms=0)
-    network.set_link_state(links[0], False)
+    network.apply(target={"link": links[0]}, up=False)
     network.run(MS)
     switch.set_program(protect)
     assert [port for port, up in controlled(switch).registers("port_up").items() if up] == [1, 3]

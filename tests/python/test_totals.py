@@ -46,8 +46,8 @@ def test_totals_are_what_the_log_says() -> None:
     for log_packets in (True, False):
         net = network(loss=0.1)
         flow = net.add(stream(3000, log_packets=log_packets))
-        net._core.set_node_state("h1", up=False, at_ps=5 * PS_PER_MS)
-        net._core.set_node_state("h1", up=True, at_ps=6 * PS_PER_MS)
+        net._core.apply(target={"node": "h1"}, up=False, at_ps=5 * PS_PER_MS)
+        net._core.apply(target={"node": "h1"}, up=True, at_ps=6 * PS_PER_MS)
         net.run(0.1)
         both.append(net.statistics(flow))
         assert net.statistics(flow, host="h2") == both[-1]

@@ -14,11 +14,12 @@ use crate::link::LinkDirection;
 use crate::random::Stream;
 use crate::{LinkId, NodeId};
 use engine::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The thing that fails.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Target")]
 pub enum FailureTarget {
     /// Both directions of a link.
     Link(LinkId),
@@ -28,8 +29,64 @@ pub enum FailureTarget {
     Node(String),
 }
 
+/// A change of something that fails, at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// What changes.
+    pub target: FailureTarget,
+    /// When; now if not said.
+    #[serde(default, deserialize_with = "crate::units::deserialize_some")]
+    pub at_ps: Option<Time>,
+    /// True if it works from then on, false if it has failed; as before if not said.
+    #[serde(default)]
+    pub up: Option<bool>,
+    /// True if a link or direction loses everything without a change of its signal; as before if not said.
+    #[serde(default)]
+    pub silent: Option<bool>,
+}
+
+/// The thing that fails, as other languages name it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    link: Option<u32>,
+    direction: Option<LinkDirection>,
+    node: Option<String>,
+}
+
+impl TryFrom<Target> for FailureTarget {
+    type Error = &'static str;
+
+    fn try_from(target: Target) -> Result<FailureTarget, &'static str> {
+        match (target.link.map(LinkId), target.direction, target.node) {
+            (Some(link), None, None) => Ok(FailureTarget::Link(link)),
+            (Some(link), Some(direction), None) => Ok(FailureTarget::Direction(link, direction)),
+            (None, None, Some(node)) => Ok(FailureTarget::Node(node)),
+            _ => Err("give a link, a link and a direction, or a node"),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Distribution {
+    Fixed,
+    Exponential,
+}
+
+impl From<(Distribution, u64)> for Duration {
+    fn from((distribution, ps): (Distribution, u64)) -> Duration {
+        match distribution {
+            Distribution::Fixed => Duration::Fixed { time_ps: ps },
+            Distribution::Exponential => Duration::Exponential { mean_ps: ps },
+        }
+    }
+}
+
 /// The distribution of a duration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "(Distribution, u64)")]
 pub enum Duration {
     /// A duration that is always the same.
     Fixed {
@@ -44,7 +101,8 @@ pub enum Duration {
 }
 
 /// Failures of one thing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RandomFailures {
     /// The thing that fails.
     pub target: FailureTarget,
@@ -53,8 +111,10 @@ pub struct RandomFailures {
     /// From a failure to its repair; the mean is the MTTR.
     pub time_to_repair: Duration,
     /// No failure begins before this time.
+    #[serde(deserialize_with = "crate::units::deserialize")]
     pub start_ps: Time,
     /// No failure begins at this time or later.
+    #[serde(deserialize_with = "crate::units::deserialize_some")]
     pub end_ps: Option<Time>,
 }
 
@@ -62,7 +122,7 @@ pub struct RandomFailures {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureRecord {
     /// When it happened.
-    #[serde(serialize_with = "crate::instant::serialize")]
+    #[serde(serialize_with = "crate::units::serialize")]
     pub time_ps: Time,
     /// The node or link that failed or was repaired: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
     pub what: Arc<str>,
@@ -82,7 +142,7 @@ impl Failures {
     /// `None` if it never fails. Refuses anything that already fails at random.
     pub(crate) fn add(
         &mut self,
-        (what, change): (String, Change),
+        (what, change): (String, Failing),
         failures: &RandomFailures,
         seed: u64,
     ) -> Result<(u32, Option<Time>), NetError> {
@@ -110,7 +170,7 @@ impl Failures {
         &mut self,
         number: u32,
         now_ps: Time,
-    ) -> (Change, bool, Option<Time>) {
+    ) -> (Failing, bool, Option<Time>) {
         let process = &mut self.processes[number as usize];
         process.down = !process.down;
         let up = !process.down;
@@ -127,7 +187,7 @@ impl Failures {
 #[derive(Debug)]
 struct FailureProcess {
     what: Arc<str>,
-    change: Change,
+    change: Failing,
     failures: RandomFailures,
     down: bool,
     stream: Stream,
@@ -135,15 +195,15 @@ struct FailureProcess {
 
 /// A thing that fails or is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum Failing {
     Directions([u32; 2]),
     Node(NodeId),
 }
 
-impl Change {
-    fn overlaps(self, other: Change) -> bool {
+impl Failing {
+    fn overlaps(self, other: Failing) -> bool {
         match (self, other) {
-            (Change::Directions(some), Change::Directions(others)) => {
+            (Failing::Directions(some), Failing::Directions(others)) => {
                 some.iter().any(|direction| others.contains(direction))
             }
             _ => self == other,

@@ -92,17 +92,17 @@ pub struct GroupStatistics {
     /// Those among them that arrived after a later one of the same stream.
     pub out_of_order: u64,
     /// When the first arrived.
-    #[serde(serialize_with = "crate::instant::serialize_some")]
+    #[serde(serialize_with = "crate::units::serialize_some")]
     pub first_ps: Option<Time>,
     /// When the last arrived.
-    #[serde(serialize_with = "crate::instant::serialize_some")]
+    #[serde(serialize_with = "crate::units::serialize_some")]
     pub last_ps: Option<Time>,
     /// The longest time between two that followed each other without a leave in between.
     pub longest_gap_ps: u64,
     /// Packets that arrived while the host was no member, or from sources that it did not want.
     pub unwanted: u64,
     /// When the last of them arrived.
-    #[serde(serialize_with = "crate::instant::serialize_some")]
+    #[serde(serialize_with = "crate::units::serialize_some")]
     pub last_unwanted_ps: Option<Time>,
 }
 

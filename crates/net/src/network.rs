@@ -26,7 +26,7 @@ use crate::random::named_seed;
 use crate::serialisation::MAX_DELAY_PS;
 use crate::switch::{Pipeline, SwitchNode};
 use crate::traffic::Traffic;
-use crate::{LinkId, NodeId};
+use crate::{LinkId, NodeId, description};
 use engine::{Switch, Time};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -214,6 +214,16 @@ impl Network {
             });
         }
         Ok(LinkId(first / 2))
+    }
+
+    /// Adds a link as a topology describes it, and returns its id.
+    pub fn connect(&mut self, link: &description::Link) -> Result<LinkId, NetError> {
+        let (config, reverse) = link.configs()?;
+        let id = self.add_link(&link.a, link.a_port, &link.b, link.b_port, config)?;
+        if let Some(reverse) = reverse {
+            self.configure_direction(id, LinkDirection::BToA, reverse)?;
+        }
+        Ok(id)
     }
 
     /// Sets the parameters of one direction of a link. Fails if the direction has already carried a packet.

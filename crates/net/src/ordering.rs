@@ -44,7 +44,7 @@ pub(crate) mod tag;
 use crate::error::{NetError, out_of_range};
 use crate::serialisation::MAX_DELAY_PS;
 use engine::{Packet, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tag::{SequenceTag, StreamId};
 
@@ -62,11 +62,20 @@ const MAX_SEQUENCE_BITS: u8 = 32;
 const ORIGIN: u64 = 1 << 62;
 
 /// Parameters of an ordering function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OrderingConfig {
     /// POFMaxDelay: the longest time that a packet is held.
+    #[serde(
+        rename = "max_delay_ms",
+        deserialize_with = "crate::units::milliseconds"
+    )]
     pub max_delay_ps: u64,
     /// POFTakeAnyTime: the silence after which any number is taken; at least `max_delay_ps`.
+    #[serde(
+        rename = "take_any_ms",
+        deserialize_with = "crate::units::milliseconds"
+    )]
     pub take_any_ps: u64,
     /// The most packets that are held, of all streams together.
     pub buffer_packets: u32,

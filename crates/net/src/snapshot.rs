@@ -13,7 +13,7 @@ use crate::statistics::FlowStatistics;
 use crate::tcp_flow::TcpFlowStatistics;
 use crate::traffic_manager::QueueStatistics;
 use crate::traffic_manager::recirculation::RecirculationStatistics;
-use crate::{BfdStatistics, FlowId, GeneratorId, LinkId, TcpFlowId, instant};
+use crate::{BfdStatistics, FlowId, GeneratorId, LinkId, TcpFlowId, units};
 use engine::Time;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ pub struct TcpRow {
     ecn_reductions: u64,
     tail_loss_probes: u64,
     ce_received: u64,
-    #[serde(serialize_with = "instant::serialize_some")]
+    #[serde(serialize_with = "units::serialize_some")]
     finished_ps: Option<Time>,
     client_state: String,
     server_state: String,

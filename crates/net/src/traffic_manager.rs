@@ -43,7 +43,7 @@ use engine::{Emission, Enqueued, Recirculated, Time};
 use recirculation::{
     Recirculating, RecirculationConfig, RecirculationPorts, RecirculationStatistics,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -51,7 +51,8 @@ use std::sync::Arc;
 pub const MAX_QUEUES: u8 = 8;
 
 /// The place in which packets wait that a switch sends faster than a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Queueing {
     /// In a traffic manager if the program cares ([`engine::observed`]), or somebody says what its queues hold or that it has
     /// recirculation ports, and the switch has a link; else at the links.

@@ -8,9 +8,9 @@
 
 mod addresses;
 mod bench;
+mod description;
 mod errors;
 mod handle;
-mod links;
 mod live;
 mod network;
 mod notification;

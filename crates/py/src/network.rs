@@ -6,9 +6,9 @@
 )]
 
 use crate::addresses::{destination, family, ip, ipv4, ipv6, mac, membership_version};
+use crate::description::described;
 use crate::errors::failed;
 use crate::handle::{NetworkHandle, State, detached};
-use crate::links::{self, link_config};
 use crate::notification::{Notification, notification};
 use crate::ports::{port_statistics, transmit_kind};
 use crate::program::{ExecutorKind, Program};
@@ -17,8 +17,8 @@ use crate::switch::{Switch, switch_config};
 use crate::time::Ps;
 use engine::Time;
 use net::{
-    FailureTarget, FlowId, GeneratorTrigger, GroupFilter, HostConfig, Join, LinkId, NetError,
-    PacketGenerator, Ping, RandomFailures, Spacing, TcpTransfer, UdpStream,
+    FlowId, GeneratorTrigger, GroupFilter, HostConfig, Join, NetError, PacketGenerator, Ping,
+    Spacing, TcpTransfer, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -188,52 +188,13 @@ impl Network {
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
     }
 
-    /// Adds a link of ``rate_bps`` (and ``delay_ps``, else 0) between two ports, in both directions. Returns the link id. Each
-    /// direction draws its own jitter and losses; a packet that draws less jitter may overtake earlier ones, as under tc netem.
-    ///
-    /// ``jitter``: ("none", 0, 0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps), ("trace", [delay_ps, ...]).
-    /// ``loss``: a probability, ("gilbert_elliott", p, r, loss_good, loss_bad), ("trace", lost packet numbers, period or None),
-    /// ("trace", text of 0 and 1, repeat). ``queue_bytes`` or ``queue_packets``: the room of each queue, 150,000 bytes if neither
-    /// is given. ``red``: ``unit`` ("bytes" or "packets"), ``min``, ``max``, and perhaps ``max_p``, ``weight``, ``gentle``,
-    /// ``ecn``, ``mean_packet_bytes``. ``mark_above``: ``unit``, ``threshold``. ``detection_down_ps``, ``detection_up_ps``: the
-    /// delays until a change of the signal is noticed, else the network's. ``bfd``: ``desired_min_tx_us``, ``required_min_rx_us``,
-    /// ``detect_mult``. ``mtu_bytes``: the most bytes behind the Ethernet header; longer frames are dropped and counted.
-    /// ``ordering``: puts packets with sequence numbers in order before they are sent; ``max_delay_ps``, ``take_any_ps``, and
-    /// perhaps ``buffer_packets``, ``sequence_bits`` and ``headers``: of each ``ethertype``, ``bytes``, ``sequence``,
-    /// ``following``, and perhaps ``stream`` and ``ethertypes`` (by the value of ``following``). Fields are (offset, width) in
-    /// bits.
-    #[pyo3(
-        signature = (a, a_port, b, b_port, **parameters),
-        text_signature = "($self, a, a_port, b, b_port, **parameters)"
-    )]
-    fn add_link(
-        &self,
-        a: String,
-        a_port: u32,
-        b: String,
-        b_port: u32,
-        parameters: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<u32> {
-        let config = link_config(parameters)?;
-        self.call(move |n| {
-            n.add_link(&a, a_port, &b, b_port, config)
-                .map(|link| link.0)
-        })
-    }
-
-    /// Sets the parameters of one direction of a link, as in :meth:`add_link`, before it has carried any packet.
-    #[pyo3(
-        signature = (link, direction, **parameters),
-        text_signature = "($self, link, direction, **parameters)"
-    )]
-    fn configure_direction(
-        &self,
-        link: u32,
-        direction: &str,
-        parameters: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<()> {
-        let (direction, config) = (links::direction(direction)?, link_config(parameters)?);
-        self.call(move |n| n.configure_direction(LinkId(link), direction, config))
+    /// Adds a link between two ports, and returns its id. The keywords are those of the JSON of
+    /// :class:`holdfast.topology.Link`, where a file of losses is its text, without ``cost``. Each direction draws its own
+    /// jitter and losses; a packet that draws less jitter may overtake earlier ones, as under tc netem.
+    #[pyo3(signature = (**link), text_signature = "($self, **link)")]
+    fn add_link(&self, py: Python<'_>, link: Option<&Bound<'_, PyDict>>) -> PyResult<u32> {
+        let link = described::<net::description::Link>(py, link)?;
+        self.call(move |n| n.connect(&link).map(|link| link.0))
     }
 
     /// Captures the packets that cross a port from now on, in both directions, into a pcap file; an existing file is
@@ -242,42 +203,14 @@ impl Network {
         self.call(move |n| n.capture_to_path(&node, port, &path))
     }
 
-    /// Fails or repairs a link, or one direction of it, at a time (None: now). Packets that are queued or under way on
-    /// a failing link are lost. The receiving end of each direction notices the change.
-    #[pyo3(signature = (link, up, at_ps=None, *, direction=None))]
-    fn set_link_state(
-        &self,
-        link: u32,
-        up: bool,
-        at_ps: Option<Ps>,
-        direction: Option<&str>,
-    ) -> PyResult<()> {
-        let link = LinkId(link);
-        let Some(direction) = direction.map(links::direction).transpose()? else {
-            return self.call(move |n| n.set_link_state(link, up, at_ps.map(|Ps(at_ps)| at_ps)));
-        };
-        self.call(move |n| n.set_direction_state(link, direction, up, at_ps.map(|Ps(at_ps)| at_ps)))
-    }
-
-    /// Makes a link, or one direction of it, lose all packets without a change of its signal, at a time (None: now);
-    /// or ends that.
-    #[pyo3(signature = (link, silent, at_ps=None, *, direction=None))]
-    fn set_silent_loss(
-        &self,
-        link: u32,
-        silent: bool,
-        at_ps: Option<Ps>,
-        direction: Option<&str>,
-    ) -> PyResult<()> {
-        let direction = direction.map(links::direction).transpose()?;
-        self.call(move |n| {
-            n.set_silent_loss(
-                LinkId(link),
-                direction,
-                silent,
-                at_ps.map(|Ps(at_ps)| at_ps),
-            )
-        })
+    /// Changes a link, a direction of it, or a node at a time. ``target``: ``link``, ``link`` and ``direction`` (``a_to_b`` or
+    /// ``b_to_a``), or ``node``; ``at_ps`` (None: now); ``up``: fails or repairs it, by which packets that wait or are under
+    /// way on a failing link or inside a failing node are lost; ``silent``: makes it lose all packets without a change of its
+    /// signal, or ends that.
+    #[pyo3(signature = (**change), text_signature = "($self, **change)")]
+    fn apply(&self, py: Python<'_>, change: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let change = described::<net::Change>(py, change)?;
+        self.call(move |n| n.apply(&change))
     }
 
     /// Declares a switch's port with a link to be down, whatever its signal says, or withdraws that.
@@ -293,44 +226,12 @@ impl Network {
         Ok(id.0)
     }
 
-    /// Fails or repairs a node at a time (None: now). Packets inside are lost; its tables and registers are not.
-    #[pyo3(signature = (node, up, at_ps=None))]
-    fn set_node_state(&self, node: String, up: bool, at_ps: Option<Ps>) -> PyResult<()> {
-        self.call(move |n| n.set_node_state(&node, up, at_ps.map(|Ps(at_ps)| at_ps)))
-    }
-
-    /// Makes a link, a direction of it, or a node fail and be repaired at random, with a random stream of its own. The
-    /// times are ("exponential", mean_ps) or ("fixed", time_ps). Failures begin at ``start_ps`` at the earliest, and
-    /// before ``end_ps``.
-    #[pyo3(signature = (
-        *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=0, end_ps=None
-    ))]
-    fn fail_randomly(
-        &self,
-        time_to_failure: (String, u64),
-        time_to_repair: (String, u64),
-        link: Option<u32>,
-        direction: Option<&str>,
-        node: Option<String>,
-        start_ps: u128,
-        end_ps: Option<Ps>,
-    ) -> PyResult<()> {
-        let direction = direction.map(links::direction).transpose()?;
-        let target = match (link, direction, node) {
-            (Some(link), None, None) => FailureTarget::Link(LinkId(link)),
-            (Some(link), Some(direction), None) => {
-                FailureTarget::Direction(LinkId(link), direction)
-            }
-            (None, None, Some(node)) => FailureTarget::Node(node),
-            _ => return Err(failed("give a link, a link and a direction, or a node")),
-        };
-        let failures = RandomFailures {
-            target,
-            time_to_failure: links::duration(&time_to_failure)?,
-            time_to_repair: links::duration(&time_to_repair)?,
-            start_ps: Time::from_ps(start_ps),
-            end_ps: end_ps.map(|Ps(end_ps)| end_ps),
-        };
+    /// Makes a link, a direction of it, or a node fail and be repaired at random, with a random stream of its own.
+    /// ``target`` is as in :meth:`apply`; ``time_to_failure`` and ``time_to_repair`` are ("exponential", mean_ps) or ("fixed",
+    /// time_ps). Failures begin at ``start_ps`` at the earliest, and before ``end_ps``.
+    #[pyo3(signature = (**failures), text_signature = "($self, **failures)")]
+    fn fail_randomly(&self, py: Python<'_>, failures: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let failures = described::<net::RandomFailures>(py, failures)?;
         self.call(move |n| n.fail_randomly(&failures))
     }
 
@@ -563,44 +464,35 @@ impl Network {
         detached(|| self.handle.stop()).map_err(failed)
     }
 
-    /// Sets where packets of a switch wait: "auto" (in a traffic manager if the program depends on queues, or an
-    /// option demands one), "link" or "traffic_manager". A queue is described as in :meth:`add_link` (``queue_bytes``,
-    /// ``queue_packets``, ``red``, ``mark_above``); the default is the link's queue. ``recirculation`` contains
-    /// ``ports``, the ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin" or "hash"). Packets in a
-    /// former traffic manager are lost.
+    /// Sets where packets of a switch wait. The keywords are those of the JSON of :class:`holdfast.link.Queueing`. Packets
+    /// in a former traffic manager are lost.
     #[pyo3(
-        signature = (switch, queueing, **parameters),
-        text_signature = "($self, switch, queueing, *, queues=8, queue=None, queue_of_priority=None, recirculation=None)"
+        signature = (switch, /, **queueing),
+        text_signature = "($self, switch, /, **queueing)"
     )]
     fn set_queueing(
         &self,
+        py: Python<'_>,
         switch: String,
-        queueing: &str,
-        parameters: Option<&Bound<'_, PyDict>>,
+        queueing: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let (queueing, config) = (
-            links::queueing(queueing)?,
-            links::traffic_manager(parameters)?,
-        );
-        self.call(move |n| n.set_queueing(&switch, queueing, config))
+        let queueing = described(py, queueing)?;
+        self.call(move |n| n.describe_queueing(&switch, &queueing))
     }
 
-    /// Adds a processor to a switch: it serves each packet for ``service_ps`` picoseconds (on average if
-    /// ``exponential``) before the program runs, one packet after the other, and at most ``queue_packets`` wait.
-    #[pyo3(signature = (switch, *, service_ps, exponential, queue_packets))]
+    /// Adds a processor to a switch. The keywords are those of the JSON of :class:`holdfast.link.Processor`.
+    #[pyo3(
+        signature = (switch, /, **processor),
+        text_signature = "($self, switch, /, **processor)"
+    )]
     fn add_processor(
         &self,
+        py: Python<'_>,
         switch: String,
-        service_ps: u64,
-        exponential: bool,
-        queue_packets: u64,
+        processor: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let config = net::ProcessorConfig {
-            service_ps,
-            exponential,
-            queue_packets,
-        };
-        self.call(move |n| n.add_processor(&switch, config))
+        let processor = described(py, processor)?;
+        self.call(move |n| n.add_processor(&switch, processor))
     }
 
     /// Returns the results of a kind, a class of :mod:`holdfast.measurements`: a list of its objects. The keywords say

@@ -19,7 +19,7 @@
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
 use engine::Time;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use wire::bfd::{Diagnostic, Header, State};
 
 const PS_PER_US: u64 = 1_000_000;
@@ -29,13 +29,17 @@ const SLOW_US: u32 = 1_000_000;
 const INTERVALS_US: std::ops::RangeInclusive<u32> = 100..=60_000_000;
 
 /// Parameters of a session, the same at both ends unless a link's directions have their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BfdConfig {
     /// Desired Min TX Interval: the interval at which this end would like to send.
+    #[serde(rename = "tx_ms", deserialize_with = "crate::units::microseconds")]
     pub desired_min_tx_us: u32,
     /// Required Min RX Interval: the shortest interval at which the other end may send.
+    #[serde(rename = "rx_ms", deserialize_with = "crate::units::microseconds")]
     pub required_min_rx_us: u32,
     /// Detect Mult: the number of packets of this end that may be missing before the other end declares the session down.
+    #[serde(rename = "multiplier")]
     pub detect_mult: u8,
 }
 
@@ -79,7 +83,7 @@ pub struct BfdStatistics {
     /// The number of times that it went down because the detection time was over.
     pub expired: u64,
     /// When the state changed last.
-    #[serde(serialize_with = "crate::instant::serialize")]
+    #[serde(serialize_with = "crate::units::serialize")]
     pub changed_ps: Time,
     /// The time that this end waits for a packet now, in picoseconds.
     pub detection_time_ps: u64,

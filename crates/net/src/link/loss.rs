@@ -3,6 +3,7 @@
 use super::MAX_DELAY_PS;
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// Which packets are lost on the wire. Each direction goes through the model on its own, one step per packet that its queue
@@ -22,7 +23,8 @@ pub enum Loss {
 
 /// A Markov chain with two states, good at first. A packet is lost with the probability of the state that it finds; then the
 /// state changes, or does not. Gilbert's own model has `loss_good` 0; the "simple" one `loss_bad` 1 as well.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// p: the probability of a change from good to bad.
     pub p: f64,

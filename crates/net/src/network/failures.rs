@@ -3,8 +3,8 @@
 use super::Network;
 use crate::LinkId;
 use crate::NodeId;
-use crate::error::NetError;
-use crate::failure::{Change, FailureRecord, FailureTarget, RandomFailures};
+use crate::error::{NetError, out_of_range};
+use crate::failure::{Change, Failing, FailureRecord, FailureTarget, RandomFailures};
 use crate::link::LinkDirection;
 use crate::observer::{DropReason, Observation};
 use crate::scheduler::Event;
@@ -13,6 +13,31 @@ use engine::Time;
 
 /// Asking for failures.
 impl Network {
+    /// Makes a change at its time. Fails if there is no such link or node, the time has passed, or a node is to lose
+    /// packets silently.
+    pub fn apply(&mut self, change: &Change) -> Result<(), NetError> {
+        let (target, at_ps) = (&change.target, change.at_ps);
+        if let Some(up) = change.up {
+            match target {
+                FailureTarget::Link(link) => self.set_link_state(*link, up, at_ps)?,
+                FailureTarget::Direction(link, direction) => {
+                    self.set_direction_state(*link, *direction, up, at_ps)?;
+                }
+                FailureTarget::Node(node) => self.set_node_state(node, up, at_ps)?,
+            }
+        }
+        let Some(silent) = change.silent else {
+            return Ok(());
+        };
+        match target {
+            FailureTarget::Link(link) => self.set_silent_loss(*link, None, silent, at_ps),
+            FailureTarget::Direction(link, direction) => {
+                self.set_silent_loss(*link, Some(*direction), silent, at_ps)
+            }
+            FailureTarget::Node(_) => Err(out_of_range("silent", "of a link")),
+        }
+    }
+
     /// Fails or repairs both directions of a link at `at_ps`, or now if that is `None`. Packets that wait or are under
     /// way on a failing link are lost.
     pub fn set_link_state(
@@ -96,18 +121,18 @@ impl Network {
         Ok([first, first + 1])
     }
 
-    fn failing(&self, target: &FailureTarget) -> Result<(String, Change), NetError> {
+    fn failing(&self, target: &FailureTarget) -> Result<(String, Failing), NetError> {
         Ok(match target {
-            FailureTarget::Node(name) => (name.clone(), Change::Node(self.node_id(name)?)),
+            FailureTarget::Node(name) => (name.clone(), Failing::Node(self.node_id(name)?)),
             FailureTarget::Direction(link, direction) => {
                 let direction = self.medium.links.number(*link, *direction)?;
                 let what = self.medium.links[direction].name.to_string();
-                (what, Change::Directions([direction; 2]))
+                (what, Failing::Directions([direction; 2]))
             }
             FailureTarget::Link(link) => {
                 let directions = self.both_directions(*link)?;
                 let what = self.medium.links[directions[0]].name.replace('>', "-");
-                (what, Change::Directions(directions))
+                (what, Failing::Directions(directions))
             }
         })
     }
@@ -134,8 +159,8 @@ impl Network {
             self.medium.scheduler.push(at_ps, event);
         }
         match change {
-            Change::Directions(directions) => self.set_directions(directions, up),
-            Change::Node(node) => self.set_node_up(node, up),
+            Failing::Directions(directions) => self.set_directions(directions, up),
+            Failing::Node(node) => self.set_node_up(node, up),
         }
     }
 

@@ -3,6 +3,8 @@
 
 use super::{MAX_SEQUENCE_BITS, MIN_SEQUENCE_BITS};
 use crate::error::{NetError, out_of_range};
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use wire::ethernet::{ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN};
 
 /// Headers that one ordering function looks for.
@@ -13,7 +15,8 @@ pub const MAX_HEADER_BYTES: u32 = 64;
 const ETHERTYPE_BITS: u32 = 16;
 
 /// Bits of a header, counted from its first one, the most significant of its first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "(u32, u32)")]
 pub struct BitField {
     /// Its first bit.
     pub offset: u32,
@@ -22,7 +25,8 @@ pub struct BitField {
 }
 
 /// A header with a sequence number. It follows its EtherType behind Ethernet and up to two VLAN tags.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SequenceHeader {
     /// The EtherType in front of it.
     pub ethertype: u16,
@@ -35,7 +39,13 @@ pub struct SequenceHeader {
     /// The field that tells the type of the data behind the header.
     pub following: BitField,
     /// EtherTypes by the value of `following`; if there are none, the value is the EtherType.
-    pub ethertypes: Vec<(u64, u16)>,
+    pub ethertypes: BTreeMap<u64, u16>,
+}
+
+impl From<(u32, u32)> for BitField {
+    fn from((offset, width): (u32, u32)) -> BitField {
+        BitField { offset, width }
+    }
 }
 
 impl BitField {
@@ -78,8 +88,8 @@ impl SequenceHeader {
         if self.ethertypes.is_empty() {
             return Some(next as u16);
         }
-        let known = self.ethertypes.iter().find(|(value, _)| *value == next);
-        known.map(|(_, ethertype)| *ethertype)
+        let known = self.ethertypes.get(&next);
+        known.copied()
     }
 
     fn check(&self) -> Result<(), NetError> {
@@ -148,7 +158,7 @@ pub(crate) mod tests {
                 offset: 32,
                 width: 16,
             },
-            ethertypes: Vec::new(),
+            ethertypes: BTreeMap::new(),
         }
     }
 
@@ -169,7 +179,7 @@ pub(crate) mod tests {
                 offset: 56,
                 width: 8,
             },
-            ethertypes: vec![(4, 0x0800), (41, 0x86dd)],
+            ethertypes: BTreeMap::from([(4, 0x0800), (41, 0x86dd)]),
         }
     }
 
@@ -243,7 +253,7 @@ pub(crate) mod tests {
             ),
             (
                 SequenceHeader {
-                    ethertypes: Vec::new(),
+                    ethertypes: BTreeMap::new(),
                     ..connection()
                 },
                 "following must be 16 bits",

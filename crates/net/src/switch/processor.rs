@@ -14,17 +14,37 @@ use crate::random::Stream;
 use crate::scheduler::Event;
 use crate::serialisation::MAX_DELAY_PS;
 use engine::Packet;
+use serde::{Deserialize, Deserializer};
 use std::collections::VecDeque;
 
 /// A processor's parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessorConfig {
     /// The time that a packet takes, or the mean of it; above 0.
+    #[serde(rename = "packets_per_s", deserialize_with = "service_time")]
     pub service_ps: u64,
     /// True if times are exponentially distributed and independent; else they are all the same.
+    #[serde(rename = "service", deserialize_with = "is_exponential")]
     pub exponential: bool,
     /// The most packets that may wait, besides the one that is served.
     pub queue_packets: u64,
+}
+
+/// Deserializes a rate of packets per second as the time of one in picoseconds.
+fn service_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    const PS_PER_S: f64 = 1e12;
+    Ok((PS_PER_S / f64::deserialize(deserializer)?).round_ties_even() as u64)
+}
+
+fn is_exponential<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize, PartialEq)]
+    #[serde(rename_all = "snake_case")]
+    enum Service {
+        Constant,
+        Exponential,
+    }
+    Ok(Service::deserialize(deserializer)? == Service::Exponential)
 }
 
 impl ProcessorConfig {

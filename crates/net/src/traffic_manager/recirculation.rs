@@ -14,7 +14,7 @@ use crate::error::{NetError, out_of_range};
 use crate::queue::{Discipline, Gate, Occupancy, QueueConfig, Verdict};
 use crate::serialisation::serialisation_ps;
 use engine::{Recirculated, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Most recirculation ports of a switch.
@@ -24,7 +24,8 @@ pub const MAX_RECIRCULATION_PORTS: u16 = 256;
 const HASHED_BYTES: usize = 64;
 
 /// Which recirculation port a packet takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Spread {
     /// Each packet takes the port after that of the packet before.
     #[default]

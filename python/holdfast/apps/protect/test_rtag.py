@@ -13,6 +13,8 @@ from holdfast.apps.protect.program import R_TAG
 from holdfast.apps.protect.tests.differential import arrivals
 from holdfast.apps.protect.tests.model import SequenceRecovery
 from holdfast.control.domain import refused, set_domain_ports
+from holdfast.link import Ordering
+from holdfast.measurements import NodeCounters, OrderingCounters
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -178,15 +180,18 @@ def test_a_ring_loses_nothing_when_a_link_fails(program: Program) -> None:
     network = Network(seed=3)
     bridges = {name: Bridge(program, network.add_switch(name, program)) for name in "abcd"}
     # Port 1 leads on around the ring, port 2 back.
-    links = [network.add_link(x, 1, y, 2, rate_bps=10**9, delay_ps=10**6) for x, y in ("ab", "bc", "cd", "da")]
+    links = [
+        network.add_link(a=x, a_port=1, b=y, b_port=2, rate_bps=10**9, delay_ms=0.001)
+        for x, y in ("ab", "bc", "cd", "da")
+    ]
     bridges["a"].split(VID, [1, 2])
     bridges["b"].bridge(STREAM, VID, 1)
     bridges["d"].bridge(STREAM, VID, 2)
     bridges["c"].eliminate(VID, Acceptance("vector", 16, 100))
     bridges["c"].bridge(STREAM, VID, 3)
     network.add_packet_generator("a", 7, frame(STREAM, VID), period_ps=10**8, count=1000)
-    network.set_link_state(links[0], False, 25 * 10**9)
-    network.set_link_state(links[0], True, 60 * 10**9)
+    network.apply(target={"link": links[0]}, up=False, at_ps=25 * 10**9)
+    network.apply(target={"link": links[0]}, up=True, at_ps=60 * 10**9)
     while network.now_ps < 200 * 10**9:
         network.run(200 * 10**9)  # stops where ports change
     end = bridges["c"].client
@@ -194,7 +199,7 @@ def test_a_ring_loses_nothing_when_a_link_fails(program: Program) -> None:
     assert sum(passed) == 1000
     discarded = sum(end.counter("discarded", 4 * PATHS + path)[0] for path in (0, 1))
     assert discarded == 1000 - 350, "the failure took the copies of 35 ms"
-    assert network.node_counters("c").unconnected_drops == 1000
+    assert network.snapshot(NodeCounters, node="c")[0].unconnected_drops == 1000
 
 
 def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Program) -> None:
@@ -202,8 +207,8 @@ def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Progr
     network = Network(seed=3)
     bridge = Bridge(program, network.add_switch("b", program))
     network.add_host("h", mac=bytes.fromhex("020000000009"), ipv4="10.0.0.1", prefix_len=24, gateway_mac=bytes(6))
-    ordering = {"max_delay_ps": 5 * 10**9, "take_any_ps": 50 * 10**9, "headers": [R_TAG.core_value()]}
-    link = network.add_link("b", 3, "h", 0, rate_bps=10**9, ordering=ordering)
+    ordering = Ordering(max_delay_ms=5, take_any_ms=50, headers=(R_TAG,))
+    link = network.add_link(a="b", a_port=3, b="h", b_port=0, rate_bps=10**9, ordering=ordering.model_dump())
     bridge.eliminate(VID, Acceptance("vector", 16, 100), untag=False)
     bridge.bridge(STREAM, VID, 3)
     for position, sequence in enumerate([65534, 0, 65535, 2, 3, 1]):
@@ -216,6 +221,5 @@ def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Progr
         received += [it.data for it in network.run(10**10) if it.kind == "host_frame"]
     payloads = [b"\x12\x34" + sequence.to_bytes(2, "big") for sequence in (65534, 65535, 0, 1, 2, 3)]
     assert received == [frame(STREAM, VID, None, payload) for payload in payloads]
-    counters = network.ordering_counters(link, "a_to_b")
-    assert counters is not None
+    (counters,) = network.snapshot(OrderingCounters, link=link, direction="a_to_b")
     assert (counters.taken_any, counters.in_order, counters.filled) == (1, 2, 3)

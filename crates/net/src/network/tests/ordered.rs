@@ -4,6 +4,7 @@ use super::*;
 use crate::clock::wall::{NoInterfaces, WallClock};
 use crate::ordering::header::tests::{connection, r_tag};
 use crate::ordering::{BitField, SequenceHeader};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Returns the configuration of a gigabit link that holds packets for up to 2 ms, and accepts any sequence number
@@ -297,7 +298,7 @@ fn a_header_is_found_where_it_reaches_into_a_payload_that_is_not_stored() {
             offset: 8 * 60,
             width: 16,
         },
-        ethertypes: Vec::new(),
+        ethertypes: BTreeMap::new(),
     };
     let ordering = OrderingConfig {
         headers: vec![ipv4],

@@ -1,0 +1,68 @@
+//! Times in other languages' units: instants of results in whole picoseconds, times of descriptions in milliseconds. `engine` has the type
+//! of instants, and does not know serialization.
+
+use engine::Time;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const PS_PER_MS: f64 = 1e9;
+const US_PER_MS: f64 = 1e3;
+
+/// Serializes an instant as its number of picoseconds.
+pub(crate) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    time.ps().serialize(serializer)
+}
+
+/// Serializes an instant as its number of picoseconds, or nothing as nothing.
+pub(crate) fn serialize_some<S: Serializer>(
+    time: &Option<Time>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(Time::ps).serialize(serializer)
+}
+
+/// Deserializes an instant from its number of picoseconds.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    u128::deserialize(deserializer).map(Time::from_ps)
+}
+
+/// Deserializes an instant from its number of picoseconds, or nothing from nothing.
+pub(crate) fn deserialize_some<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Time>, D::Error> {
+    Ok(Option::<u128>::deserialize(deserializer)?.map(Time::from_ps))
+}
+
+/// A span of time that is written in milliseconds, in whole picoseconds. Deserializing refuses one below zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+pub(crate) struct Milliseconds(pub(crate) u64);
+
+impl TryFrom<f64> for Milliseconds {
+    type Error = String;
+
+    fn try_from(time_ms: f64) -> Result<Milliseconds, String> {
+        match time_ms >= 0.0 {
+            // Of two equally near numbers the even one, as in Python. The cast saturates; limits are checked elsewhere.
+            true => Ok(Milliseconds((time_ms * PS_PER_MS).round_ties_even() as u64)),
+            false => Err(format!("a time of {time_ms} ms is negative")),
+        }
+    }
+}
+
+impl Milliseconds {
+    /// Returns the time as a signed number of picoseconds.
+    pub(crate) fn signed_ps(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
+}
+
+/// Deserializes milliseconds to whole picoseconds.
+pub(crate) fn milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Milliseconds::deserialize(deserializer).map(|time| time.0)
+}
+
+/// Deserializes milliseconds to whole microseconds.
+pub(crate) fn microseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let time_ms = f64::deserialize(deserializer)?;
+    Ok((time_ms * US_PER_MS).round_ties_even() as u32)
+}
