@@ -15,8 +15,9 @@ from rich.console import Console
 
 from holdfast.compare import mechanisms, results
 from holdfast.compare.comparison import Comparison
+from holdfast.compare.inputs import times
 from holdfast.compare.rows import CurveColumn
-from holdfast.compare.scenario import Scenario, check_telemetry, times
+from holdfast.compare.scenario import Scenario, check_telemetry
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
 from holdfast.link import Direction, Jitter
 from holdfast.plots import Curves, over_time

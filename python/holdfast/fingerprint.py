@@ -8,7 +8,7 @@ module does not import it.
 
 Of modules outside Holdfast these count as well: the P4 programs in and below their folders with what they include, and files of any
 kind that a text in the module names, by a path or by their name alone. What nothing names has to be declared
-(:attr:`holdfast.compare.mechanism.Mechanism.files`).
+(:attr:`holdfast.compare.competitor.Competitor.files`).
 """
 
 from __future__ import annotations

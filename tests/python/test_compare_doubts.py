@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from holdfast.compare import advice, live, mechanisms, report, results, scenario, terminal, traffic_file
+from holdfast.compare import advice, live, mechanisms, results, scenario, terminal, traffic_file, world
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.measures import bins_of
 
@@ -117,7 +117,7 @@ def test_undisturbed_losses_as_large_as_those_of_the_failure_carry_nothing(tmp_p
     assert [each.rank for each in found.summaries] == [None] * 3
     assert [each.mechanism for each in found.summaries] == NAMES
     path = tmp_path / "report.html"
-    report.write(found, path)
+    results.WORLD.report(found, path)
     text = path.read_text()
     assert "not ranked" in text
     assert "In no order" in text
@@ -183,7 +183,7 @@ def test_live_what_was_disturbed_is_made_again(tmp_path: Path, monkeypatch: pyte
         rows = [better._rows[point["mechanism"], point["failure"], point["network_seed"]] for point in points]
         return pl.DataFrame([{**row, **({"attempt": attempt} if attempt else {})} for row in rows])
 
-    monkeypatch.setattr(results.sweep, "run", sweep)
+    monkeypatch.setattr(world.sweep, "run", sweep)
     monkeypatch.setattr(live, "check", lambda *_: None)
     good_from = 1
     found = results.run(given, mechanisms.find(NAMES), [1], tmp_path / "out")
@@ -212,7 +212,7 @@ def test_transfers_that_did_not_finish_have_no_mean(tmp_path: Path) -> None:
     assert frame["completion_mean_ms"].to_list() == [None]
     assert (frame["transfers"].item(), frame["transfers_unfinished"].item()) == (3, 2)
     path = tmp_path / "report.html"
-    report.write(found, path)
+    results.WORLD.report(found, path)
     assert "1 of 3<small>finished</small>" in path.read_text()
     assert any("2 (static) of 3" in note and "would flatter" in note for note in advice.notes(found))
 

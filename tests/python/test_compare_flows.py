@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from holdfast._core import Program
-from holdfast.compare import advice, figures, flows, live, report, results, runs, scenario, traffic_file
+from holdfast.compare import advice, figures, flows, live, results, runs, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanism import Built, Mechanism, Setting
@@ -151,7 +151,7 @@ def test_reports_speak_of_flows(found: Comparison, tmp_path: Path) -> None:
     name, outage_ms, lost = found.worst_receiver("static", [0, 1, 2])
     assert (name, lost) == ("h2", pytest.approx(0.3 * RATE, abs=4))
     assert outage_ms == pytest.approx(300, abs=4)
-    report.write(found, tmp_path / "again.html")
+    results.WORLD.report(found, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text() == text
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from test_compare_doubts import CLEAR, NAMES, givens, made_up
 
-from holdfast.compare import advice, report, results, scenario, terminal
+from holdfast.compare import advice, results, scenario, terminal
 from holdfast.compare.comparison import Comparison
 
 
@@ -41,7 +41,7 @@ def test_a_failure_that_carries_nothing_is_said_to(tmp_path: Path) -> None:
     assert not any(note.startswith("Not reliable") for note in advice.notes(found))
     assert [each.rank for each in found.summaries] == [None] * 3
     path = tmp_path / "report.html"
-    report.write(found, path)
+    results.WORLD.report(found, path)
     assert "class=best" not in path.read_text()
     # One that is used, and costs nothing, is something else.
     assert advice.advice(made_up(givens(tmp_path), dict.fromkeys(NAMES, (0, 0)))).startswith("The failure costs")
@@ -96,7 +96,7 @@ def test_without_probes_there_is_nothing_to_count(tmp_path: Path) -> None:
     frame = found.case_frame()
     assert frame["lost"].to_list() == frame["outage_ms"].to_list() == [None] * 3
     page = tmp_path / "report.html"
-    report.write(found, page)
+    results.WORLD.report(found, page)
     text = page.read_text()
     assert '<td data-head="packets lost"><span>\N{EN DASH}</span></td>' in text
     assert "0 lost" not in text
@@ -208,7 +208,7 @@ def test_the_outage_decides_what_packets_cannot_only_in_their_direction(tmp_path
 
 def bold(found: Comparison, folder: Path, column: str) -> list[str]:
     path = folder / "report.html"
-    report.write(found, path)
+    results.WORLD.report(found, path)
     rows = path.read_text().partition('class="ranking"')[2].partition("</table>")[0].split("<tr>")[2:]
     assert len(rows) == len(found.summaries)
     return [
@@ -354,7 +354,7 @@ def test_numbers_agree_with_their_words(tmp_path: Path) -> None:
         givens(tmp_path), CLEAR, latency_ms={("static", True): [None]}, jitter_ms={("static", True): [None]}
     )
     path = tmp_path / "report.html"
-    report.write(found, path)
+    results.WORLD.report(found, path)
     text = path.read_text()
     assert "1 points" not in text
     assert re.search(r"\d%[ ,;.]", text.partition("<body>")[2]) is None

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast import cli, topologies
-from holdfast.compare import advice, drawing, multicast, multicast_traffic, report, results, scenario, traffic_file
+from holdfast.compare import advice, drawing, multicast, multicast_traffic, results, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.traffic_file import Ends
@@ -210,7 +210,7 @@ def test_reports_have_what_multicast_costs(ring: tuple[Comparison, Path]) -> Non
     assert "TCP goodput lost" not in text
     assert "ingress-replication" in advice.advice(found)
     assert "plain routing" not in advice.advice(found)
-    report.write(found, out / "again.html")
+    results.WORLD.report(found, out / "again.html")
     assert (out / "again.html").read_text() == text
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from holdfast import _core
 from holdfast.compare import mechanisms, results, runs, scenario, telemetry
+from holdfast.compare.inputs import times
 from holdfast.compare.measures import add_traffic
-from holdfast.compare.scenario import Scenario, times
+from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import TrafficFile, UdpEntry
 from holdfast.demo import scenario as demo_scenario
 from holdfast.demo import two_paths

@@ -9,7 +9,7 @@ import typer
 
 from holdfast import interrupts
 from holdfast._core import HoldfastError
-from holdfast.cli import applications, machine, networks, programs, switches
+from holdfast.cli import applications, comparisons, machine, networks, programs, switches
 from holdfast.cli.shared import errors, say
 from holdfast.subscribers import commands as bng
 from holdfast.version import version
@@ -45,7 +45,7 @@ app.command()(programs.stf)
 app.command()(machine.bench)
 app.command()(networks.topology)
 app.command()(networks.reproduce)
-app.command()(networks.compare)
+app.command(cls=comparisons.Compare)(comparisons.compare)
 app.command()(applications.collect)
 app.add_typer(switches.ports, name="port")
 app.add_typer(applications.bier, name="bier")

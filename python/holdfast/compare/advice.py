@@ -9,8 +9,10 @@ import networkx as nx
 
 from holdfast.compare import telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
-from holdfast.compare.figures import Summary, packets, percent
-from holdfast.compare.scenario import NO_FAILURE, Scenario
+from holdfast.compare.figures import Summary
+from holdfast.compare.formats import listed, packets, percent
+from holdfast.compare.inputs import NO_FAILURE
+from holdfast.compare.scenario import Scenario
 from holdfast.topology import Topology
 
 CHEAP = 1.2
@@ -109,11 +111,6 @@ def _unconfirmed(comparison: Comparison, best: Summary) -> str:
         if comparison.seems_less(one, best):
             text += f"; {one.mechanism} lost {packets(one.lost_mean)} on average, but {_seeds_cannot(comparison)} that this is less"
     return f"{text}; use --seeds {_more_seeds(comparison)}" if text else ""
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names as ``a, b and c``; return an empty text if ``names`` is empty."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _part_without_another_way(comparison: Comparison) -> float:

@@ -1,14 +1,11 @@
-"""From runs to conclusions: a case per mechanism, failure and seed, a summary per mechanism, and the ranking.
+"""From the runs of networks to conclusions: a case per mechanism, failure and seed, and a summary per mechanism.
 
 *Affected* flows of a failure are those that did worse with it than without, under any mechanism and with any seed: the same flows
 for all of them. A flow with several receivers is counted at each of them. Means over flows are over the affected ones; losses, and
 the longest outage, are over all flows that are not cut off by themselves (a host at a switch that fails has no other).
 
-The loss of a mechanism *to the failure* is its loss with the failure less its loss without, with the same seed. Of two
-mechanisms one is better if it loses less to the failure, or else has the shorter outage, or else carries fewer bytes, each by more
-than a margin (:meth:`Comparison.lost_less`, :meth:`Comparison.back_sooner`). A rank is one more than the number of those that are
-better, so those that cannot be told apart share theirs. Where the runs carry no conclusion at all, there is no rank, and ``doubts``
-says why. Nothing here runs a network, draws, or puts it into words.
+Mechanisms are ranked as in any world (:mod:`holdfast.compare.ranking`): by what they lose to the failure, or else by the outage, or
+else by the bytes that they carry. Nothing here runs a network, draws, or puts it into words.
 """
 
 from __future__ import annotations
@@ -16,8 +13,8 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import product
 from typing import Final, cast
@@ -41,12 +38,13 @@ from holdfast.compare.figures import (
     worst_of,
 )
 from holdfast.compare.flows import Flow, Kind, Reception, of_kind, receptions_of
+from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.mechanisms import STATIC
+from holdfast.compare.ranking import LIVE, Less, Ranking
 from holdfast.compare.rows import Row, TelemetryRow
-from holdfast.compare.scenario import NO_FAILURE, Scenario
+from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import UdpEntry
-from holdfast.statistics import mean_interval
 from holdfast.topology import Topology
 
 BULK_COLUMNS: Final = ("goodput_bytes", "timeouts", "retransmitted_bytes")
@@ -57,64 +55,52 @@ FIGURES_SCHEMA = {
     **dict.fromkeys(("outage_ms", "latency_ms", "jitter_ms"), pl.Float64),
 }
 
-
-@dataclass(frozen=True)
-class Noise:
-    """The differences that two runs of the same may have: an outage by so many milliseconds, bytes and times by such a factor.
-
-    Of two mechanisms, what they lose by such a share or by so many packets, their outages by the same share, the part of TCP's
-    goodput that they lose by so many percent of it, and the bytes that they carry by so many times those of the baseline.
-    """
-
-    outage_ms: float
-    goodput: float
-    completion: float
-    share: float
-    packets: float
-    goodput_percent: float
-    bytes_ratio: float
-
-
-SIMULATED = Noise(
-    outage_ms=1.0, goodput=0.99, completion=1.01, share=0.05, packets=0.0, goodput_percent=1.0, bytes_ratio=0.005
-)
-"""Outages are known to a probe's interval, and a few packets more or fewer were on the link when it broke."""
-
-LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0, goodput_percent=10.0, bytes_ratio=0.1)
-
 FEW_BYTES = 3 * 1448
 """Losses of connections to a failure differ by more than this: three segments of Ethernet's length."""
 
 
-class Comparison:
-    """The runs of a scenario, by mechanism, failure and seed, and what follows from them."""
+class Comparison(Ranking):
+    """The runs of a scenario of networks, by mechanism, failure and seed, and what follows from them."""
+
+    scenario: Scenario
+    mechanisms: list[Mechanism]
+    cases: list[Case]
+    summaries: list[Summary]
+    _rows: dict[tuple[str, str, int], Row]
 
     def __init__(
         self, scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int], rows: Sequence[Row]
     ) -> None:
-        self.scenario = scenario
-        self.mechanisms = list(mechanisms)
-        self.baseline = self.mechanisms[0].name
-        """The mechanism that the others are measured against."""
-        self.seeds = list(seeds)
-        self._rows = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
-        self.noise = SIMULATED
-        if scenario.live:
-            late = self.late()
-            known_ms = max(LIVE.outage_ms, late["max_ms"] + late["senders_ms"])
-            self.noise = replace(LIVE, outage_ms=known_ms)
         self.flows = scenario.traffic.flows()
         receptions = receptions_of(scenario)
         kinds: tuple[tuple[Kind, ...], ...] = (("udp", "ping"), ("bulk",), ("transfer",))
         self.probes, self.bulk, self.transfers = ([receptions[i] for i in of_kind(receptions, *each)] for each in kinds)
-        self.cases = [case for failure in scenario.failures for case in self._cases(failure)]
-        found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
-        self.doubts = doubts.doubts(self, found)
-        """Why nothing follows from these runs, a sentence each; empty if something does."""
-        self.unranked = doubts.unranked(self, found)
-        """Why there is no ranking, as a clause that begins a sentence; None if there is one."""
-        self.summaries = self._ranked(found)
-        """By rank; as the mechanisms are given if there is none."""
+        super().__init__(scenario, mechanisms, seeds, rows)
+
+    def _conclude(self) -> None:
+        if self.scenario.live:
+            late = self.late()
+            known_ms = max(LIVE.outage_ms, late["max_ms"] + late["senders_ms"])
+            self.noise = replace(LIVE, outage_ms=known_ms)
+        super()._conclude()
+
+    def _doubts(self, found: Sequence[Summary]) -> list[str]:
+        return doubts.doubts(self, found)
+
+    def _unranked(self, found: Sequence[Summary]) -> str | None:
+        return doubts.unranked(self, found)
+
+    def ties(self) -> Sequence[Less]:
+        """Return the tests by outage, and by bytes carried."""
+        return self.back_sooner, self.carries_less
+
+    def order(self, one: Summary) -> tuple[float, ...]:
+        """Return packets, outage and bytes."""
+        return one.lost_mean, one.outage_mean_ms, one.bytes_ratio
+
+    def price(self, one: Summary) -> float:
+        """Return the state that the mechanism has in switches."""
+        return one.entries_mean
 
     @property
     def is_multicast(self) -> bool:
@@ -146,10 +132,11 @@ class Comparison:
         gone = {name for name in topology.hosts if topology.attachment(name).switch == failure}
         return [i for i, each in enumerate(receptions) if gone.isdisjoint(each.hosts)]
 
-    def _cases(self, failure: str) -> Iterator[Case]:
-        affected = self._affected(failure)
-        for seed in self.seeds:
-            yield from self._cases_of(failure, seed, *affected)
+    def _cases(self) -> Iterator[Case]:
+        for failure in self.scenario.failures:
+            affected = self._affected(failure)
+            for seed in self.seeds:
+                yield from self._cases_of(failure, seed, *affected)
 
     def _cases_of(
         self, failure: str, seed: int, probes: Sequence[int], bulk: Sequence[int], transfers: Sequence[int]
@@ -223,44 +210,23 @@ class Comparison:
         delivering = [i for i in sorted(bulk) if all(still["goodput_bytes"][i] for still in undisturbed)]
         return sorted(probes), delivering, sorted(transfers)
 
-    def _ranked(self, found: list[Summary]) -> list[Summary]:
-        if self.unranked is not None:
-            return found
-        ranks = {one.mechanism: 1 + sum(self.better(other, one) for other in found) for one in found}
-        rest = sorted(found, key=lambda s: (ranks[s.mechanism], s.lost_mean, s.outage_mean_ms, s.bytes_ratio))
-        found = []
-        while rest:
-            first = rest[0]
-            # Of those that nothing else tells apart, the one with the least state is named first.
-            alike = [s for s in rest if ranks[s.mechanism] == ranks[first.mechanism] and self._alike(first, s)]
-            found += sorted(alike, key=lambda s: s.entries_mean)
-            rest = [s for s in rest if s not in alike]
-        return [replace(summary, rank=ranks[summary.mechanism]) for summary in found]
-
     def _summary(self, name: str) -> Summary:
-        cases = [case for case in self.cases if case.mechanism == name]
+        cases: list[Case] = self.cases_of(name)
         hit = [case for case in cases if case.carried] or cases
         worst = max(cases, key=lambda case: (case.lost_to_failure, case.outage_ms))
         undisturbed = [self.row(name, NO_FAILURE, seed) for seed in self.seeds]
         plain = [self.row(self.baseline, NO_FAILURE, seed) for seed in self.seeds]
-        low, high = self._interval(cases)
         lost_bytes = sum(case.goodput_lost_bytes for case in cases)
         entries = undisturbed[0]["entries"]
         return Summary(
             mechanism=name,
             rank=None,
             cases=len(cases),
-            carried=sum(case.carried for case in cases),
-            lost_mean=statistics.fmean(case.lost_to_failure for case in cases),
-            lost_low=low,
-            lost_high=high,
+            **self.losses(name),
             lost_median=statistics.median(case.lost_to_failure for case in hit),
             lost_worst=worst.lost_to_failure,
             worst_failure=worst.failure,
-            lost_by_seed=self._by_seed(cases, lambda case: case.lost_to_failure),
-            lost_undisturbed=statistics.fmean(sum(row["lost"]) for row in undisturbed),
-            lost_unsteady=statistics.fmean(case.lost_undisturbed * case.carried for case in cases),
-            outage_by_seed_ms=self._by_seed(cases, lambda case: case.outage_ms),
+            outage_by_seed_ms=self.by_seed(cases, lambda case: case.outage_ms),
             outage_unsteady_ms=statistics.fmean(case.outage_undisturbed_ms * case.carried for case in cases),
             outage_mean_ms=statistics.fmean(case.outage_ms for case in cases),
             outage_median_ms=statistics.median(case.outage_ms for case in hit),
@@ -328,15 +294,6 @@ class Comparison:
         """The bytes that the best multicast trees would carry."""
         return multicast.best_tree_bytes(self.scenario)
 
-    def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
-        """Return the 95 % interval of the mean of packets lost to the failure; (None, None) with one seed."""
-        if len(self.seeds) < 2:
-            return None, None
-        return mean_interval(self._by_seed(cases, lambda case: case.lost_to_failure))
-
-    def _by_seed(self, cases: Sequence[Case], value: Callable[[Case], float]) -> tuple[float, ...]:
-        return tuple(statistics.fmean(value(case) for case in cases if case.seed == seed) for seed in self.seeds)
-
     def _goodput_by_seed(self, cases: Sequence[Case]) -> tuple[float, ...]:
         """Return the percentage of goodput lost, by seed; empty if there is a seed without connections."""
         found = [percent_of([case for case in cases if case.seed == seed]) for seed in self.seeds]
@@ -344,16 +301,6 @@ class Comparison:
         return known if len(known) == len(found) else ()
 
     # ---- Differences beyond noise ----
-
-    def lost_less(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` loses fewer packets to the failure than ``other``, by more than noise.
-
-        Noise is a number of packets, or a share of the greater loss. With several seeds, the differences seed by seed must be above
-        zero with 95 % confidence too. With one seed, or where all seeds agree, the difference must be greater than what both lose
-        undisturbed in the runs that the failure hit, as another run could lose as much without any failure.
-        """
-        least, unsteady = self._least_packets(one, other), one.lost_unsteady + other.lost_unsteady
-        return self._surely(one.lost_by_seed, other.lost_by_seed, least, unsteady=unsteady)
 
     def back_sooner(self, one: Summary, other: Summary) -> bool:
         """Return True if ``one`` has a shorter outage than ``other``, by the rule of :meth:`lost_less`.
@@ -381,62 +328,6 @@ class Comparison:
     def carries_less(self, one: Summary, other: Summary) -> bool:
         """Return True if ``one`` carries fewer bytes on all links than ``other``, by more than noise."""
         return one.bytes_ratio < other.bytes_ratio - self.noise.bytes_ratio
-
-    def better(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` is better than ``other``: by packets lost, else by outage, else by bytes carried.
-
-        Where the mean losses differ by more than noise but the runs cannot confirm it, the outage decides only if it agrees with
-        the means, and bytes do not decide: a mechanism that seems to lose more is not ahead for being cheaper.
-        """
-        if self.lost_less(one, other) or self.lost_less(other, one):
-            return self.lost_less(one, other)
-        if self.seems_less(other, one):
-            return False
-        if self.seems_less(one, other):
-            return self.back_sooner(one, other)
-        for less in (self.back_sooner, self.carries_less):
-            if less(one, other) or less(other, one):
-                return less(one, other)
-        return False
-
-    def seems_less(self, one: Summary, other: Summary) -> bool:
-        """Return True if ``one`` loses fewer packets on average by more than noise, but :meth:`lost_less` is False."""
-        return other.lost_mean - one.lost_mean > self._least_packets(one, other) and not self.lost_less(one, other)
-
-    def _least_packets(self, one: Summary, other: Summary) -> float:
-        return max(self.noise.packets, self.noise.share * max(abs(one.lost_mean), abs(other.lost_mean)))
-
-    def as_good(self, one: Summary, other: Summary) -> bool:
-        """Return True if neither mechanism surely loses fewer packets, nor has surely a shorter outage, than the other."""
-        tests = (self.lost_less, self.back_sooner)
-        return not any(less(one, other) or less(other, one) for less in tests)
-
-    def surely_gains(self, one: Summary) -> bool:
-        """Return True if ``one`` loses fewer packets with the failure than without, with 95 % confidence over several seeds."""
-        return one.lost_high is not None and not self.seeds_agree and one.lost_high < 0
-
-    def _alike(self, one: Summary, other: Summary) -> bool:
-        """Return True if the mechanisms are :meth:`as_good` and neither :meth:`seems_less` than the other."""
-        return self.as_good(one, other) and not self.seems_less(one, other) and not self.seems_less(other, one)
-
-    def best(self, less: Callable[[Summary, Summary], bool]) -> set[str]:
-        """Return the names of the mechanisms that no other one beats by ``less``, a test of this class; empty if none is beaten.
-
-        The mechanism with the best value is always among them.
-        """
-        beaten = {one.mechanism for one in self.summaries if any(less(other, one) for other in self.summaries)}
-        return {each.mechanism for each in self.summaries} - beaten if beaten else set()
-
-    def _surely(self, one: Sequence[float], other: Sequence[float], least: float, *, unsteady: float) -> bool:
-        """Return True if the values ``one`` are on average smaller than ``other`` by more than ``least``.
-
-        With several seeds that differ, the difference must also be above 0 with 95 % confidence; otherwise it must be greater than
-        ``unsteady`` too.
-        """
-        ahead = [b - a for a, b in zip(one, other, strict=True)]
-        if len(ahead) > 1 and not self.seeds_agree:
-            return statistics.fmean(ahead) > least and mean_interval(ahead)[0] > 0
-        return statistics.fmean(ahead) > max(least, unsteady)
 
     @cached_property
     def uncounted(self) -> str | None:
@@ -467,16 +358,9 @@ class Comparison:
             "repeated": sum(row["repeated"] for row in rows) + sum(row.get("attempt") or 0 for row in rows),
         }
 
-    @cached_property
-    def seeds_agree(self) -> bool:
-        """True if several seeds gave equal results in everything, as they do where nothing is random."""
-        first = {(c.mechanism, c.failure): c for c in self.cases if c.seed == self.seeds[0]}
-        others = [case for case in self.cases if case.seed != self.seeds[0]]
-        return bool(others) and all(replace(c, seed=self.seeds[0]) == first[c.mechanism, c.failure] for c in others)
-
     def case_frame(self) -> pl.DataFrame:
         """Return a table with a row per case: mechanism, failure and seed. Numbers that were not counted are null."""
-        frame = pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
+        frame = super().case_frame()
         if self.uncounted is not None:
             frame = frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in COUNTED_OF_CASE)
         return frame
@@ -484,7 +368,7 @@ class Comparison:
     def summary_of(self, one: Summary) -> dict[str, object]:
         """Return a mechanism's summary as it is written to files; numbers that were not counted are None."""
         nothing = dict.fromkeys(COUNTED, None) if self.uncounted is not None else {}
-        return {**asdict(one), **nothing}
+        return {**super().summary_of(one), **nothing}
 
     def probe_flows(self) -> list[tuple[Flow, list[int]]]:
         """Return (flow, indices of its receptions in a row) for every flow of probes."""

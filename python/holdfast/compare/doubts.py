@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.compare.figures import Summary, packets
-from holdfast.compare.scenario import NO_FAILURE, link_names
+from holdfast.compare.figures import Summary
+from holdfast.compare.formats import packets
+from holdfast.compare.inputs import NO_FAILURE
+from holdfast.compare.ranking import doubts_of_losses
+from holdfast.compare.scenario import link_names
 from holdfast.link import Direction
 
 if TYPE_CHECKING:
@@ -31,36 +34,20 @@ def doubts(comparison: Comparison, found: Sequence[Summary]) -> list[str]:
     why = []
     if comparison.scenario.live:
         why += _doubts_of_live(comparison)
-    static = next(each for each in found if each.mechanism == comparison.baseline)
-    if not static.carried:
-        return why  # Nothing was hit, so that what is lost undisturbed is not held against it.
-    cost, most = static.lost_mean, max(found, key=lambda s: s.lost_unsteady)
-    if most.lost_unsteady > comparison.noise.packets and most.lost_unsteady >= cost:
-        span = _span([s.lost_undisturbed for s in found])
-        already = "1 packet is lost" if span == "1" else f"{span} packets are lost"
-        why.append(
-            f"without any failure {already} already, and the failure adds"
-            f" no more than that under {comparison.baseline} ({cost:.0f}"
-            f"{' on average' if len(comparison.scenario.failures) > 1 else ''}): links are too full, or lossy;"
-            " give less traffic, or more seeds"
-        )
-    least = min(found, key=lambda s: s.lost_mean)
-    if not comparison.surely_gains(least) and least.lost_mean < -max(
-        comparison.noise.packets, comparison.noise.share * abs(cost)
-    ):
-        why.append(
-            f"{least.mechanism} lost {packets(-least.lost_mean)} less with the failure than without: what is lost"
-            " undisturbed differs from run to run by more than the failure costs"
-        )
+    why += doubts_of_losses(comparison, found)
     gains = [s for s in found if s.goodput_lost_percent is not None and s.goodput_lost_percent < -GAIN_PERCENT]
     # Simulated, nothing else runs beside it, and more is the merit of a better way around.
-    if gains and comparison.scenario.live:
+    if gains and comparison.scenario.live and _baseline(comparison, found).carried:
         gain = min(gains, key=lambda s: s.goodput_lost_percent or 0.0)
         why.append(
             f"TCP delivered {-(gain.goodput_lost_percent or 0):.0f} % more with the failure than without under"
             f" {gain.mechanism}: the undisturbed run was disturbed by something else"
         )
     return why
+
+
+def _baseline(comparison: Comparison, found: Sequence[Summary]) -> Summary:
+    return next(each for each in found if each.mechanism == comparison.baseline)
 
 
 def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
@@ -70,8 +57,7 @@ def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
     """
     if comparison.uncounted is not None:
         return f"No ranking: {comparison.uncounted}"
-    static = next(each for each in found if each.mechanism == comparison.baseline)
-    if not static.carried:
+    if not _baseline(comparison, found).carried:
         count = len(comparison.scenario.failures)
         name = (
             f"{comparison.scenario.failed} {comparison.scenario.failures[0]}"
@@ -156,8 +142,3 @@ def _lossy(comparison: Comparison) -> bool:
 
 def _loses(direction: Direction) -> bool:
     return direction.loss != 0.0
-
-
-def _span(values: Sequence[float]) -> str:
-    low, high = (f"{value:.0f}" for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"

@@ -190,17 +190,6 @@ class Summary:
     promises_none: int | None
 
 
-def packets(count: float) -> str:
-    """Return a number of packets with its noun: ``1 packet``, ``1.5 packets``, ``20 packets``."""
-    shown = f"{count:.0f}" if abs(count) >= 10 else f"{count:.2g}"
-    return f"{shown} packet{'' if shown == '1' else 's'}"
-
-
-def percent(share: float) -> str:
-    """Format a share as a percentage: 0.05 gives ``5 %``."""
-    return f"{100 * share:.0f} %"
-
-
 def mean_lost_percent(before: Sequence[int], now: Sequence[int], which: Sequence[int]) -> float | None:
     """Return the mean over connections of the goodput lost, in percent of the goodput before; None without connections.
 

@@ -22,12 +22,13 @@ from holdfast import _core, interpreter
 from holdfast.compare import scenario as scenarios
 from holdfast.compare.doubts import LATE_MS
 from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
+from holdfast.compare.inputs import DRAIN_S, NO_FAILURE
 from holdfast.compare.measures import Connection, Stream, bins_of, entries, links_used, row, stream_of
 from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.mechanisms import known
 from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.runs import is_used, schedule, setting_of
-from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
+from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
 from holdfast.errors import LiveError, ScenarioError
 from holdfast.live import traffic_host

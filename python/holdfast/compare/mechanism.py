@@ -1,15 +1,14 @@
-"""A mechanism in a comparison: a name, and how its network is built from a :class:`Setting`. No mechanism is known here."""
+"""A mechanism in a comparison of networks, and how its network is built from a :class:`Setting`. No mechanism is known here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from holdfast._core import Program
+from holdfast.compare.competitor import Competitor
 from holdfast.compare.traffic_file import Ends, Pair
 from holdfast.controller import Controller
-from holdfast.fingerprint import of_code
 from holdfast.topology import Topology
 
 
@@ -58,25 +57,15 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Mechanism:
-    """Something that keeps traffic going, or does not. ``colour``: on white, and on black.
+class Mechanism(Competitor):
+    """Something that keeps traffic in a network going, or does not.
 
     ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: the state that
     each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with a
-    program that reports by INT, if there is one. ``files``: files, or folders of them, that its runs read: when they change,
-    results are not reused. Of modules and P4 programs, and of files that the mechanism's modules name, this is found out
-    (:mod:`holdfast.fingerprint`).
+    program that reports by INT, if there is one.
     """
 
-    name: str
-    what: str
-    colour: tuple[str, str]
     build: Callable[[Setting], Built]
     multicast: bool = False
     core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
     with_telemetry: Callable[[Setting], Built] | None = None
-    files: tuple[Path, ...] = ()
-
-    def code(self) -> str:
-        """Return a hash of the mechanism's code outside of Holdfast; empty if there is none."""
-        return of_code((self.build, self.core_state, self.with_telemetry, self.multicast), self.files)

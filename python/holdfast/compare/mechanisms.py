@@ -21,7 +21,7 @@ from holdfast.apps.protect import (
 )
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
-from holdfast.compare import multicast_mechanisms, telemetry
+from holdfast.compare import competitor, multicast_mechanisms, telemetry
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Pair, TrafficFile
 from holdfast.errors import ScenarioError
@@ -293,10 +293,4 @@ def with_telemetry(names: Sequence[str] | None, baseline: str) -> list[str]:
 
 def find(names: Sequence[str], baseline: str = STATIC) -> list[Mechanism]:
     """Return the mechanism ``baseline``, then those in ``names``. Raise :class:`ScenarioError` for unknown and repeated names."""
-    mechanisms = known()
-    for name in names:
-        if name not in mechanisms:
-            raise ScenarioError(f"there is no mechanism {name!r} (known: {', '.join(mechanisms)})")
-        if list(names).count(name) > 1:
-            raise ScenarioError(f"mechanism {name!r} is given twice")
-    return [mechanisms[baseline], *(each for name, each in mechanisms.items() if name in names and name != baseline)]
+    return competitor.find(known(), names, baseline)

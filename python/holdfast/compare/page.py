@@ -7,16 +7,18 @@ Every value that a template shows is escaped unless it is :class:`Markup`. Style
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from holdfast import whole_files
 from holdfast.compare import drawing
-from holdfast.compare.terminal import number
+from holdfast.compare.formats import number
+from holdfast.compare.ranking import Less, Ranking
 
 NONE = "\N{EN DASH}"
 
@@ -28,6 +30,10 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
+
+
+Column = tuple[str, str, Callable[[Any], str], Less | None]
+"""Heading, what stands below it, how a summary is shown, and the test of whether one is better than another, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +97,35 @@ class Lanes:
     words: str
 
 
-def write(path: Path, template: str, **values: object) -> None:
+def write(path: Path, template: str, values: Mapping[str, object]) -> None:
     """Write the HTML page of ``template``, a file in this folder, to ``path``.
 
     A value that the template names and is not in ``values`` is an error of ours.
     """
     whole_files.write_text(path, TEMPLATES.get_template(template).render(values))
+
+
+def style(known: Iterable[str], name: str) -> str:
+    """Return the CSS class that gives the colour of mechanism ``name``, one of all that are known."""
+    return f"m{list(known).index(name)}"
+
+
+def ranking(comparison: Ranking, columns: Sequence[Column], styles: Mapping[str, str]) -> Table:
+    """Return the table of the mechanisms, best first; what no other one beats in a column is bold. ``styles``: by mechanism."""
+    best = [set() if less is None else comparison.best(less) for _, _, _, less in columns]
+    rows = [
+        TableRow(
+            summary.mechanism,
+            [
+                Cell(show(summary), heading, unit, summary.mechanism in ahead)
+                for (heading, unit, show, _), ahead in zip(columns, best, strict=True)
+            ],
+            styles[summary.mechanism],
+            before="" if summary.rank is None else f"{summary.rank}. ",
+        )
+        for summary in comparison.summaries
+    ]
+    return Table("mechanism", [(heading, unit) for heading, unit, _, _ in columns], rows)
 
 
 def times_to_choose(all_lanes: Sequence[Lanes]) -> list[tuple[str, str]]:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from markupsafe import Markup
 
-from holdfast.compare import advice, drawing, mechanisms, multicast, page, telemetry, traffic_file
+from holdfast.compare import drawing, mechanisms, multicast, page, telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.drawing import Curve, Dots, Line, LinkLook, Panel
-from holdfast.compare.figures import Summary, percent
-from holdfast.compare.page import NONE, Cell, Lane, Lanes, Table, TableRow, for_both
+from holdfast.compare.figures import Summary
+from holdfast.compare.formats import difference, number, percent, ratio
+from holdfast.compare.inputs import NO_FAILURE
+from holdfast.compare.page import NONE, Cell, Column, Lane, Lanes, Table, TableRow, for_both
+from holdfast.compare.ranking import Less
 from holdfast.compare.rows import CurveColumn, Row
-from holdfast.compare.scenario import NO_FAILURE, link_names
-from holdfast.compare.terminal import completion, difference, number, ratio
+from holdfast.compare.scenario import link_names
+from holdfast.compare.terminal import completion
 
 CURVES = 6
 """Failures whose curves are shown, if there are so many: those that cost most."""
@@ -31,52 +33,36 @@ PROBES_PER_BIN = 20
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
-Less = Callable[[Summary, Summary], bool]
 
-Column = tuple[str, str, Callable[[Summary], str], Less | None]
-"""Heading, what stands below it, how it is shown, and the test of whether one is better than another; None: there is none."""
-
-
-def write(comparison: Comparison, path: Path) -> None:
-    """Write the report to ``path`` as one HTML file; the same comparison always gives the same bytes."""
+def parts(comparison: Comparison) -> dict[str, object]:
+    """Return what the page shows besides the parts that the report of every world has."""
     several = len(comparison.scenario.failures) > 1
     over_time = [_lanes(comparison, failure) for failure in comparison.costliest_failures()[:CURVES]]
-    page.write(
-        path,
-        "report.html",
-        comparison=comparison,
-        title=_title(comparison),
-        subtitle=_subtitle(comparison),
-        advice=advice.advice(comparison),
-        colours=[(_style(each.name), each.colour) for each in comparison.mechanisms],
-        ranking=_ranking(comparison),
-        rule=_rule(comparison),
-        receivers=_receivers(comparison),
-        several=several,
-        one={"links": "link", "switches": "switch"}.get(comparison.scenario.failed),
-        network=_network(comparison),
-        network_choices=[(each.name, drawing.slug(each.name)) for each in comparison.mechanisms],
-        decades=drawing.DECADES,
-        distributions=_distributions(comparison) if several else [],
-        core=_core(comparison),
-        over_time=over_time,
-        over_time_choices=page.times_to_choose(over_time),
-        telemetry=_telemetry(comparison) if comparison.scenario.telemetry else None,
-        notes=advice.notes(comparison),
-        mechanisms=[(each.name, each.what) for each in comparison.mechanisms],
-        definitions=_definitions(comparison),
-        made_by="holdfast compare",
-        how=LIVELY if comparison.scenario.live else SIMULATED,
-        files="cases.parquet, flows.parquet",
-    )
+    return {
+        "comparison": comparison,
+        "receivers": _receivers(comparison),
+        "several": several,
+        "one": {"links": "link", "switches": "switch"}.get(comparison.scenario.failed),
+        "network": _network(comparison),
+        "network_choices": [(each.name, drawing.slug(each.name)) for each in comparison.mechanisms],
+        "decades": drawing.DECADES,
+        "distributions": _distributions(comparison) if several else [],
+        "core": _core(comparison),
+        "over_time": over_time,
+        "over_time_choices": page.times_to_choose(over_time),
+        "telemetry": _telemetry(comparison) if comparison.scenario.telemetry else None,
+        "definitions": _definitions(comparison),
+        "how": LIVELY if comparison.scenario.live else SIMULATED,
+        "files": "cases.parquet, flows.parquet",
+    }
 
 
 def _style(name: str) -> str:
-    """Return the CSS class that gives the colour of mechanism ``name``."""
-    return f"m{list(mechanisms.known()).index(name)}"
+    return page.style(mechanisms.known(), name)
 
 
-def _title(comparison: Comparison) -> str:
+def heading(comparison: Comparison) -> str:
+    """Return the heading of the page: the topology and what fails."""
     scenario = comparison.scenario
     failure = scenario.failures[0]
     if len(scenario.failures) > 1:
@@ -86,7 +72,8 @@ def _title(comparison: Comparison) -> str:
     return f"{scenario.topology.name}: {what}{' (live)' if scenario.live else ''}"
 
 
-def _subtitle(comparison: Comparison) -> str:
+def subtitle(comparison: Comparison) -> str:
+    """Return the size of the network, the times, the seeds and the traffic."""
     scenario, times = comparison.scenario, comparison.scenario.times
     topology = scenario.topology
     count = len(comparison.seeds)
@@ -102,7 +89,8 @@ def _subtitle(comparison: Comparison) -> str:
 # ---- The ranking ----
 
 
-def _columns(comparison: Comparison) -> list[Column]:
+def columns(comparison: Comparison) -> list[Column]:
+    """Return the columns of the ranking: losses, outages, TCP, delays, and the price."""
     many, seeds = len(comparison.scenario.failures) > 1, len(comparison.seeds)
     # Losses and outages are no mechanism's merit if the runs carry no conclusion; the price is known all the same.
     counted = comparison.uncounted is None
@@ -137,7 +125,7 @@ def _columns(comparison: Comparison) -> list[Column]:
         ("TCP goodput lost", "%, MB", _goodput_lost, delivers_more),
         ("TCP transfers", "mean, worst, ms", _completion, None),
     ]
-    columns: list[Column] = [
+    found: list[Column] = [
         *lost,
         *([] if comparison.is_multicast else tcp),
         ("latency added", "ms", lambda s: difference(s.added_latency_ms), None),
@@ -151,7 +139,7 @@ def _columns(comparison: Comparison) -> list[Column]:
         ),
     ]
     if any(ends.group is not None for ends in comparison.flows):
-        columns += [
+        found += [
             ("bytes carried", f"{TIMES} best trees", lambda s: ratio(s.tree_ratio), None),
             ("core state", "mean", lambda s: number(s.core_state), _least(lambda s: s.core_state)),
             (
@@ -162,13 +150,11 @@ def _columns(comparison: Comparison) -> list[Column]:
             ),
         ]
     if any(summary.promises is not None for summary in comparison.summaries):
-        columns.append(("promises kept", "of receivers", _promises, None))
+        found.append(("promises kept", "of receivers", _promises, None))
     if any(summary.unprotected_flows for summary in comparison.summaries):
         kind = traffic_file.kind_of(comparison.flows).removeprefix("host ")
-        columns.append(
-            ("not protected", f"of {len(comparison.flows)} {kind}s", lambda s: str(s.unprotected_flows), None)
-        )
-    return columns
+        found.append(("not protected", f"of {len(comparison.flows)} {kind}s", lambda s: str(s.unprotected_flows), None))
+    return found
 
 
 def _promises(summary: Summary) -> str:
@@ -206,24 +192,6 @@ def _completion(summary: Summary) -> str:
     return NONE if summary.completion_mean_ms is None else f"{shown}\n{number(summary.completion_worst_ms)}"
 
 
-def _ranking(comparison: Comparison) -> Table:
-    columns = _columns(comparison)
-    best = [set() if less is None else comparison.best(less) for _, _, _, less in columns]
-    rows = [
-        TableRow(
-            summary.mechanism,
-            [
-                Cell(show(summary), heading, unit, summary.mechanism in ahead)
-                for (heading, unit, show, _), ahead in zip(columns, best, strict=True)
-            ],
-            _style(summary.mechanism),
-            before="" if summary.rank is None else f"{summary.rank}. ",
-        )
-        for summary in comparison.summaries
-    ]
-    return Table("mechanism", [(heading, unit) for heading, unit, _, _ in columns], rows)
-
-
 def _receivers(comparison: Comparison) -> Table | None:
     """Return a table with the worst receiver of each flow with several receivers, by mechanism; None without such flows."""
     several = [(flow, places) for flow, places in comparison.probe_flows() if len(places) > 1]
@@ -240,7 +208,7 @@ def _receivers(comparison: Comparison) -> Table | None:
     return Table("flow", [(summary.mechanism, "outage (ms), lost") for summary in comparison.summaries], rows)
 
 
-def _rule(comparison: Comparison) -> str:
+def rule(comparison: Comparison) -> str:
     """Return text that explains the order of the mechanisms and the bold numbers."""
     noise = comparison.noise
     bold = (
@@ -521,10 +489,13 @@ OF_MULTICAST = (
 )
 
 
-SIMULATED = "hosts, links and TCP were simulated. The same topology, traffic, failure and seeds give the same numbers."
+SIMULATED = (
+    "Every switch ran a P4 program; hosts, links and TCP were simulated. The same topology, traffic, failure and seeds give the"
+    " same numbers."
+)
 LIVELY = (
-    "links and switches were Holdfast's in real time, hosts were Linux network namespaces, and TCP was the kernel's. Numbers"
-    " differ from run to run."
+    "Every switch ran a P4 program; links and switches were Holdfast's in real time, hosts were Linux network namespaces, and TCP"
+    " was the kernel's. Numbers differ from run to run."
 )
 
 

@@ -1,4 +1,4 @@
-"""The whole command: run, summarise, write. Interrupted, it goes on where it stopped when it is called again.
+"""Comparisons of networks: hosts with flows in a topology, of which a link or a switch fails.
 
 In the folder: ``cases.parquet`` (a row per mechanism, failure and seed), ``flows.parquet`` (a row per flow of each run),
 ``receivers.parquet`` (a row per receiver of each run's flows with several; without such a flow there is none),
@@ -9,108 +9,47 @@ bytes in all files but those in ``runs/``, unless it is live.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import cast
+from collections.abc import Sequence
 
 import polars as pl
-from rich.console import Console
+from rich.table import Table
 
-from holdfast import sweep, whole_files
-from holdfast.compare import advice, live, report, runs, telemetry, traffic_file
+from holdfast.compare import advice, live, mechanisms, report, runs, telemetry, terminal, traffic_file, world
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanism import Mechanism
-from holdfast.compare.rows import Row
-from holdfast.compare.scenario import NO_FAILURE, Scenario
+from holdfast.compare.scenario import Scenario
+from holdfast.compare.world import World
 
 
-def run(
-    scenario: Scenario,
-    mechanisms: Sequence[Mechanism],
-    seeds: Sequence[int],
-    out: Path,
-    *,
-    jobs: int = 1,
-    console: Console | None = None,
-) -> Comparison:
-    """Run every mechanism under every failure with every seed, write the results to ``out``, and return them.
+def _about(scenario: Scenario) -> str:
+    topology = scenario.topology
+    return f"{topology.name}: {len(topology.switches)} switches, {len(topology.links)} links"
 
-    ``console`` shows the progress. A live scenario makes one run at a time, whatever ``jobs`` says; when all are done, another call
-    measures again.
-    """
+
+def _chosen(scenario: Scenario, names: Sequence[str] | None) -> list[Mechanism]:
+    """Return the traffic's baseline, and the mechanisms with these names or all for such traffic; of telemetry those with INT."""
+    baseline = mechanisms.baseline(scenario.traffic)
+    if scenario.telemetry:
+        names = mechanisms.with_telemetry(names, baseline)
+    return mechanisms.find(names or mechanisms.defaults(scenario.traffic), baseline)
+
+
+def _check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:
     if scenario.live:
         live.check(scenario, mechanisms, seeds)
-        jobs = 1
-    path = scenario.write(out / "runs").resolve()
-    points: list[sweep.Point] = [
-        {"scenario": str(path), "mechanism": mechanism.name, "network_seed": seed, "failure": failure}
-        for mechanism in mechanisms
-        for seed in seeds
-        for failure in (NO_FAILURE, *scenario.failures)
-    ]
-    measured = live.measured if scenario.live else runs.measured
-    # A process that has built a network and run it undisturbed goes on with its failures.
-    together = ("mechanism", "network_seed")
-    code = _code_of(mechanisms)
-    frame = sweep.run(measured, points, [0], out / "runs", jobs=jobs, console=console, together=together, code=code)
-    rows = _rows(frame)
-    comparison = Comparison(scenario, mechanisms, seeds, rows)
-    if scenario.live:
-        comparison = _again(comparison, points, rows, out / "runs", console)
-    whole_files.write(out / "cases.parquet", comparison.case_frame().write_parquet)
-    whole_files.write(out / "flows.parquet", comparison.flow_frame().write_parquet)
+
+
+def _frames(comparison: Comparison) -> dict[str, pl.DataFrame]:
+    found = {"flows": comparison.flow_frame()}
     if (receivers := comparison.receiver_frame()) is not None:
-        whole_files.write(out / "receivers.parquet", receivers.write_parquet)
-    if scenario.telemetry:
-        whole_files.write(out / "telemetry.parquet", telemetry.frame(comparison.telemetry_rows()).write_parquet)
-    whole_files.write_text(out / "summary.json", json.dumps(summary(comparison), indent=2) + "\n")
-    report.write(comparison, out / "report.html")
-    return comparison
+        found["receivers"] = receivers
+    if comparison.scenario.telemetry:
+        found["telemetry"] = telemetry.frame(comparison.telemetry_rows())
+    return found
 
 
-def _again(
-    comparison: Comparison, points: Sequence[sweep.Point], rows: Sequence[Row], folder: Path, console: Console | None
-) -> Comparison:
-    """Repeat all runs of each mechanism and seed whose run without a failure was disturbed, a few times at most.
-
-    Return the comparison with the new runs.
-    """
-    (folder / "journal.jsonl").unlink()
-    kept = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
-    for attempt in range(1, live.ATTEMPTS):
-        if not (disturbed := comparison.disturbed()):
-            break
-        if console is not None:
-            for (mechanism, _), why in disturbed.items():
-                console.print(f"{mechanism} again: {why}", highlight=False, markup=False, soft_wrap=True)
-        again: list[sweep.Point] = [
-            {**point, "attempt": attempt}
-            for point in points
-            if (point["mechanism"], point["network_seed"]) in disturbed
-        ]
-        code = _code_of(comparison.mechanisms)
-        frame = sweep.run(live.measured, again, [0], folder / f"again-{attempt}", console=console, code=code)
-        (folder / f"again-{attempt}" / "journal.jsonl").unlink()
-        kept |= {(row["mechanism"], row["failure"], row["network_seed"]): row for row in _rows(frame)}
-        comparison = Comparison(comparison.scenario, comparison.mechanisms, comparison.seeds, list(kept.values()))
-    return comparison
-
-
-def _code_of(mechanisms: Sequence[Mechanism]) -> Callable[[sweep.Point], str]:
-    """Return a function that gives the hash of the code of a point's mechanism, for :func:`holdfast.sweep.run`."""
-    codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
-    return lambda point: codes[str(point["mechanism"])]
-
-
-def _rows(frame: pl.DataFrame) -> list[Row]:
-    return cast(list[Row], frame.to_dicts())
-
-
-def summary(comparison: Comparison) -> dict[str, object]:
-    """Return the content of ``summary.json``: the input, the mechanisms in the order of their ranks, the advice and the notes."""
-    scenario = comparison.scenario
-    topology = scenario.topology
+def _input_of(comparison: Comparison) -> dict[str, object]:
+    scenario, topology = comparison.scenario, comparison.scenario.topology
     return {
         "topology": {
             "name": topology.name,
@@ -121,15 +60,37 @@ def summary(comparison: Comparison) -> dict[str, object]:
         "live": comparison.late() if scenario.live else None,
         "fail": scenario.fail,
         "failures": len(scenario.failures),
-        "times": {
-            **scenario.times.model_dump(),
-            "failure_s": scenario.times.failure_s,
-            "repair_s": scenario.times.repair_s,
-        },
+        "times": world.input_of(comparison)["times"],
         "traffic": traffic_file.describe(scenario.traffic),
-        "seeds": comparison.seeds,
-        "doubts": comparison.doubts,
-        "advice": advice.advice(comparison),
-        "notes": advice.notes(comparison),
-        "mechanisms": [comparison.summary_of(each) for each in comparison.summaries],
     }
+
+
+def _tables(comparison: Comparison) -> list[Table]:
+    more = [terminal.telemetry_table(comparison)] if comparison.scenario.telemetry else []
+    return [terminal.table(comparison), *more]
+
+
+WORLD = World(
+    command="",
+    about=_about,
+    known=mechanisms.known,
+    chosen=_chosen,
+    check=_check,
+    measured=runs.measured,
+    live=live.measured,
+    compared=Comparison,
+    frames=_frames,
+    input_of=_input_of,
+    title=terminal.title,
+    tables=_tables,
+    heading=report.heading,
+    subtitle=report.subtitle,
+    columns=report.columns,
+    template="report.html",
+    parts=report.parts,
+    advice=advice.advice,
+    notes=advice.notes,
+    rule=report.rule,
+)
+
+run = WORLD.run

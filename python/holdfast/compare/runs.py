@@ -21,12 +21,13 @@ from typing import Any, TypedDict, cast
 from holdfast.compare import scenario as scenarios
 from holdfast.compare import telemetry
 from holdfast.compare.flows import not_protected, of_kind, receptions_of
+from holdfast.compare.inputs import DRAIN_S, NO_FAILURE
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
 from holdfast.compare.mechanism import Built, Setting
 from holdfast.compare.mechanisms import known
 from holdfast.compare.multicast import join_cost
 from holdfast.compare.rows import SKIPPED, RunRow
-from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
+from holdfast.compare.scenario import Scenario
 from holdfast.errors import HoldfastError, ScenarioError
 from holdfast.network import Network, SimulatedNetwork
 from holdfast.topology import Topology

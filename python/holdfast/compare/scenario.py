@@ -6,7 +6,6 @@ Mechanisms, measures and results are not known here.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
@@ -17,21 +16,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, NotRequired, TypedDict
 
-from pydantic import Field, ValidationError
-
 from holdfast import topologies, whole_files, yaml_model
-from holdfast.compare import multicast_traffic, traffic_file
+from holdfast.compare import inputs, multicast_traffic, traffic_file
+from holdfast.compare.inputs import ALL, NO_FAILURE, Times
 from holdfast.compare.traffic_file import TrafficFile
-from holdfast.errors import ScenarioError, TopologyError, TopologyWarning, first_mistake
+from holdfast.errors import ScenarioError, TopologyError, TopologyWarning
 from holdfast.link import trace_digests
-from holdfast.parameters import Checked
 from holdfast.topology import Topology
 
-NO_FAILURE = "none"
-"""The failure of the undisturbed run."""
-
-ALL, NODES = "all", "nodes"
-"""Values of ``fail`` beside one link or switch: every link between switches in turn, or every switch."""
+NODES: Final = "nodes"
+"""A value of ``fail`` beside one link or switch and ``all``, which is every link between switches in turn: every switch."""
 
 SAMPLE = "sample"
 """``sample:N`` or ``sample:N,seed=S``: N of the links between switches in turn, drawn with the seed (1 by default)."""
@@ -41,45 +35,9 @@ MULTICAST: Final = "multicast"
 """A value of ``traffic`` beside a file: groups that are drawn for the topology."""
 
 
-class Times(Checked):
-    """When what fails goes down and comes back, and how fast is learnt of it."""
-
-    before_s: float = Field(gt=0, le=3600)
-    down_s: float = Field(gt=0, le=3600)
-    after_s: float = Field(ge=0, le=3600)
-    detection_delay_ms: float = Field(default=50.0, ge=0, le=60_000)
-    reaction_delay_ms: float = Field(default=100.0, ge=0, le=60_000)
-
-    @property
-    def failure_s(self) -> float:
-        """When the element fails, in seconds."""
-        return self.before_s
-
-    @property
-    def repair_s(self) -> float:
-        """When the element is repaired, in seconds."""
-        return round(self.before_s + self.down_s, 9)
-
-    @property
-    def end_s(self) -> float:
-        """When traffic ends, in seconds."""
-        return round(self.before_s + self.down_s + self.after_s, 9)
-
-
-def times(given: Mapping[str, float]) -> Times:
-    """Return the times from the command's options; raise :class:`ScenarioError` with one sentence for a wrong one."""
-    try:
-        return Times.model_validate(given)
-    except ValidationError as error:
-        raise ScenarioError(f"--{first_mistake(error).replace('_', '-')}") from None
-
-
 ONE_FAILURE = {"before_s": 1.0, "down_s": 2.0, "after_s": 1.0}
 ALL_FAILURES = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
 """With ``--fail all`` there are as many runs as links, with ``nodes`` as switches, and with a sample many, so each is shorter."""
-
-DRAIN_S = 0.5
-"""Packets that are still on their way at the end of the traffic get that long to arrive."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +84,8 @@ class Scenario:
             needed["telemetry"] = True
         if self.loss_traces:
             needed["loss_traces"] = dict(self.loss_traces)
-        text = json.dumps(needed, indent=1, sort_keys=True)
-        name = hashlib.sha256(text.encode()).hexdigest()[:16]
-        folder.mkdir(parents=True, exist_ok=True)
-        whole_files.write_text(folder / f"{name}.yaml", needed["topology"])
-        path = folder / f"{name}.json"
-        whole_files.write_text(path, text)
+        path = inputs.write(json.dumps(needed, indent=1, sort_keys=True), folder)
+        whole_files.write_text(path.with_suffix(".yaml"), needed["topology"])
         return path
 
 
@@ -215,7 +169,7 @@ def build(
         )
     given = {name: value for name, value in (when or {}).items() if value is not None}
     sampled = fail.startswith(f"{SAMPLE}:")
-    shown = times({**(ALL_FAILURES if fail in (ALL, NODES) or sampled else ONE_FAILURE), **given})
+    shown = inputs.times({**(ALL_FAILURES if fail in (ALL, NODES) or sampled else ONE_FAILURE), **given})
     notes = [str(each.message) for each in caught]
     if sampled:
         notes.append(f"The failures are {len(failures)} of {len(link_names(topology))} links, drawn by {fail}.")
@@ -241,16 +195,6 @@ def build(
         telemetry=telemetry,
         loss_traces=trace_digests(topology.links),
     )
-
-
-def check_alone(scenario: str, others: Mapping[str, object]) -> None:
-    """Raise :class:`ScenarioError` if an option in ``others`` is given that does not go with ``scenario``."""
-    for name, value in others.items():
-        if value is not None:
-            what = (
-                f"has a topology of its own: leave out {value!r}" if name == "TOPOLOGY" else f"does not go with {name}"
-            )
-            raise ScenarioError(f"--scenario {scenario} {what}")
 
 
 def check_telemetry(*, telemetry: bool, live: bool) -> None:

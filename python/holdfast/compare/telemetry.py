@@ -23,9 +23,9 @@ from holdfast._core import Program
 from holdfast.apps.telemetry import COLLECTOR_PORT, Instructions, TelemetryController, Watch, compile_telemetry
 from holdfast.apps.telemetry import rows as report_rows
 from holdfast.apps.telemetry.collector import Collector, Limits
+from holdfast.compare.inputs import Times
 from holdfast.compare.mechanism import Built, Setting
 from holdfast.compare.rows import PortRow, TelemetryRow
-from holdfast.compare.scenario import Times
 from holdfast.compare.traffic_file import Ends
 from holdfast.errors import ScenarioError
 from holdfast.link import Direction

@@ -9,18 +9,9 @@ from rich.table import Table
 from holdfast.compare import telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.figures import Summary
+from holdfast.compare.formats import difference, number, ratio, terminal_table
 
 Column = tuple[str, Callable[[Summary], str]]
-
-
-def number(value: float | None, *, sign: bool = False) -> str:
-    """Format a number with three significant digits, or as a whole number from 100 on; a hyphen for None."""
-    if value is None:
-        return "-"
-    if abs(value) < 0.0005:
-        return "0"
-    plus = "+" if sign and value > 0 else ""
-    return plus + (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}")
 
 
 def title(comparison: Comparison) -> str:
@@ -36,21 +27,6 @@ def title(comparison: Comparison) -> str:
     )
 
 
-def difference(value: float | None) -> str:
-    """Format a difference with its sign, with two decimals below 1; a hyphen for None."""
-    if value is None:
-        return "-"
-    return (
-        "0"
-        if abs(value) < 0.005
-        else f"{value:+.0f}"
-        if abs(value) >= 100
-        else f"{value:+.3g}"
-        if abs(value) >= 1
-        else f"{value:+.2f}"
-    )
-
-
 def completion(summary: Summary, *, of: str = " of ", after: str = "") -> str:
     """Format the mean time of transfers in ms; if some are unfinished, how many of them were finished.
 
@@ -59,11 +35,6 @@ def completion(summary: Summary, *, of: str = " of ", after: str = "") -> str:
     if summary.transfers_unfinished:
         return f"{summary.transfers - summary.transfers_unfinished}{of}{summary.transfers}{after}"
     return number(summary.completion_mean_ms)
-
-
-def ratio(value: float | None) -> str:
-    """Format a ratio with two decimals; a hyphen for None."""
-    return "-" if value is None else f"{value:.2f}"
 
 
 UNDISTURBED: Column = ("lost\nwith-\nout", lambda s: number(s.lost_undisturbed))
@@ -122,15 +93,12 @@ def telemetry_table(comparison: Comparison) -> Table:
 
 def table(comparison: Comparison) -> Table:
     """Return the table of the mechanisms, best first, or in no order if there is no ranking."""
-    result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    result.add_column("", style="bold", no_wrap=True)
     measures = MANY if len(comparison.scenario.failures) > 1 else ONE
     if comparison.uncounted is not None:
         measures = [(heading, lambda _: number(None)) for heading, _ in measures]
     unsteady = [UNDISTURBED] if any(summary.lost_undisturbed for summary in comparison.summaries) else []
     columns = [*measures[:1], *unsteady, *measures[1:], *(MULTICAST if comparison.is_multicast else COMMON)]
-    for heading, _ in columns:
-        result.add_column(heading, justify="right", no_wrap=True)
+    result = terminal_table([heading for heading, _ in columns])
     for each in comparison.summaries:
         result.add_row(each.mechanism, *(cell(each) for _, cell in columns))
     return result

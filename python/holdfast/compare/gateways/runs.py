@@ -15,9 +15,12 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any, TypedDict
 
-from holdfast.compare.bng import access, mechanisms, scenario
-from holdfast.compare.bng.scenario import BIN_MS, DRAIN_S
-from holdfast.compare.bng.world import World
+from holdfast.compare import inputs
+from holdfast.compare.gateways import access
+from holdfast.compare.gateways.mechanisms import MECHANISMS
+from holdfast.compare.gateways.scenario import BIN_MS, Scenario
+from holdfast.compare.gateways.simulation import Simulation
+from holdfast.compare.inputs import DRAIN_S
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 
 
@@ -45,25 +48,25 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
 
     A point has ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``.
     """
-    [mechanism] = [each for each in mechanisms.MECHANISMS if each.name == point["mechanism"]]
-    return run(World(scenario.read(point["scenario"]), mechanism, point["network_seed"]), point["failure"])
+    scenario = inputs.read(Scenario, point["scenario"])
+    return run(Simulation(scenario, MECHANISMS[point["mechanism"]], point["network_seed"]), point["failure"])
 
 
-def run(world: World, failure: str) -> RunRow:
-    """Run ``world`` under ``failure`` until all traffic has ended, and return the measured numbers of each subscriber."""
-    given = world.given
-    world.schedule(failure)
+def run(simulation: Simulation, failure: str) -> RunRow:
+    """Run ``simulation`` under ``failure`` until all traffic has ended, and return the measured numbers of each subscriber."""
+    given = simulation.given
+    simulation.schedule(failure)
     online_curve: list[int] = []
     count = given.subscribers.subscribers
 
     def look() -> None:
-        online_curve.append(sum(each.model.state == "up" for each in world.access.online[:count]))
+        online_curve.append(sum(each.model.state == "up" for each in simulation.access.online[:count]))
 
     for number in range(given.bins):
-        world.network.call_later((number + 1) * BIN_MS, look)
-    world.network.run(given.times.end_s + DRAIN_S)
-    seen = [_Seen(world, flows) for flows in world.flows]
-    callers = world.access.online
+        simulation.network.call_later((number + 1) * BIN_MS, look)
+    simulation.network.run(given.times.end_s + DRAIN_S)
+    seen = [_Seen(simulation, flows) for flows in simulation.flows]
+    callers = simulation.access.online
     return {
         "sent": [each.sent for each in seen],
         "lost": [each.lost for each in seen],
@@ -74,30 +77,30 @@ def run(world: World, failure: str) -> RunRow:
         "online": [each.model.state == "up" for each in callers[:count]],
         "setup_ms": [
             round(1000 * (each.sessions[0][0] - caller.at_s), 6) if each.sessions else None
-            for caller, each in zip(world.callers[count:], callers[count:], strict=True)
+            for caller, each in zip(simulation.callers[count:], callers[count:], strict=True)
         ],
         "delivered_curve": [sum(column) for column in zip_longest(*(each.curve for each in seen), fillvalue=0)],
         "online_curve": online_curve,
         "entries": [
-            world.network.devices[name].written()
-            for name in world.topology.switches
+            simulation.network.devices[name].written()
+            for name in simulation.topology.switches
             if name not in (access.NODE, "core")
         ],
-        "wrong_session": world.access.client.counter("wrong_session", 0)[0],
-        "accounted": sum(world.radius.records.values()),
-        "records_waiting": sum(len(each.store) for each in world.processes),
+        "wrong_session": simulation.access.client.counter("wrong_session", 0)[0],
+        "accounted": sum(simulation.radius.records.values()),
+        "records_waiting": sum(len(each.store) for each in simulation.processes),
     }
 
 
 class _Seen:
     """Sent, lost and duplicated packets of a subscriber, and its outage."""
 
-    def __init__(self, world: World, flows: tuple[int, int]) -> None:
-        network, times = world.network, world.given.times
+    def __init__(self, simulation: Simulation, flows: tuple[int, int]) -> None:
+        network, times = simulation.network, simulation.given.times
         self.sent = self.lost = self.duplicated = 0
         self.outage_ms = 0.0
         self.recovered_ms: float | None = 0.0
-        self.curve = [0] * world.given.bins
+        self.curve = [0] * simulation.given.bins
         failure_ps = round(times.failure_s * PS_PER_S)
         for flow in flows:
             found, sent, received = network.statistics(flow), network.sent(flow), network.received(flow)

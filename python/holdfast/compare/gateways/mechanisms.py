@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.errors import ScenarioError
+from holdfast.compare.competitor import Competitor
 
 
 @dataclass(frozen=True)
-class Mechanism:
-    """``gateways``: their number, each with a control plane of its own. ``planes``: forwarding planes behind the balancer of each.
+class Mechanism(Competitor):
+    """Gateways. ``gateways``: their number, each with a control plane of its own.
 
-    With no planes a gateway is one switch. ``colour``: on white, and on black.
+    ``planes``: forwarding planes behind the balancer of each; with none a gateway is one switch.
     """
 
-    name: str
-    what: str
-    colour: tuple[str, str]
     gateways: int = 1
     planes: int = 0
 
@@ -28,7 +24,7 @@ class Mechanism:
         return ["gateway"] if self.gateways == 1 else [f"gateway{number + 1}" for number in range(self.gateways)]
 
 
-MECHANISMS: Final = (
+_ALL: Final = (
     Mechanism(
         "single",
         "one gateway of one plane: discovery, PPP control and sessions in one switch",
@@ -54,15 +50,5 @@ MECHANISMS: Final = (
     ),
 )
 
-BASELINE: Final = "single"
-
-
-def find(names: Sequence[str] | None) -> list[Mechanism]:
-    """Return the mechanisms with these names and the baseline, in the order of the registry; all if ``names`` is None.
-
-    Raise :class:`ScenarioError` for an unknown name.
-    """
-    known = {each.name: each for each in MECHANISMS}
-    if unknown := [name for name in names or () if name not in known]:
-        raise ScenarioError(f"there is no mechanism {unknown[0]!r} in scenario bng (known: {', '.join(known)})")
-    return [each for each in MECHANISMS if names is None or each.name in (*names, BASELINE)]
+MECHANISMS: Final = {each.name: each for each in _ALL}
+"""By name, the baseline first."""

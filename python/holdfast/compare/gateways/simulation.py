@@ -23,12 +23,13 @@ from holdfast.apps.bng import (
 )
 from holdfast.apps.bng.edges import mac_bytes
 from holdfast.apps.router import compile_router
-from holdfast.compare.bng import access, core
-from holdfast.compare.bng.access import AccessNode, Caller
-from holdfast.compare.bng.core import Announced, Core
-from holdfast.compare.bng.mechanisms import Mechanism
-from holdfast.compare.bng.radius_server import Known, RadiusServer
-from holdfast.compare.bng.scenario import DIAL_S, NO_FAILURE, TRAFFIC_S, Written
+from holdfast.compare.gateways import access, core
+from holdfast.compare.gateways.access import AccessNode, Caller
+from holdfast.compare.gateways.core import Announced, Core
+from holdfast.compare.gateways.mechanisms import Mechanism
+from holdfast.compare.gateways.radius_server import Known, RadiusServer
+from holdfast.compare.gateways.scenario import DIAL_S, TRAFFIC_S, Scenario
+from holdfast.compare.inputs import NO_FAILURE
 from holdfast.controller import Controller
 from holdfast.network import SimulatedNetwork
 from holdfast.subscribers.configuration import Configuration
@@ -147,8 +148,8 @@ class _Life:
 class ControlProcess:
     """A gateway's control plane, which can be killed and started again: then it has what its predecessor left on disk."""
 
-    def __init__(self, world: World, number: int, name: str) -> None:
-        self._world, self._number, self._name = world, number, name
+    def __init__(self, simulation: Simulation, number: int, name: str) -> None:
+        self._simulation, self._number, self._name = simulation, number, name
         # SQLite's name for a database in memory: it outlives the process here, as a file does.
         self.store = SqliteStore(Path(":memory:"))
         self._lives = 0
@@ -161,9 +162,9 @@ class ControlProcess:
         """Start a new process of the control plane, which takes over the sessions that it finds in ``plane``."""
         self._lives += 1
         self._plane, self._life = plane, _Life(clock)
-        configuration = self._world.configuration(self._number, self._name)
+        configuration = self._simulation.configuration(self._number, self._name)
         assert configuration.radius is not None
-        drawn = random.Random(f"{self._world.seed} {self._name} {self._lives}").randbytes
+        drawn = random.Random(f"{self._simulation.seed} {self._name} {self._lives}").randbytes
         radius = self.radius = RadiusClient(
             configuration.radius,
             self._life,
@@ -174,7 +175,7 @@ class ControlProcess:
         )
         self.gateway = Gateway(
             configuration,
-            Announced(plane, self._name, self._world.core),
+            Announced(plane, self._name, self._simulation.core),
             self._life,
             radius,
             random=drawn,
@@ -194,7 +195,7 @@ class ControlProcess:
     def _transmit(self, life: _Life) -> Callable[[int, bool, int, bytes], None]:
         def transmit(server: int, accounting: bool, channel: int, data: bytes) -> None:
             def arrive() -> None:
-                answer = self._world.radius.answer(data)
+                answer = self._simulation.radius.answer(data)
                 if answer is not None:
                     life.call_later(RADIUS_DELAY_S, lambda: self._received(life, server, accounting, channel, answer))
 
@@ -220,10 +221,10 @@ class _Split(SplitGateway):
         self.plane.call_later(self._port_delay_ms, lambda: react(switch, port, up))
 
 
-class World:
+class Simulation:
     """All of it. Time is zero, and nothing has run yet."""
 
-    def __init__(self, given: Written, mechanism: Mechanism, seed: int) -> None:
+    def __init__(self, given: Scenario, mechanism: Mechanism, seed: int) -> None:
         self.given, self.mechanism, self.seed = given, mechanism, seed
         crowd = given.subscribers
         drawn = random.Random(seed)

@@ -1,4 +1,4 @@
-"""``holdfast compare --scenario bng``: what its failures cost is what they must cost, its files, and its error messages."""
+"""``holdfast compare gateways``: what its failures cost is what they must cost, its files, and its error messages."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from typer.testing import CliRunner
 
 from holdfast import compare
 from holdfast.cli import app
-from holdfast.compare.bng import mechanisms, results, runs, scenario, terminal
-from holdfast.compare.bng.comparison import Comparison
-from holdfast.compare.bng.radius_server import RadiusServer
-from holdfast.compare.bng.scenario import Scenario
-from holdfast.compare.bng.world import World
+from holdfast.compare.gateways import report, runs, scenario
+from holdfast.compare.gateways.comparison import Comparison
+from holdfast.compare.gateways.mechanisms import MECHANISMS
+from holdfast.compare.gateways.radius_server import RadiusServer
+from holdfast.compare.gateways.results import WORLD
+from holdfast.compare.gateways.scenario import Scenario
+from holdfast.compare.gateways.simulation import Simulation
 from holdfast.errors import ScenarioError
 
 SMALL: dict[str, float | None] = {"subscribers": 8, "packets_per_s": 20, "newcomers_per_s": 2}
 WHEN: dict[str, float | None] = {"before_s": 6, "down_s": 6, "after_s": 8}
 FAILURES = len(scenario.FAILURES)
-NAMES = [each.name for each in mechanisms.MECHANISMS]
+NAMES = list(MECHANISMS)
 
 
 def given(fail: str = "all", **changes: float) -> Scenario:
@@ -37,7 +39,8 @@ def given(fail: str = "all", **changes: float) -> Scenario:
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
     out = tmp_path_factory.mktemp("bng")
-    return results.run(given(), mechanisms.MECHANISMS, [1], out, jobs=2), out
+    asked = given()
+    return WORLD.run(asked, WORLD.choose(asked, None), [1], out, jobs=2), out
 
 
 def part(comparison: Comparison, mechanism: str, failure: str) -> Any:
@@ -126,29 +129,27 @@ def test_a_gateway_of_one_plane_is_one_switch(compared: tuple[Comparison, Path])
 
 def test_a_session_outlives_an_outage_that_keepalives_do_not_notice() -> None:
     patient = given("access", keepalive_s=10, newcomers_per_s=0)
-    [single] = mechanisms.find(["single"])
-    row = runs.run(World(patient.given, single, 1), "access")
+    row = runs.run(Simulation(patient, MECHANISMS["single"], 1), "access")
     assert all(row["kept"])
     assert all(abs(each - 6000) < 200 for each in row["outage_ms"])
 
 
 def test_a_run_that_ends_early_has_subscribers_that_have_not_recovered() -> None:
     short = scenario.build(fail="plane", when={**WHEN, "after_s": 0.1}, subscribers={**SMALL, "newcomers_per_s": 0})
-    [single] = mechanisms.find(["single"])
     rows = [
         {
             "mechanism": "single",
             "failure": failure,
             "network_seed": 1,
-            **runs.run(World(short.given, single, 1), failure),
+            **runs.run(Simulation(short, MECHANISMS["single"], 1), failure),
         }
         for failure in ("none", "plane")
     ]
-    comparison = Comparison(short, [single], [1], rows)
+    comparison = Comparison(short, [MECHANISMS["single"]], [1], rows)
     [summary] = comparison.summaries
     assert summary.parts["plane"].unrecovered > 0
     assert summary.recovered_ms is summary.parts["plane"].recovered_ms is summary.newcomers_in_percent is None
-    assert terminal.recovered(summary.parts["plane"]).endswith(" never")
+    assert report.recovered(summary.parts["plane"]).endswith(" never")
 
 
 def test_ranks_follow_the_packets_that_are_lost(compared: tuple[Comparison, Path]) -> None:
@@ -156,8 +157,9 @@ def test_ranks_follow_the_packets_that_are_lost(compared: tuple[Comparison, Path
     summaries = comparison.summaries
     assert [each.rank for each in summaries] == sorted(each.rank for each in summaries)
     assert summaries[0].rank == 1
+    of = {each.mechanism: each for each in summaries}
     assert summaries[0].lost_mean == min(each.lost_mean for each in summaries)
-    assert comparison.loses_less("split-2", "single") and not comparison.loses_less("single", "split-2")
+    assert comparison.lost_less(of["split-2"], of["single"]) and not comparison.lost_less(of["single"], of["split-2"])
     for one in summaries:
         assert one.lost_mean == pytest.approx(sum(each.lost_mean for each in one.parts.values()) / FAILURES)
 
@@ -182,20 +184,20 @@ def made_up(lost: Mapping[str, list[int]]) -> Comparison:
         for seed, cost in enumerate(costs, 1):
             for failure, own in (("none", 0), ("plane", cost)):
                 rows.append({"mechanism": name, "failure": failure, "network_seed": seed, "lost": [own], **base})
-    chosen = [each for each in mechanisms.MECHANISMS if each.name in lost]
+    chosen = [each for name, each in MECHANISMS.items() if name in lost]
     return Comparison(given("plane"), chosen, range(1, 1 + len(next(iter(lost.values())))), rows)
 
 
 def test_what_seeds_cannot_tell_apart_has_one_rank() -> None:
-    unsure = made_up({"single": [100, 300, 200], "pair": [200, 100, 200], "split-2": [10, 11, 10]})
+    unsure = made_up({"single": [190, 230, 210], "pair": [200, 215, 205], "split-2": [10, 11, 10]})
     assert {each.mechanism: each.rank for each in unsure.summaries} == {"split-2": 1, "single": 2, "pair": 2}
     sure = made_up({"single": [200, 300, 250], "pair": [100, 190, 150]})
     assert {each.mechanism: each.rank for each in sure.summaries} == {"pair": 1, "single": 2}
     near = made_up({"single": [100], "pair": [96]})
     assert {each.mechanism: each.rank for each in near.summaries} == {"pair": 1, "single": 1}
-    assert near.advice() == "As far as these failures go, no mechanism loses fewer packets than another."
+    assert WORLD.advice(near) == "As far as these failures go, no mechanism loses fewer packets than another."
     alone = made_up({"single": [5]})
-    assert alone.advice() == "Only single was run: there is nothing to compare it with."
+    assert WORLD.advice(alone) == "Only single was run: there is nothing to compare it with."
     low, high = (getattr(unsure.summaries[0].parts["plane"], name) for name in ("lost_low", "lost_high"))
     assert low < 10.4 < high
 
@@ -209,7 +211,7 @@ def test_files_have_every_case_and_subscriber(compared: tuple[Comparison, Path])
         assert (own["lost"].sum(), own["kept"].sum()) == (case["lost"], case["kept"])
     summary = json.loads((out / "summary.json").read_text())
     assert [each["mechanism"] for each in summary["mechanisms"]] == [each.mechanism for each in comparison.summaries]
-    assert summary["advice"] == comparison.advice()
+    assert summary["advice"] == WORLD.advice(comparison)
 
 
 def test_the_report_shows_each_mechanism_and_failure(compared: tuple[Comparison, Path]) -> None:
@@ -219,72 +221,64 @@ def test_the_report_shows_each_mechanism_and_failure(compared: tuple[Comparison,
         assert text.count(f"<b>{name}</b>") == 1 + FAILURES + 1  # the ranking, each failure, the networks
     for failure, what in scenario.FAILURES.items():
         assert f"{failure}: {what}" in text
-    assert comparison.advice() in text
+    assert WORLD.advice(comparison) in text
     assert text.count("aria-label") == 4 * FAILURES * 2 + 4 * 2
-    for note in comparison.notes():
+    for note in WORLD.notes(comparison):
         assert note in text
 
 
 def test_the_same_seed_gives_the_same_files_on_any_number_of_processes(tmp_path: Path) -> None:
-    chosen = mechanisms.find(["single", "split-2"])
+    chosen = WORLD.choose(given(), ["split-2"])
     for folder, jobs in (("one", 1), ("two", 2)):
-        results.run(given("plane"), chosen, [1, 2], tmp_path / folder, jobs=jobs)
+        WORLD.run(given("plane"), chosen, [1, 2], tmp_path / folder, jobs=jobs)
     for name in ("cases.parquet", "subscribers.parquet", "summary.json", "report.html"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def test_the_interpreter_agrees() -> None:
-    [single] = mechanisms.find(["single"])
     few = given("plane", subscribers=2)
     rows = [
-        runs.run(World(few.given.model_copy(update={"executor": executor}), single, 3), "plane")
+        runs.run(Simulation(few.model_copy(update={"executor": executor}), MECHANISMS["single"], 3), "plane")
         for executor in ("jit", "interpreter")
     ]
     assert rows[0] == rows[1]
 
 
 def test_another_seed_is_another_run() -> None:
-    [single] = mechanisms.find(["single"])
-    rows = [runs.run(World(given("plane").given, single, seed), "plane") for seed in (1, 2)]
+    rows = [runs.run(Simulation(given("plane"), MECHANISMS["single"], seed), "plane") for seed in (1, 2)]
     assert rows[0]["lost"] != rows[1]["lost"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "error: give a topology, or --scenario bng"),
-        (["abilene", "--scenario", "bng"], "error: --scenario bng has a topology of its own: leave out 'abilene'"),
-        (["--scenario", "bng", "--live"], "error: --scenario bng does not go with --live"),
-        (["--scenario", "bng", "--traffic", "multicast"], "error: --scenario bng does not go with --traffic"),
-        (["--scenario", "bng", "--telemetry", "int"], "error: --scenario bng does not go with --telemetry"),
-        (["ring:4", "--subscribers", "9"], "error: --subscribers belongs to --scenario bng"),
-        (["ring:4", "--keepalive-s", "9"], "error: --keepalive-s belongs to --scenario bng"),
+        (["--fail", "all", "gateways"], "error: gateways is no topology: its name comes first, before any option"),
         (
-            ["--scenario", "bng", "--fail", "s1"],
-            "error: there is no failure 's1' in scenario bng (known: plane, balancer, auth, controller, radius, access; all is"
+            ["gateways", "--fail", "s1"],
+            "error: there is no failure 's1' of gateways (known: plane, balancer, auth, controller, radius, access; all is"
             " each in turn)",
         ),
         (
-            ["--scenario", "bng", "--mechanisms", "single,mpls"],
-            "error: there is no mechanism 'mpls' in scenario bng (known: single, pair, split, split-2)",
+            ["gateways", "--mechanisms", "single,mpls"],
+            "error: there is no mechanism 'mpls' (known: single, pair, split, split-2)",
         ),
         (
-            ["--scenario", "bng", "--subscribers", "1"],
+            ["gateways", "--subscribers", "1"],
             "error: --subscribers: Input should be greater than or equal to 2",
         ),
         (
-            ["--scenario", "bng", "--before-s", "2"],
-            "error: --before-s: 2 is too early for scenario bng: subscribers dial in the first 2 seconds and have traffic from 4"
+            ["gateways", "--before-s", "2"],
+            "error: --before-s: 2 is too early for gateways: subscribers dial in the first 2 seconds and have traffic from 4"
             " on; give at least 6",
         ),
-        (["--scenario", "bng", "--down-s", "0"], "error: --down-s: Input should be greater than 0"),
+        (["gateways", "--down-s", "0"], "error: --down-s: Input should be greater than 0"),
         (
-            ["--scenario", "bng", "--subscribers", "400", "--packets-per-s", "10000"],
+            ["gateways", "--subscribers", "400", "--packets-per-s", "10000"],
             "error: 400 subscribers would send and receive 192000000 packets, and a run has at most 20000000: give fewer"
             " subscribers, a lower --packets-per-s or shorter times",
         ),
         (
-            ["--scenario", "bng", "--newcomers-per-s", "50", "--down-s", "300"],
+            ["gateways", "--newcomers-per-s", "50", "--down-s", "300"],
             "error: 15000 newcomers would dial in 300 s, and a run has at most 10000: give a lower --newcomers-per-s or --down-s",
         ),
     ],
@@ -298,7 +292,7 @@ def test_what_cannot_be_is_one_sentence(arguments: list[str], message: str, tmp_
 
 
 def test_the_command_prints_the_tables_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    words = "compare --scenario bng --fail plane --mechanisms split-2 --subscribers 4 --packets-per-s 10 --newcomers-per-s 1"
+    words = "compare gateways --fail plane --mechanisms split-2 --subscribers 4 --packets-per-s 10 --newcomers-per-s 1"
     words += f" --before-s 6 --down-s 2 --after-s 4 --jobs 1 --out {tmp_path}"
     first, second = (CliRunner().invoke(app, words.split()) for _ in range(2))
     assert first.exit_code == second.exit_code == 0
@@ -309,7 +303,7 @@ def test_the_command_prints_the_tables_and_goes_on_where_it_stopped(tmp_path: Pa
 
 def test_the_example_of_the_readme_is_what_the_command_prints(tmp_path: Path) -> None:
     text = (Path(compare.__file__).parent / "README.md").read_text()
-    [(command, table)] = re.findall(r"```\n\$ holdfast (compare --scenario bng .*)\n((?:.*\n)*?)```\n", text)
+    [(command, table)] = re.findall(r"```\n\$ holdfast (compare gateways .*)\n((?:.*\n)*?)```\n", text)
     done = CliRunner().invoke(app, [*command.split(), "--out", str(tmp_path)], env={"COLUMNS": "80"})
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     wanted = table.splitlines()
@@ -318,18 +312,26 @@ def test_the_example_of_the_readme_is_what_the_command_prints(tmp_path: Path) ->
     assert printed[first : first + len(wanted)] == wanted
 
 
-def test_the_help_names_the_scenario_and_its_failures() -> None:
-    text = " ".join(CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "200"}).stdout.split())
-    for word in (
-        "--scenario",
-        "--subscribers",
-        "--packets-per-s",
-        "--newcomers-per-s",
-        "--keepalive-s",
-        "bng plane,",
-        "access, or all of them",
-    ):
-        assert word in text
+OWN = {"--subscribers", "--packets-per-s", "--newcomers-per-s", "--keepalive-s"}
+OF_NETWORKS = {"--live", "--largest", "--traffic", "--telemetry"}
+
+
+def test_each_world_has_its_own_options_alone() -> None:
+    """Check that no command knows an option that it would have to refuse, and that a topology is asked for where it is needed."""
+
+    def said(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["compare", *arguments], env={"COLUMNS": "200"})
+        return done.exit_code, " ".join(done.output.replace("│", " ").split())
+
+    options = [set(re.findall(r"--[a-z-]+", said(*world, "--help")[1])) for world in ([], ["gateways"])]
+    assert options[0] >= OF_NETWORKS and not OWN & options[0]
+    assert options[1] >= OWN and not OF_NETWORKS & options[1]
+    assert {"--fail", "--mechanisms", "--seeds", "--jobs", "--out", "--down-s", "--executor"} <= options[0] & options[1]
+    assert "holdfast compare gateways --help" in said("--help")[1]
+    assert "plane, balancer, auth, controller, radius, access, or all of them in turn" in said("gateways", "--help")[1]
+    for arguments in (["gateways", "--live"], ["ring:4", "--subscribers", "9"], ["gateways", "ring:4"], []):
+        status, text = said(*arguments)
+        assert status == 2 and "holdfast compare" in text
 
 
 def test_the_radius_server_trusts_only_what_is_signed() -> None:
@@ -344,5 +346,7 @@ def test_the_radius_server_trusts_only_what_is_signed() -> None:
 
 def test_an_unknown_mechanism_is_refused() -> None:
     with pytest.raises(ScenarioError, match="there is no mechanism 'x'"):
-        mechanisms.find(["x"])
-    assert [each.name for each in mechanisms.find(["pair"])] == ["single", "pair"]
+        WORLD.choose(given(), ["x"])
+    with pytest.raises(ScenarioError, match="mechanism 'pair' is given twice"):
+        WORLD.choose(given(), ["pair", "pair"])
+    assert [each.name for each in WORLD.choose(given(), ["pair"])] == ["single", "pair"]

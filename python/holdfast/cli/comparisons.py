@@ -1,0 +1,278 @@
+"""``holdfast compare``: a command for each world. Options that belong to one world are that command's alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+from typer.core import TyperCommand
+
+from holdfast.cli.shared import MAX_JOBS, MAX_SEEDS, Executor, console, errors, resumable, say_where
+from holdfast.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from holdfast.compare.world import World
+
+
+class Telemetry(StrEnum):
+    """The telemetry that a comparison can use."""
+
+    INT = "int"
+
+
+LargestOption = Annotated[
+    bool,
+    typer.Option(
+        "--largest", help="Of a topology that is not connected take the largest part, and say what is left out."
+    ),
+]
+
+TelemetryOption = Annotated[
+    Telemetry | None,
+    typer.Option(
+        "--telemetry",
+        help="int: switches report latency and queue of each port by INT-MD, and the report shows them before, during and after"
+        " the failure. Of mechanisms whose program has INT: static and reroute, which then run telemetry.p4 (16 bytes of headers"
+        " and 24 per hop in TCP and UDP, and reports to a collector, all in the figures). Not live.",
+    ),
+]
+
+# ---- Options of every world ----
+
+SeedsOption = Annotated[
+    int, typer.Option(min=1, max=MAX_SEEDS, help="Number of seeds; every mechanism has the same seeds.")
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MAX_JOBS,
+        help="Processes; the results do not depend on their number.",
+        show_default="one for each processor",
+    ),
+]
+DetectionOption = Annotated[float, typer.Option(help="Time from a failure to its detection by a switch.")]
+ReactionOption = Annotated[float, typer.Option(help="Time from the detection to a controller's new routes.")]
+ExecutorOption = Annotated[Executor, typer.Option(help="Executor of the packets.")]
+
+
+def _before(default: str) -> Any:
+    return typer.Option(help="Seconds from the beginning to the failure.", show_default=default)
+
+
+def _down(default: str) -> Any:
+    return typer.Option(help="Seconds from the failure to the repair.", show_default=default)
+
+
+def _after(default: str) -> Any:
+    return typer.Option(help="Seconds from the repair to the end.", show_default=default)
+
+
+def _out(default: str) -> Any:
+    return typer.Option(help="Directory for the results.", show_default=default)
+
+
+def show_comparison(world: World[Any, Any, Any], run: Callable[[], Any], out: Path) -> None:
+    """Run a comparison of ``world``, and print its tables, its advice and the notes on them."""
+    with resumable():
+        found = run()
+    console.print(Text(f"{world.title(found)}\n", style="italic"))
+    for place, table in enumerate(world.shown(found)):
+        if place:
+            console.print("")
+        console.print(table)
+    console.print(Text(f"\n{world.advice(found)}\n"))
+    for note in (*world.legend(found), *world.notes(found)):
+        console.print(Text(f"* {note}", style="dim"))
+    say_where(out)
+
+
+def _names(mechanisms: str | None) -> list[str] | None:
+    return None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
+
+
+def _compare(
+    world: World[Any, Any, Any], scenario: Any, names: Sequence[str] | None, seeds: int, jobs: int | None, out: Path
+) -> None:
+    """Compare mechanisms of a world with the seeds from 1 to ``seeds``, and print the results."""
+    chosen = world.choose(scenario, names)
+    runs = len(chosen) * seeds * (len(scenario.failures) + 1)
+    begins = f"{world.about(scenario)}; {len(chosen)} mechanisms, {runs} runs"
+    errors.print(begins, markup=False, highlight=False, soft_wrap=True)
+    processes = jobs or len(os.sched_getaffinity(0))
+    show_comparison(
+        world, lambda: world.run(scenario, chosen, range(1, seeds + 1), out, jobs=processes, console=errors), out
+    )
+
+
+def compare(
+    topology: Annotated[
+        str,
+        typer.Argument(
+            help="A file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100; see the command topology. "
+            "Or gateways, for broadband gateways of PPPoE subscribers: holdfast compare gateways --help."
+        ),
+    ],
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Run in real time with network namespaces as hosts and the kernel's TCP (needs root): at most 32 switches, 32 "
+            "hosts, half an hour. By default 6 host pairs have UDP, 3 of them TCP.",
+        ),
+    ] = False,
+    fail: Annotated[
+        str,
+        typer.Option(
+            metavar="LINK|NODE|all|nodes|sample:N",
+            help="A link A-B, a switch, every link between switches in turn, every switch in turn, or N links in turn that are "
+            "drawn with a seed (sample:20 or sample:20,seed=2).",
+        ),
+    ] = "all",
+    largest: LargestOption = False,
+    traffic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|multicast",
+            help="UDP, TCP and ping in YAML; holdfast.compare.traffic_file documents the format. multicast: up to 8 groups with a "
+            "source and up to 20 receivers each, half of the hosts at most, drawn always alike; UDP of 20 to 500 packets/s, all "
+            "copies together at most 16,000 per second and a third of the slowest link.",
+            show_default="16 host pairs, up to 50 in networks "
+            "of more than 32 hosts, with UDP of 20 to 500 packets/s, together at most a third of the slowest link; for 16 of them "
+            "(in such networks 8) a TCP connection of about 5 Mb/s, and four TCP transfers of 50 kB around the failure, less if "
+            "links are slow: at most half of any link, even if each pair uses its cheapest path and a disjoint one; a pair that "
+            "could not have 0.5 Mb/s has no TCP",
+        ),
+    ] = None,
+    mechanisms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="Mechanisms to compare; static is always included, and ingress-replication if all flows have several receivers.",
+            show_default="all mechanisms, or all of multicast if all flows have several receivers",
+        ),
+    ] = None,
+    seeds: SeedsOption = 1,
+    jobs: JobsOption = None,
+    out: Annotated[Path | None, _out("out/compare or out/compare-live")] = None,
+    before_s: Annotated[float | None, _before("1; with several failures 0.5")] = None,
+    down_s: Annotated[float | None, _down("2; with several failures 1.5")] = None,
+    after_s: Annotated[float | None, _after("1; with several failures 0.5")] = None,
+    detection_delay_ms: DetectionOption = 50.0,
+    reaction_delay_ms: ReactionOption = 100.0,
+    executor: ExecutorOption = Executor.JIT,
+    telemetry: TelemetryOption = None,
+) -> None:
+    """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
+
+    Losses without the failure are subtracted, seed by seed. Mechanisms that differ by less than a margin, which the report
+    states, share a rank. There is no ranking if losses without a failure are as large as its cost, or if a live run was disturbed.
+
+    After an interrupt, the same command continues where it stopped.
+    """
+    from holdfast.compare import competitor, results
+    from holdfast.compare import scenario as scenarios
+
+    if topology in OTHERS:
+        raise ScenarioError(f"{topology} is no topology: its name comes first, before any option")
+    names = _names(mechanisms)
+    competitor.check(results.WORLD.known(), names or ())
+    built = scenarios.build(
+        topology,
+        fail=fail,
+        largest=largest,
+        traffic=None if traffic is None else scenarios.MULTICAST if traffic == scenarios.MULTICAST else Path(traffic),
+        executor=executor.value,
+        when={
+            "before_s": before_s,
+            "down_s": down_s,
+            "after_s": after_s,
+            "detection_delay_ms": detection_delay_ms,
+            "reaction_delay_ms": reaction_delay_ms,
+        },
+        live=live,
+        telemetry=telemetry is not None,
+    )
+    _compare(results.WORLD, built, names, seeds, jobs, out or Path("out/compare-live" if live else "out/compare"))
+
+
+def gateways(
+    fail: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|all", help="plane, balancer, auth, controller, radius, access, or all of them in turn."
+        ),
+    ] = "all",
+    subscribers: Annotated[int, typer.Option(help="Their number, 2 to 400.")] = 50,
+    packets_per_s: Annotated[float, typer.Option(help="Of each subscriber in each direction.")] = 50,
+    newcomers_per_s: Annotated[float, typer.Option(help="Other subscribers that dial while something is down.")] = 4,
+    keepalive_s: Annotated[
+        float,
+        typer.Option(help="Seconds between LCP echoes; a session is over when three in a row are not answered."),
+    ] = 1,
+    mechanisms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="single, pair, split, split-2; single is always included.",
+            show_default="all",
+        ),
+    ] = None,
+    seeds: SeedsOption = 1,
+    jobs: JobsOption = None,
+    out: Annotated[Path, _out("out/compare-gateways")] = Path("out/compare-gateways"),
+    before_s: Annotated[float | None, _before("8")] = None,
+    down_s: Annotated[float | None, _down("8")] = None,
+    after_s: Annotated[float | None, _after("12")] = None,
+    detection_delay_ms: DetectionOption = 50.0,
+    reaction_delay_ms: ReactionOption = 100.0,
+    executor: ExecutorOption = Executor.JIT,
+) -> None:
+    """Fail a part of broadband gateways, and compare sessions kept, losses, and times to recover.
+
+    PPPoE subscribers are behind one gateway of a single plane, two of them, or one whose planes are split behind a balancer.
+
+    After an interrupt, the same command continues where it stopped.
+    """
+    from holdfast.compare.gateways import results, scenario
+
+    names = _names(mechanisms)
+    built = scenario.build(
+        fail=fail,
+        when={
+            "before_s": before_s,
+            "down_s": down_s,
+            "after_s": after_s,
+            "detection_delay_ms": detection_delay_ms,
+            "reaction_delay_ms": reaction_delay_ms,
+        },
+        subscribers={
+            "subscribers": subscribers,
+            "packets_per_s": packets_per_s,
+            "newcomers_per_s": newcomers_per_s,
+            "keepalive_s": keepalive_s,
+        },
+        executor=executor.value,
+    )
+    _compare(results.WORLD, built, names, seeds, jobs, out)
+
+
+OTHERS = {"gateways": gateways}
+"""The commands of other worlds than networks, by the name that is typed in place of a topology."""
+
+
+class Compare(TyperCommand):
+    """The command for networks, which becomes another world's command if its first argument is that world's name."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return the context of the world's command."""
+        if args and args[0] in OTHERS:
+            other = typer.Typer(add_completion=False)
+            other.command()(OTHERS[args[0]])
+            return typer.main.get_command(other).make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
