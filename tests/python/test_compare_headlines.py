@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -323,7 +322,7 @@ def test_tcp_is_said_of_both_that_are_named(tmp_path: Path) -> None:
 def test_windows_are_the_reason_only_in_default_traffic_on_a_longer_path(tmp_path: Path) -> None:
     # One flow of each kind, as the made-up measures have.
     own = givens(tmp_path)
-    default = replace(own, own_traffic=False)
+    default = own.model_copy(update={"own_traffic": False})
     goodput = {("1+1-vector", True): [740_000], ("reroute", True): [750_000], ("static", True): [0]}
     longer = {(name, True): [5.0] for name in ("1+1-vector", "reroute")}
     reason = "limited by their windows"
@@ -332,7 +331,9 @@ def test_windows_are_the_reason_only_in_default_traffic_on_a_longer_path(tmp_pat
     assert reason not in advice.advice(made_up(default, CLEAR, goodput_bytes=goodput, wire_bytes=DEAR))
     assert reason not in advice.advice(made_up(own, CLEAR, goodput_bytes=goodput, wire_bytes=DEAR, latency_ms=lost))
     limited = [entry.model_copy(update={"rate_bps": 5e6}) for entry in own.traffic.tcp[:1]]
-    slow = replace(default, traffic=own.traffic.model_copy(update={"tcp": [*limited, *own.traffic.tcp[1:]]}))
+    slow = default.model_copy(
+        update={"traffic": own.traffic.model_copy(update={"tcp": [*limited, *own.traffic.tcp[1:]]})}
+    )
     assert reason not in advice.advice(made_up(slow, CLEAR, goodput_bytes=goodput, wire_bytes=DEAR, latency_ms=lost))
 
 

@@ -92,6 +92,12 @@ def show_comparison(world: World[Any, Any, Any], run: Callable[[], Any], out: Pa
     say_where(out)
 
 
+def _when(*given: float | None) -> dict[str, float | None]:
+    """Return the times that are given in the order of the options, by name."""
+    names = ("before_s", "down_s", "after_s", "detection_delay_ms", "reaction_delay_ms")
+    return dict(zip(names, given, strict=True))
+
+
 def _names(mechanisms: str | None) -> list[str] | None:
     return None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
 
@@ -188,13 +194,7 @@ def compare(
         largest=largest,
         traffic=None if traffic is None else scenarios.MULTICAST if traffic == scenarios.MULTICAST else Path(traffic),
         executor=executor.value,
-        when={
-            "before_s": before_s,
-            "down_s": down_s,
-            "after_s": after_s,
-            "detection_delay_ms": detection_delay_ms,
-            "reaction_delay_ms": reaction_delay_ms,
-        },
+        when=_when(before_s, down_s, after_s, detection_delay_ms, reaction_delay_ms),
         live=live,
         telemetry=telemetry is not None,
     )
@@ -244,13 +244,7 @@ def gateways(
     names = _names(mechanisms)
     built = scenario.build(
         fail=fail,
-        when={
-            "before_s": before_s,
-            "down_s": down_s,
-            "after_s": after_s,
-            "detection_delay_ms": detection_delay_ms,
-            "reaction_delay_ms": reaction_delay_ms,
-        },
+        when=_when(before_s, down_s, after_s, detection_delay_ms, reaction_delay_ms),
         subscribers={
             "subscribers": subscribers,
             "packets_per_s": packets_per_s,

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import product
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -219,13 +219,9 @@ class Comparison(Ranking):
         lost_bytes = sum(case.goodput_lost_bytes for case in cases)
         entries = undisturbed[0]["entries"]
         return Summary(
-            mechanism=name,
-            rank=None,
+            **{**self.losses(name), "lost_worst": worst.lost_to_failure, "worst_failure": worst.failure},
             cases=len(cases),
-            **self.losses(name),
             lost_median=statistics.median(case.lost_to_failure for case in hit),
-            lost_worst=worst.lost_to_failure,
-            worst_failure=worst.failure,
             outage_by_seed_ms=self.by_seed(cases, lambda case: case.outage_ms),
             outage_unsteady_ms=statistics.fmean(case.outage_undisturbed_ms * case.carried for case in cases),
             outage_mean_ms=statistics.fmean(case.outage_ms for case in cases),
@@ -251,7 +247,7 @@ class Comparison(Ranking):
             **self._of_promises(name),
         )
 
-    def _of_promises(self, name: str) -> dict[str, int | None]:
+    def _of_promises(self, name: str) -> dict[str, Any]:
         found = self.promises[name]
         given = [each for each in found if each.outage_ms is not None]
         counts = (len(given), sum(each.is_kept for each in given), len(found) - len(given))
@@ -360,7 +356,7 @@ class Comparison(Ranking):
 
     def case_frame(self) -> pl.DataFrame:
         """Return a table with a row per case: mechanism, failure and seed. Numbers that were not counted are null."""
-        frame = super().case_frame()
+        frame = pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
         if self.uncounted is not None:
             frame = frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in COUNTED_OF_CASE)
         return frame

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -51,57 +51,33 @@ class Times(Checked):
         return round(self.before_s + self.down_s + self.after_s, 9)
 
 
-class Given(Protocol):
-    """What the framework asks of a scenario. ``live``: it runs in real time, so one run at a time, and no two are the same."""
-
-    @property
-    def times(self) -> Times:
-        """When something fails and is repaired."""
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        """The names of the failures, each of which is a run."""
-
-    @property
-    def live(self) -> bool:
-        """True if runs are in real time."""
-
-    def write(self, folder: Path) -> Path:
-        """Write what a run needs to a file in ``folder`` whose name follows from its content; return the path."""
-
-
 class Scenario(Checked):
-    """A scenario that is a model of values. A world adds its own; a run reads all but the failures (:func:`read`)."""
+    """What every scenario has; a world adds its own values. A run reads them, but not the failures (:func:`read`).
 
-    live: ClassVar[bool] = False
+    ``live``: runs are in real time, so there is one at a time, and no two are the same.
+    """
 
     times: Times
     failures: tuple[str, ...] = Field(default=(), exclude=True)
+    live: bool = False
 
     def write(self, folder: Path) -> Path:
         """Write this scenario to a file in ``folder`` whose name is a hash of its content, and return the path."""
-        return write(self.model_dump_json(indent=1), folder)
+        # Without defaults, as whether a value was given can matter.
+        text = self.model_dump_json(indent=1, exclude_defaults=True)
+        path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+        folder.mkdir(parents=True, exist_ok=True)
+        whole_files.write_text(path, text)
+        return path
 
 
 S = TypeVar("S", bound=Scenario)
 
 
-def write(text: str, folder: Path) -> Path:
-    """Write the text of a scenario to a file in ``folder`` whose name is a hash of it, and return the path."""
-    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    whole_files.write_text(path, text)
-    return path
-
-
+@lru_cache(maxsize=2)
 def read(kind: type[S], path: str) -> S:
     """Return the scenario in a file that :meth:`Scenario.write` has written, without its failures."""
-    return kind.model_validate_json(_text(path))
-
-
-@lru_cache(maxsize=2)
-def _text(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
+    return kind.model_validate_json(Path(path).read_text(encoding="utf-8"))
 
 
 def checked(model: type[Model], given: Mapping[str, float | None]) -> Model:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 
-from holdfast._core import Program
 from holdfast.apps import mpls
 from holdfast.apps.mpls.lsp import MAX_HOPS
 from holdfast.apps.protect import (
@@ -35,25 +34,9 @@ REPAIR_TUNNEL_BYTES = 20
 """Of the IPv4 header of a remote alternate's tunnel."""
 
 
-@cache
-def _router_program() -> Program:
-    """Compile the router program, once per process."""
-    return compile_router()
-
-
-@cache
-def _ipfrr_program() -> Program:
-    return compile_ipfrr()
-
-
-@cache
-def _mpls_program() -> Program:
-    return mpls.compile_mpls()
-
-
-@cache
-def _protect_program() -> Program:
-    return compile_protect({"HISTORY_BITS": str(HISTORY)})
+# Each program is compiled once per process.
+_router_program, _ipfrr_program, _mpls_program = map(cache, (compile_router, compile_ipfrr, mpls.compile_mpls))
+_protect_program = cache(partial(compile_protect, {"HISTORY_BITS": str(HISTORY)}))
 
 
 def _router(setting: Setting, *, reroute: bool) -> Built:

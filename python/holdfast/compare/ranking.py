@@ -5,8 +5,8 @@ one is better if it loses less to the failure by more than a margin (:meth:`Rank
 :meth:`Ranking.ties` decide. A rank is one more than the number of those that are better, so those that cannot be told apart share
 theirs. Where the runs carry no conclusion at all, there is no rank, and ``unranked`` says why.
 
-A row of a run has ``lost``, a list of numbers, whatever a world counts. Worlds that measure more have cases and summaries of their
-own: dataclasses with at least the fields of :class:`Case`, and those of :class:`Losses` with ``mechanism`` and ``rank``.
+A row of a run has ``lost``, a list of numbers, whatever a world counts. Worlds that measure more have :meth:`Ranking.measures` and
+summaries of their own.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, TypedDict
+from typing import Any
 
 import polars as pl
 
 from holdfast.compare.competitor import Competitor
 from holdfast.compare.formats import packets
-from holdfast.compare.inputs import NO_FAILURE, Given
+from holdfast.compare.inputs import NO_FAILURE, Scenario
 from holdfast.statistics import mean_interval
 
 
@@ -51,29 +51,17 @@ SIMULATED = Noise(
 LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0, goodput_percent=10.0, bytes_ratio=0.1)
 
 
-class Losses(TypedDict):
-    """The fields of every world's summary, as :meth:`Ranking.losses` returns them."""
-
-    carried: int
-    lost_mean: float
-    lost_low: float | None
-    lost_high: float | None
-    lost_by_seed: tuple[float, ...]
-    lost_undisturbed: float
-    lost_unsteady: float
-
-
 @dataclass(frozen=True)
 class Case:
-    """The cost of a failure under a mechanism, with a seed."""
+    """The cost of a failure under a mechanism, with a seed. ``carried``: it hit something in use."""
 
     mechanism: str
     failure: str
     seed: int
     carried: bool
-    lost: int
     lost_undisturbed: int
     lost_to_failure: int
+    measures: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,7 +70,7 @@ class Summary:
 
     ``lost_*`` is what is lost to the failure, with the 95 % interval of the mean over several seeds and a value for each seed;
     ``lost_undisturbed`` is what is lost without a failure, and ``lost_unsteady`` the part of it in cases that the failure hit,
-    which can differ from run to run.
+    which can differ from run to run. ``lost_worst``: under ``worst_failure``, a mean over the seeds.
     """
 
     mechanism: str
@@ -94,7 +82,7 @@ class Summary:
     lost_by_seed: tuple[float, ...]
     lost_undisturbed: float
     lost_unsteady: float
-    lost_worst: int
+    lost_worst: float
     worst_failure: str
 
 
@@ -109,7 +97,7 @@ class Ranking:
     by rank, or as the mechanisms are given if there is none.
     """
 
-    scenario: Given
+    scenario: Scenario
     mechanisms: Sequence[Competitor]
     cases: Sequence[Any]
     summaries: Sequence[Any]
@@ -117,7 +105,7 @@ class Ranking:
 
     def __init__(
         self,
-        scenario: Given,
+        scenario: Scenario,
         mechanisms: Sequence[Competitor],
         seeds: Sequence[int],
         rows: Sequence[Mapping[str, Any]],
@@ -145,13 +133,17 @@ class Ranking:
     def _cases(self) -> Iterator[Any]:
         names = [each.name for each in self.mechanisms]
         for mechanism, failure, seed in product(names, self.scenario.failures, self.seeds):
-            lost, still = (sum(self.row(mechanism, which, seed)["lost"]) for which in (failure, NO_FAILURE))
-            yield Case(mechanism, failure, seed, True, lost, still, lost - still)
+            row, still = (self.row(mechanism, which, seed) for which in (failure, NO_FAILURE))
+            lost, without = (sum(each["lost"]) for each in (row, still))
+            yield Case(mechanism, failure, seed, True, without, lost - without, self.measures(row, still))
+
+    def measures(self, row: Any, still: Any) -> dict[str, Any]:
+        """Return what is measured in a case, by column. ``still``: the row of the run without the failure."""
+        lost, without = (sum(each["lost"]) for each in (row, still))
+        return {"lost": lost, "lost_undisturbed": without, "lost_to_failure": lost - without}
 
     def _summary(self, mechanism: str) -> Any:
-        worst = max(self.cases_of(mechanism), key=lambda case: case.lost_to_failure)
-        losses = self.losses(mechanism)
-        return Summary(mechanism, None, **losses, lost_worst=worst.lost_to_failure, worst_failure=worst.failure)
+        return Summary(**self.losses(mechanism))
 
     def _doubts(self, found: Sequence[Any]) -> list[str]:
         return doubts_of_losses(self, found)
@@ -181,21 +173,29 @@ class Ranking:
         """Return the cases of a mechanism."""
         return [case for case in self.cases if case.mechanism == mechanism]
 
-    def losses(self, mechanism: str) -> Losses:
-        """Return the fields of the summary of ``mechanism`` that every world has."""
+    def losses(self, mechanism: str) -> dict[str, Any]:
+        """Return the fields of :class:`Summary` of ``mechanism``, without a rank."""
         cases = self.cases_of(mechanism)
         by_seed = self.by_seed(cases, lambda case: case.lost_to_failure)
         low, high = mean_interval(by_seed) if len(self.seeds) > 1 else (None, None)
+        costs = {
+            failure: statistics.fmean(case.lost_to_failure for case in cases if case.failure == failure)
+            for failure in self.scenario.failures
+        }
+        worst = max(costs, key=costs.__getitem__)
+        undisturbed = [self.row(mechanism, NO_FAILURE, seed)["lost"] for seed in self.seeds]
         return {
+            "mechanism": mechanism,
+            "rank": None,
             "carried": sum(case.carried for case in cases),
             "lost_mean": statistics.fmean(case.lost_to_failure for case in cases),
             "lost_low": low,
             "lost_high": high,
             "lost_by_seed": by_seed,
-            "lost_undisturbed": statistics.fmean(
-                sum(self.row(mechanism, NO_FAILURE, seed)["lost"]) for seed in self.seeds
-            ),
+            "lost_undisturbed": statistics.fmean(map(sum, undisturbed)),
             "lost_unsteady": statistics.fmean(case.lost_undisturbed * case.carried for case in cases),
+            "lost_worst": costs[worst],
+            "worst_failure": worst,
         }
 
     def by_seed(self, cases: Sequence[Any], value: Callable[[Any], float]) -> tuple[float, ...]:
@@ -304,8 +304,12 @@ class Ranking:
         return ahead
 
     def case_frame(self) -> pl.DataFrame:
-        """Return a table with a row per case: mechanism, failure and seed."""
-        return pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
+        """Return a table with a row per case: mechanism, failure and seed, and what is measured."""
+        rows = [
+            {"mechanism": case.mechanism, "failure": case.failure, "seed": case.seed, **case.measures}
+            for case in self.cases
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def summary_of(self, one: Any) -> dict[str, object]:
         """Return a mechanism's summary as it is written to files."""

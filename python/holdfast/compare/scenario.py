@@ -11,14 +11,15 @@ import random
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal, NotRequired, TypedDict
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field, PlainSerializer
 
 from holdfast import topologies, whole_files, yaml_model
 from holdfast.compare import inputs, multicast_traffic, traffic_file
-from holdfast.compare.inputs import ALL, NO_FAILURE, Times
+from holdfast.compare.inputs import ALL, NO_FAILURE
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.errors import ScenarioError, TopologyError, TopologyWarning
 from holdfast.link import trace_digests
@@ -40,23 +41,23 @@ ALL_FAILURES = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
 """With ``--fail all`` there are as many runs as links, with ``nodes`` as switches, and with a sample many, so each is shorter."""
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """A comparison's givens, without the mechanisms and the seeds."""
+class Scenario(inputs.Scenario):
+    """A comparison of networks without the mechanisms and the seeds.
 
-    topology: Topology
+    ``telemetry``: switches report by INT. ``loss_traces``: the files that the topology names, with digests of what they held: with
+    others the runs are others.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    topology: Annotated[Topology, PlainSerializer(Topology.to_yaml)]
     traffic: TrafficFile
-    times: Times
-    failures: tuple[str, ...]
-    fail: str
-    own_traffic: bool
+    fail: str = Field(default="", exclude=True)
+    own_traffic: bool = Field(default=True, exclude=True)
     executor: Literal["jit", "interpreter"] = "jit"
-    notes: tuple[str, ...] = field(default=())
-    live: bool = False
+    notes: tuple[str, ...] = Field(default=(), exclude=True)
     telemetry: bool = False
-    """Switches report by INT."""
-    loss_traces: Mapping[str, str] = field(default_factory=dict)
-    """The files that the topology names, with digests of what they held: with others the runs are others."""
+    loss_traces: Mapping[str, str] = {}
 
     @property
     def failed(self) -> str:
@@ -72,33 +73,13 @@ class Scenario:
         return 10 * max(1, -(-round(self.times.end_s * 100) // 1000))
 
     def write(self, folder: Path) -> Path:
-        """Write what a run needs to a file in ``folder`` whose name is a hash of its content; return the path."""
-        needed: Written = {
-            "topology": self.topology.to_yaml(),
-            "traffic": self.traffic.model_dump(mode="json", exclude_defaults=True),
-            "times": self.times.model_dump(),
-            "executor": self.executor,
-            "live": self.live,
-        }
-        if self.telemetry:
-            needed["telemetry"] = True
-        if self.loss_traces:
-            needed["loss_traces"] = dict(self.loss_traces)
-        path = inputs.write(json.dumps(needed, indent=1, sort_keys=True), folder)
-        whole_files.write_text(path.with_suffix(".yaml"), needed["topology"])
+        """Write what a run needs to a file in ``folder`` whose name is a hash of its content, and the topology beside it.
+
+        Return the path.
+        """
+        path = super().write(folder)
+        whole_files.write_text(path.with_suffix(".yaml"), self.topology.to_yaml())
         return path
-
-
-class Written(TypedDict):
-    """The content of the file that :meth:`Scenario.write` leaves and :func:`read` needs."""
-
-    topology: str
-    traffic: dict[str, object]
-    times: dict[str, float]
-    executor: Literal["jit", "interpreter"]
-    live: bool
-    telemetry: NotRequired[bool]
-    loss_traces: NotRequired[dict[str, str]]
 
 
 @lru_cache(maxsize=2)
@@ -107,19 +88,8 @@ def read(path: str) -> Scenario:
 
     It is cached and shared, so callers must not change it.
     """
-    file = Path(path)
-    content: Written = json.loads(file.read_text(encoding="utf-8"))
-    return Scenario(
-        topology=fresh_topology(path),
-        traffic=TrafficFile.model_validate(content["traffic"]),
-        times=Times.model_validate(content["times"]),
-        failures=(),
-        fail="",
-        own_traffic=True,
-        executor=content["executor"],
-        live=content["live"],
-        telemetry=content.get("telemetry", False),
-    )
+    content = json.loads(Path(path).read_text(encoding="utf-8"))
+    return Scenario.model_validate({**content, "topology": fresh_topology(path)})
 
 
 def fresh_topology(path: str) -> Topology:

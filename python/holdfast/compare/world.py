@@ -21,11 +21,11 @@ from holdfast import sweep, whole_files
 from holdfast.compare import competitor, page
 from holdfast.compare.competitor import Competitor
 from holdfast.compare.formats import count, listed, number, terminal_table
-from holdfast.compare.inputs import NO_FAILURE, Given
+from holdfast.compare.inputs import NO_FAILURE, Scenario
 from holdfast.compare.page import Column
 from holdfast.compare.ranking import Ranking
 
-G = TypeVar("G", bound=Given)
+G = TypeVar("G", bound=Scenario)
 M = TypeVar("M", bound=Competitor)
 R = TypeVar("R", bound=Ranking)
 

@@ -1,94 +1,68 @@
-"""What the runs of gateways say: a case for each mechanism, failure and seed, and a summary of each mechanism, by packets lost."""
+"""What the runs of gateways say: measures of each case, of each failure, and of each mechanism, which is ranked by packets lost."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from typing import Any, Final
 
 import polars as pl
 
+from holdfast.compare import ranking
 from holdfast.compare.figures import worst_of
 from holdfast.compare.gateways.mechanisms import Mechanism
 from holdfast.compare.gateways.scenario import Scenario
 from holdfast.compare.inputs import NO_FAILURE
-from holdfast.compare.ranking import Ranking
+from holdfast.compare.ranking import Case, Ranking
 from holdfast.statistics import mean_interval
 
-
-@dataclass(frozen=True)
-class Case:
-    """A mechanism under a failure with a seed. Times are in milliseconds; ``outage_mean_ms`` is over subscribers with an outage.
-
-    ``recovered_ms`` is the slowest subscriber's; None if one has not recovered, of which there are ``unrecovered``.
-    ``setup_mean_ms`` and ``setup_worst_ms`` are of newcomers that are in at the end; None if none is.
-    """
-
-    mechanism: str
-    failure: str
-    seed: int
-    subscribers: int
-    kept: int
-    online: int
-    sent: int
-    lost: int
-    lost_to_failure: int
-    duplicated: int
-    outage_mean_ms: float
-    outage_worst_ms: float
-    recovered_ms: float | None
-    unrecovered: int
-    newcomers: int
-    newcomers_in: int
-    setup_mean_ms: float | None
-    setup_worst_ms: float | None
-    wrong_session: int
-    accounted: int
-    records_waiting: int
-    carried = True
-
-    @property
-    def lost_undisturbed(self) -> int:
-        """The packets that are lost with the same seed without a failure."""
-        return self.lost - self.lost_to_failure
+Part = Mapping[str, Any]
+"""Measures of a mechanism under one failure, by the names in :data:`MEASURES`."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A mechanism under one failure: means over seeds, and the worst of any. ``lost_low`` to ``lost_high``: 95 %, of several."""
+def _known(values: Sequence[Any]) -> list[Any]:
+    return [each for each in values if each is not None]
 
-    failure: str
-    kept_mean: float
-    lost_mean: float
-    lost_low: float | None
-    lost_high: float | None
-    outage_mean_ms: float
-    outage_worst_ms: float
-    recovered_ms: float | None
-    unrecovered: int
-    setup_mean_ms: float | None
-    setup_worst_ms: float | None
-    newcomers_in: float
+
+def _mean(values: Sequence[Any]) -> float | None:
+    return statistics.fmean(known) if (known := _known(values)) else None
+
+
+def _most(values: Sequence[Any]) -> float | None:
+    return max(_known(values), default=None)
+
+
+def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    return mean_interval(values) if len(values) > 1 else (None, None)
+
+
+MEASURES: Final[Mapping[str, tuple[str, Callable[[Sequence[Any]], Any]]]] = {
+    "kept_mean": ("kept", _mean),
+    "lost_mean": ("lost_to_failure", _mean),
+    "lost_low": ("lost_to_failure", lambda values: _interval(values)[0]),
+    "lost_high": ("lost_to_failure", lambda values: _interval(values)[1]),
+    "outage_mean_ms": ("outage_mean_ms", _mean),
+    "outage_worst_ms": ("outage_worst_ms", _most),
+    "recovered_ms": ("recovered_ms", worst_of),
+    "unrecovered": ("unrecovered", sum),
+    "setup_mean_ms": ("setup_mean_ms", _mean),
+    "setup_worst_ms": ("setup_worst_ms", _most),
+    "newcomers_in": ("newcomers_in", _mean),
+}
+"""A mechanism under one failure: for each measure a column of the cases, and what is taken of its values over the seeds.
+
+``lost_low`` to ``lost_high``: the 95 % interval of the mean, of several.
+"""
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(ranking.Summary):
     """A mechanism over all failures. ``entries``: table entries that its controllers wrote, of all its switches, undisturbed."""
 
-    mechanism: str
-    rank: int | None
     switches: int
     entries: int
     kept_percent: float
-    carried: int
-    lost_mean: float
-    lost_low: float | None
-    lost_high: float | None
-    lost_by_seed: tuple[float, ...]
-    lost_undisturbed: float
-    lost_unsteady: float
-    lost_worst: float
     outage_worst_ms: float
     recovered_ms: float | None
     setup_worst_ms: float | None
@@ -101,80 +75,57 @@ class Comparison(Ranking):
 
     scenario: Scenario
     mechanisms: list[Mechanism]
-    cases: list[Case]
     summaries: list[Summary]
 
-    def _cases(self) -> Iterator[Case]:
-        names = [each.name for each in self.mechanisms]
-        return (self._case(*key) for key in product(names, self.scenario.failures, self.seeds))
+    def measures(self, row: Any, still: Any) -> dict[str, Any]:
+        """Return the columns of a case. Times are in milliseconds; ``outage_mean_ms`` is over subscribers with an outage.
 
-    def _case(self, mechanism: str, failure: str, seed: int) -> Case:
-        row, still = self.row(mechanism, failure, seed), self.row(mechanism, NO_FAILURE, seed)
+        ``recovered_ms`` is the slowest subscriber's; None if one has not recovered, of which there are ``unrecovered``.
+        ``setup_mean_ms`` and ``setup_worst_ms`` are of newcomers that are in at the end; None if none is.
+        """
         out = [each for each in row["outage_ms"] if each > 0]
-        recovered = row["recovered_ms"]
-        setups = [each for each in row["setup_ms"] if each is not None]
+        setups = _known(row["setup_ms"])
         lost = sum(row["lost"])
-        return Case(
-            mechanism=mechanism,
-            failure=failure,
-            seed=seed,
-            subscribers=len(row["kept"]),
-            kept=sum(row["kept"]),
-            online=sum(row["online"]),
-            sent=sum(row["sent"]),
-            lost=lost,
-            lost_to_failure=lost - sum(still["lost"]),
-            duplicated=sum(row["duplicated"]),
-            outage_mean_ms=round(statistics.fmean(out), 6) if out else 0.0,
-            outage_worst_ms=max(row["outage_ms"]),
-            recovered_ms=None if None in recovered else max(recovered),
-            unrecovered=sum(each is None for each in recovered),
-            newcomers=len(row["setup_ms"]),
-            newcomers_in=len(setups),
-            setup_mean_ms=round(statistics.fmean(setups), 6) if setups else None,
-            setup_worst_ms=_most(setups),
-            wrong_session=row["wrong_session"],
-            accounted=row["accounted"],
-            records_waiting=row["records_waiting"],
-        )
+        return {
+            "subscribers": len(row["kept"]),
+            "kept": sum(row["kept"]),
+            "online": sum(row["online"]),
+            "sent": sum(row["sent"]),
+            "lost": lost,
+            "lost_to_failure": lost - sum(still["lost"]),
+            "duplicated": sum(row["duplicated"]),
+            "outage_mean_ms": round(statistics.fmean(out), 6) if out else 0.0,
+            "outage_worst_ms": max(row["outage_ms"]),
+            "recovered_ms": worst_of(row["recovered_ms"]),
+            "unrecovered": row["recovered_ms"].count(None),
+            "newcomers": len(row["setup_ms"]),
+            "newcomers_in": len(setups),
+            "setup_mean_ms": round(statistics.fmean(setups), 6) if setups else None,
+            "setup_worst_ms": max(setups, default=None),
+            "wrong_session": row["wrong_session"],
+            "accounted": row["accounted"],
+            "records_waiting": row["records_waiting"],
+        }
 
-    def _part(self, mechanism: str, failure: str) -> Part:
-        cases = [each for each in self.cases_of(mechanism) if each.failure == failure]
-        lost = [float(each.lost_to_failure) for each in cases]
-        low, high = mean_interval(lost) if len(lost) > 1 else (None, None)
-        setups = [each.setup_mean_ms for each in cases if each.setup_mean_ms is not None]
-        return Part(
-            failure=failure,
-            kept_mean=statistics.fmean(each.kept for each in cases),
-            lost_mean=statistics.fmean(lost),
-            lost_low=low,
-            lost_high=high,
-            outage_mean_ms=statistics.fmean(each.outage_mean_ms for each in cases),
-            outage_worst_ms=max(each.outage_worst_ms for each in cases),
-            recovered_ms=worst_of([each.recovered_ms for each in cases]),
-            unrecovered=sum(each.unrecovered for each in cases),
-            setup_mean_ms=statistics.fmean(setups) if setups else None,
-            setup_worst_ms=_most(each.setup_worst_ms for each in cases),
-            newcomers_in=statistics.fmean(each.newcomers_in for each in cases),
-        )
-
-    def _summary(self, name: str) -> Summary:
-        cases: list[Case] = self.cases_of(name)
-        parts = {failure: self._part(name, failure) for failure in self.scenario.failures}
-        entries = self.row(name, NO_FAILURE, self.seeds[0])["entries"]
-        newcomers = sum(each.newcomers for each in cases)
+    def _summary(self, mechanism: str) -> Summary:
+        parts = {}
+        for failure in self.scenario.failures:
+            cases = [each for each in self.cases_of(mechanism) if each.failure == failure]
+            measures = {name: of(_column(cases, column)) for name, (column, of) in MEASURES.items()}
+            parts[failure] = {"failure": failure, **measures}
+        totals = {name: sum(_column(self.cases_of(mechanism), name)) for name in ("kept", "subscribers", "newcomers")}
+        entries = self.row(mechanism, NO_FAILURE, self.seeds[0])["entries"]
+        newcomers_in = sum(_column(self.cases_of(mechanism), "newcomers_in"))
+        every = list(parts.values())
         return Summary(
-            mechanism=name,
-            rank=None,
+            **self.losses(mechanism),
             switches=len(entries),
             entries=sum(entries),
-            kept_percent=100 * sum(each.kept for each in cases) / sum(each.subscribers for each in cases),
-            **self.losses(name),
-            lost_worst=max(each.lost_mean for each in parts.values()),
-            outage_worst_ms=max(each.outage_worst_ms for each in cases),
-            recovered_ms=worst_of([each.recovered_ms for each in cases]),
-            setup_worst_ms=_most(each.setup_worst_ms for each in parts.values()),
-            newcomers_in_percent=100 * sum(each.newcomers_in for each in cases) / newcomers if newcomers else None,
+            kept_percent=100 * totals["kept"] / totals["subscribers"],
+            outage_worst_ms=max(each["outage_worst_ms"] for each in every),
+            recovered_ms=worst_of([each["recovered_ms"] for each in every]),
+            setup_worst_ms=_most([each["setup_worst_ms"] for each in every]),
+            newcomers_in_percent=100 * newcomers_in / totals["newcomers"] if totals["newcomers"] else None,
             parts=parts,
         )
 
@@ -194,5 +145,5 @@ class Comparison(Ranking):
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _most(values: Iterable[float | None]) -> float | None:
-    return max((each for each in values if each is not None), default=None)
+def _column(cases: Sequence[Case], name: str) -> list[Any]:
+    return [case.measures[name] for case in cases]

@@ -107,8 +107,7 @@ def notes(comparison: Comparison) -> list[str]:
             "While the only forwarding plane of split is off, its authentication plane sets sessions up all the same: such a"
             " setup is fast, and no packet passes."
         )
-    if any(each.wrong_session for each in comparison.cases):
-        most = max(each.wrong_session for each in comparison.cases)
+    if most := max(case.measures["wrong_session"] for case in comparison.cases):
         found.append(
             f"At most {most} packet{'' if most == 1 else 's'} of a run came down a line for a session that had ended; home"
             " gateways dropped them."
@@ -172,23 +171,21 @@ def tables(comparison: Comparison) -> list[TerminalTable]:
     for failure in comparison.scenario.failures:
         for place, each in enumerate(comparison.summaries):
             part = each.parts[failure]
-            result.add_row(
-                failure if place == 0 else "",
-                each.mechanism,
-                f"{number(part.kept_mean)}/{total}",
-                count(part.lost_mean),
-                number(part.outage_mean_ms),
-                number(part.outage_worst_ms),
-                recovered(part),
-                number(part.setup_mean_ms),
-                number(part.setup_worst_ms),
-            )
+            kept, lost = f"{number(part['kept_mean'])}/{total}", count(part["lost_mean"])
+            outages, setups = (_shown(f"{what}_mean_ms", f"{what}_worst_ms")(part) for what in ("outage", "setup"))
+            shown = (kept, lost, *outages.split("\n"), recovered(part), *setups.split("\n"))
+            result.add_row(failure if place == 0 else "", each.mechanism, *shown)
     return [result]
 
 
 def recovered(part: Part) -> str:
     """Return as text the slowest subscriber's time to recover in ms, or how many never recovered."""
-    return f"{part.unrecovered} never" if part.unrecovered else number(part.recovered_ms)
+    return f"{part['unrecovered']} never" if part["unrecovered"] else number(part["recovered_ms"])
+
+
+def _shown(*names: str) -> Callable[[Part], str]:
+    """Return a function that shows measures of a part, a line each."""
+    return lambda part: "\n".join(number(part[name]) for name in names)
 
 
 def _lost(summary: Summary) -> str:
@@ -224,12 +221,12 @@ def _numbers(comparison: Comparison, failure: str) -> Table:
     newcomers = len(comparison.scenario.newcomers)
     several = len(comparison.seeds) > 1
     columns: list[tuple[str, str, Callable[[Part], str]]] = [
-        ("sessions kept", f"of {total}", lambda p: number(p.kept_mean)),
+        ("sessions kept", f"of {total}", _shown("kept_mean")),
         ("packets lost", "mean, 95 % interval" if several else "", _lost_of_part),
-        ("outage", "mean, worst, ms", lambda p: f"{number(p.outage_mean_ms)}\n{number(p.outage_worst_ms)}"),
+        ("outage", "mean, worst, ms", lambda p: f"{number(p['outage_mean_ms'])}\n{number(p['outage_worst_ms'])}"),
         ("recovered", "slowest, ms", recovered),
-        ("setup", "mean, worst, ms", lambda p: f"{number(p.setup_mean_ms)}\n{number(p.setup_worst_ms)}"),
-        ("newcomers in", f"of {newcomers}", lambda p: number(p.newcomers_in)),
+        ("setup", "mean, worst, ms", lambda p: f"{number(p['setup_mean_ms'])}\n{number(p['setup_worst_ms'])}"),
+        ("newcomers in", f"of {newcomers}", _shown("newcomers_in")),
     ]
     rows = [
         TableRow(
@@ -243,9 +240,8 @@ def _numbers(comparison: Comparison, failure: str) -> Table:
 
 
 def _lost_of_part(part: Part) -> str:
-    if part.lost_low is None or part.lost_high is None:
-        return count(part.lost_mean)
-    return f"{count(part.lost_mean)}\n{count(part.lost_low)} to {count(part.lost_high)}"
+    mean, low, high = (part[name] for name in ("lost_mean", "lost_low", "lost_high"))
+    return count(mean) if low is None else f"{count(mean)}\n{count(low)} to {count(high)}"
 
 
 def _lanes(comparison: Comparison, failure: str) -> Lanes:
