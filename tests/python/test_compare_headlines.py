@@ -87,7 +87,7 @@ def test_without_probes_there_is_nothing_to_count(tmp_path: Path) -> None:
     lost, outage, tcp = table(found).splitlines()[1:4]
     assert lost == outage == "- - -"
     assert tcp == "99 0 0"
-    summary = results.summary(found)
+    summary = results.WORLD.summary(found)
     assert [each["lost_mean"] for each in summary["mechanisms"]] == [None] * 3
     assert [each["outage_worst_ms"] for each in summary["mechanisms"]] == [None] * 3
     assert summary["mechanisms"][0]["goodput_lost_percent"] == 99

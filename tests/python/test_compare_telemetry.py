@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from holdfast import _core
-from holdfast.compare import mechanisms, results, runs, scenario, telemetry
+from holdfast.compare import inputs, mechanisms, results, runs, telemetry
 from holdfast.compare.inputs import times
 from holdfast.compare.measures import add_traffic
 from holdfast.compare.scenario import Scenario
@@ -107,7 +107,7 @@ def test_reports_agree_with_the_simulator(tmp_path: Path, mechanism: str) -> Non
     files = captured(network, tmp_path)
     add_traffic(network, asked, multicast=False)
     runs.schedule(network, FAILS, asked.times.failure_s, asked.times.repair_s)
-    network.run(asked.times.end_s + scenario.DRAIN_S)
+    network.run(asked.times.end_s + inputs.DRAIN_S)
     row = reports.row(topology)
     assert (row["reports_lost"], row["malformed"], row["hops_exceeded"], row["mtu_exceeded"]) == (0, 0, 0, 0)
     expected = happened(files, (asked.times.failure_s, asked.times.repair_s))
