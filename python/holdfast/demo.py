@@ -17,7 +17,7 @@ from holdfast.compare import mechanisms, results
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.inputs import times
 from holdfast.compare.rows import CurveColumn
-from holdfast.compare.scenario import Scenario, check_telemetry
+from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
 from holdfast.link import Direction, Jitter
 from holdfast.plots import Curves, over_time
@@ -75,7 +75,6 @@ def scenario(
     ``jitter_ms``: the highest jitter of each link between switches, uniformly distributed. ``changes``: fields of the comparison's
     times. ``telemetry``: by INT, under the mechanisms that have it.
     """
-    check_telemetry(telemetry=telemetry, live=live)
     edge = Direction(rate_bps=RATE_BPS, delay_ms=0.01)
     jitter = Jitter(distribution="uniform", high_ms=jitter_ms) if jitter_ms else None
     core = Direction(rate_bps=RATE_BPS, delay_ms=1.0, jitter=jitter)

@@ -111,6 +111,29 @@ def _check_files(out: Path) -> None:
     assert not (out / "runs/journal.jsonl").exists()
 
 
+def test_switches_report_by_int_in_real_time(tmp_path: Path) -> None:
+    """Check that reports tell of both paths around the cut in the interval in which each carries the traffic."""
+    before = namespaces()
+    given = demo.scenario(live=True, jitter_ms=0, before_s=0.6, down_s=0.8, after_s=0.4, telemetry=True)
+    found = results.run(given, mechanisms.find(["static", "reroute"]), [1], tmp_path)
+    assert namespaces() == before
+    packets = {
+        (row["mechanism"], row["failure"], row["switch"], row["to"], row["interval"]): row["packets"]
+        for row in pl.read_parquet(tmp_path / "telemetry.parquet").iter_rows(named=True)
+    }
+    for mechanism in ("static", "reroute"):
+        for failure in ("none", "s1-s2"):
+            # A packet of UDP per millisecond, and TCP's beside them.
+            assert packets[mechanism, failure, "s1", "s2", "before"] > 500
+            assert (mechanism, failure, "s1", "s3", "before") not in packets
+        assert packets[mechanism, "none", "s1", "s2", "failed"] > 700
+        assert packets.get((mechanism, "s1-s2", "s1", "s2", "failed"), 0) < 10
+    assert packets["reroute", "s1-s2", "s1", "s3", "failed"] > 300
+    assert ("static", "s1-s2", "s1", "s3", "failed") not in packets
+    reported = found.telemetry_of("static", "none")
+    assert reported is not None and (reported["malformed"], reported["reports_lost"]) == (0, 0)
+
+
 def test_a_disturbed_baseline_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop the hosts for 300 ms of the first undisturbed run, so that TCP delivers less in it than with the failure."""
     runs: list[tuple[str, str]] = []

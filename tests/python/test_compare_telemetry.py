@@ -13,7 +13,6 @@ from holdfast.compare.inputs import times
 from holdfast.compare.measures import add_traffic
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import TrafficFile, UdpEntry
-from holdfast.demo import scenario as demo_scenario
 from holdfast.demo import two_paths
 from holdfast.errors import ScenarioError
 from holdfast.link import Direction
@@ -161,8 +160,6 @@ def test_what_has_no_int() -> None:
         mechanisms.with_telemetry(["static", "1+1"], mechanisms.STATIC)
     with pytest.raises(ScenarioError, match="flows with one receiver"):
         mechanisms.with_telemetry(None, mechanisms.COPIES)
-    with pytest.raises(ScenarioError, match="leave out --live"):
-        demo_scenario(live=True, telemetry=True)
     topology = given().topology
     topology.add_host(telemetry.COLLECTOR)
     with pytest.raises(ScenarioError, match="'int_collector'"):

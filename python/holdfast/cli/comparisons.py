@@ -38,7 +38,7 @@ TelemetryOption = Annotated[
         "--telemetry",
         help="int: switches report latency and queue of each port by INT-MD, and the report shows them before, during and after"
         " the failure. Of mechanisms whose program has INT: static and reroute, which then run telemetry.p4 (16 bytes of headers"
-        " and 24 per hop in TCP and UDP, and reports to a collector, all in the figures). Not live.",
+        " and 24 per hop in TCP and UDP, and reports to a collector, all in the figures).",
     ),
 ]
 

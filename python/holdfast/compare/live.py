@@ -16,10 +16,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from holdfast import _core, interpreter
 from holdfast.compare import scenario as scenarios
+from holdfast.compare import telemetry
 from holdfast.compare.doubts import LATE_MS
 from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
 from holdfast.compare.inputs import DRAIN_S, NO_FAILURE
@@ -164,42 +166,55 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
     scenario = scenarios.read(path)
     setting = setting_of(path, scenario)
     chosen = known()[mechanism]
-    built = chosen.build(setting)
+    build = chosen.with_telemetry if scenario.telemetry else chosen.build
+    assert build is not None
+    built = build(setting)
     times = scenario.times
-    with ExitStack() as stack:
-        namespaces, interfaces = stack.enter_context(hosts(setting.topology))
-        with preferred():
-            network = stack.enter_context(
-                LiveNetwork(
-                    setting.topology,
-                    built.program,
-                    [built.controller],
-                    interfaces=interfaces,
-                    seed=seed,
-                    detection_delay_ms=times.detection_delay_ms,
-                    executor=scenario.executor,
+    with TemporaryDirectory() as folder:
+        captured = Path(folder) / "reports.pcap"
+        with ExitStack() as stack:
+            namespaces, interfaces = stack.enter_context(hosts(setting.topology))
+            with preferred():
+                network = stack.enter_context(
+                    LiveNetwork(
+                        setting.topology,
+                        built.program,
+                        [built.controller],
+                        interfaces=interfaces,
+                        seed=seed,
+                        detection_delay_ms=times.detection_delay_ms,
+                        executor=scenario.executor,
+                    )
                 )
-            )
-        count = entries(network)
-        given = _given(scenario, seed, multicast=chosen.multicast)
-        processes = {name: stack.enter_context(_Process(name, namespaces[name], each)) for name, each in given.items()}
-        for process in processes.values():
-            process.wait_ready()
-        before = network.wall_statistics()
-        bytes_before = network.bytes_on_wire()
-        start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
-        start_s = network.now_ps / 1e12 + (start_ns - time.monotonic_ns()) / 1e9
-        for process in processes.values():
-            process.begin(start_ns)
-        cut_off = schedule(network, failure, start_s + times.failure_s, start_s + times.repair_s)
-        network.wait_until(start_s + times.end_s + DRAIN_S)
-        outputs = {name: process.result() for name, process in processes.items()}
-        after = network.wall_statistics()
-        wire_bytes = network.bytes_on_wire() - bytes_before
-        used = links_used(network)
+            count = entries(network)
+            if scenario.telemetry:
+                # Without an address, the kernel of the collector's host does not answer that nobody takes the reports.
+                namespaces[telemetry.COLLECTOR].run(["ip", "address", "flush", "dev", "eth0"])
+                network.capture(telemetry.COLLECTOR, 0, captured)
+            given = _given(scenario, seed, multicast=chosen.multicast)
+            processes = {
+                name: stack.enter_context(_Process(name, namespaces[name], each)) for name, each in given.items()
+            }
+            for process in processes.values():
+                process.wait_ready()
+            before = network.wall_statistics()
+            bytes_before = network.bytes_on_wire()
+            start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+            start_s = network.now_ps / 1e12 + (start_ns - time.monotonic_ns()) / 1e9
+            for process in processes.values():
+                process.begin(start_ns)
+            cut_off = schedule(network, failure, start_s + times.failure_s, start_s + times.repair_s)
+            network.wait_until(start_s + times.end_s + DRAIN_S)
+            outputs = {name: process.result() for name, process in processes.items()}
+            after = network.wall_statistics()
+            wire_bytes = network.bytes_on_wire() - bytes_before
+            used = links_used(network)
+        reported = telemetry.read(captured, times, start_s, setting.topology) if scenario.telemetry else None
     events = max(1, after.events - before.events)
     found = cast(RunRow, row(scenario, _seen(scenario, outputs, multicast=chosen.multicast), cut_off, wire_bytes))
     found["skipped"] = False
+    if reported is not None:
+        found["telemetry"] = json.dumps(reported)
     found["mean_lateness_ms"] = round((after.total_lateness_ps - before.total_lateness_ps) / events / 1e9, 6)
     found["max_lateness_ms"] = round(after.max_lateness_ps / 1e9, 6)
     found["sender_lateness_ms"] = round(max(output["latest_ns"] for output in outputs.values()) / 1e6, 6)

@@ -122,7 +122,6 @@ def build(
     ``largest``: take the largest part of a topology that is not connected. ``traffic``: a file, None for default traffic between
     pairs, or ``multicast`` for default multicast traffic. ``when``: fields of :class:`Times`.
     """
-    check_telemetry(telemetry=telemetry, live=live)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
         topology = topologies.load(spec, largest=largest)
@@ -165,14 +164,6 @@ def build(
         telemetry=telemetry,
         loss_traces=trace_digests(topology.links),
     )
-
-
-def check_telemetry(*, telemetry: bool, live: bool) -> None:
-    """Raise :class:`ScenarioError` if both telemetry and a live comparison are wanted."""
-    if telemetry and live:
-        raise ScenarioError(
-            "--telemetry int is of simulated networks: leave out --live, or run holdfast switch and holdfast collect"
-        )
 
 
 def link_names(topology: Topology) -> list[str]:

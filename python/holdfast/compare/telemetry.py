@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final, Literal, TypedDict, get_args
 
 import numpy as np
 import polars as pl
 
-from holdfast._core import Program
+from holdfast._core import Program, read_pcap
 from holdfast.apps.telemetry import COLLECTOR_PORT, Instructions, TelemetryController, Watch, compile_telemetry
 from holdfast.apps.telemetry import rows as report_rows
 from holdfast.apps.telemetry.collector import Collector, Limits
@@ -95,10 +96,13 @@ class Reports:
     Runs are forked copies of a process, in which the threads of polars do not exist: the sums are numpy's.
     """
 
-    def __init__(self, times: Times) -> None:
-        """Make a collector like that of ``holdfast collect``, which decodes reports and keeps a row per hop."""
+    def __init__(self, times: Times, start_s: float = 0.0) -> None:
+        """Make a collector like that of ``holdfast collect``, which decodes reports and keeps a row per hop.
+
+        ``start_s``: when the run began, by the network's clock.
+        """
         self.collector = Collector(Limits(), with_rows=True)
-        self._bounds_us = np.array([round(at * 1e6) for at in (times.failure_s, times.repair_s)], np.uint64)
+        self._bounds_us = np.array([round((start_s + at) * 1e6) for at in (times.failure_s, times.repair_s)], np.uint64)
         self._ports: dict[tuple[int, int, Interval], _Port] = {}
 
     def listen(self, network: Network) -> None:
@@ -165,6 +169,14 @@ class Reports:
             "mtu_exceeded": sum(flow.mtu_exceeded for flow in flows),
             "ports": ports,
         }
+
+
+def read(captured: Path, times: Times, start_s: float, topology: Topology) -> TelemetryRow:
+    """Return the summary of the reports in a capture at the collector's host, of a run that began at ``start_s``."""
+    reports = Reports(times, start_s)
+    for time_ps, frame in read_pcap(captured):
+        reports.frame(time_ps, frame)
+    return reports.row(topology)
 
 
 class PortLine(TypedDict):
