@@ -12,8 +12,9 @@ use crate::addresses::{Addresses, ipv4_header};
 use crate::medium::Medium;
 use crate::membership::Memberships;
 use crate::node::NodeState;
-use crate::scheduler::Event;
+use crate::scheduler::{Event, Token, Turn};
 use crate::tcp_flow::{EndpointId, Key4, Key6, read_segment, read_telemetry};
+use crate::{NodeId, TcpFlowId};
 use engine::{Packet, Time};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
@@ -93,6 +94,42 @@ pub(crate) struct Host {
 /// Ports of a segment, its own and its peer's, the segment, and the INT stack that was in front of it.
 type Taken = (u16, u16, tcp::Segment, Option<Box<Telemetry>>);
 
+/// The timers of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// There may be something to say of the groups that the host joined.
+    Memberships,
+    /// An end of a TCP connection may have timers that are due.
+    Tcp(EndpointId),
+    /// It is the turn of a TCP connection's application.
+    Application(TcpFlowId),
+}
+
+impl Timer {
+    /// Returns the event that is the end of the timer.
+    pub(crate) fn event(self, node: NodeId) -> Event {
+        let (timer, value) = match self {
+            Timer::Memberships => (0, 0),
+            Timer::Tcp(endpoint) => (1, endpoint.number()),
+            Timer::Application(flow) => (2, flow.0),
+        };
+        Event::Wake {
+            node,
+            turn: Turn::Source,
+            token: Token { timer, value },
+        }
+    }
+
+    /// Returns the timer of a token that [`Timer::event`] made.
+    pub(crate) fn of(token: Token) -> Timer {
+        match token.timer {
+            0 => Timer::Memberships,
+            1 => Timer::Tcp(EndpointId::of_number(token.value)),
+            _ => Timer::Application(TcpFlowId(token.value)),
+        }
+    }
+}
+
 impl Host {
     pub(crate) fn new(config: HostConfig) -> Host {
         Host {
@@ -132,8 +169,7 @@ impl Host {
         let due_ps = memberships.due_ps();
         if due_ps < memberships.wake_ps {
             memberships.wake_ps = due_ps;
-            let event = Event::Membership { node: own.id };
-            medium.scheduler.push(due_ps, event);
+            (medium.scheduler).push(due_ps, Timer::Memberships.event(own.id));
         }
     }
 

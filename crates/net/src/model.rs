@@ -2,10 +2,10 @@
 //! sees itself and the medium, and no other node.
 
 use crate::error::NetError;
-use crate::host::Host;
+use crate::host::{Host, Timer};
 use crate::medium::Medium;
 use crate::node::NodeState;
-use crate::scheduler::Event;
+use crate::scheduler::{Event, Token};
 use crate::traffic::Traffic;
 use engine::{Packet, Scratch, Time, TimeObserved};
 use std::any::Any;
@@ -39,7 +39,18 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         packet: Packet,
     );
 
-    /// Handles an event that the node scheduled for itself.
+    /// Handles a timer that the node set for itself.
+    fn wake(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        traffic: &mut Traffic,
+        token: Token,
+    ) {
+        let _ = (own, medium, traffic, token);
+    }
+
+    /// Handles a packet that the node scheduled for itself.
     fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
         let _ = (own, medium, event);
     }
@@ -146,9 +157,17 @@ impl NodeModel for Host {
         medium.pool.take_back(packet);
     }
 
-    fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
-        if matches!(event, Event::Membership { .. }) {
-            self.say_memberships(own, medium);
+    fn wake(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        traffic: &mut Traffic,
+        token: Token,
+    ) {
+        match Timer::of(token) {
+            Timer::Memberships => self.say_memberships(own, medium),
+            Timer::Tcp(endpoint) => traffic.tcp_timer(own, medium, endpoint),
+            Timer::Application(flow) => traffic.tcp_application(own, medium, flow),
         }
     }
 

@@ -5,8 +5,7 @@
 //! switches that of the switch, among what sources send that of the flow. So a run has exactly one order, and by number it is the same
 //! whether a node handles its packets one by one or many at a visit (`network::visit`).
 
-use crate::tcp_flow::EndpointId;
-use crate::{FlowId, GeneratorId, NodeId, TcpFlowId};
+use crate::{FlowId, GeneratorId, NodeId};
 use engine::{Enqueued, Packet, Time};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -48,27 +47,39 @@ pub(crate) enum Event {
         epoch: u32,
         copy: Box<Enqueued>,
     },
-    /// The time of the packet at a switch's processor is over, unless the switch failed since (`generation`).
-    Served { node: NodeId, generation: u32 },
-    /// The transmitter of a port with queues may be free.
-    PortReady { node: NodeId, port: u32 },
-    /// A packet may have passed a recirculation port of a switch.
-    RecirculationReady { node: NodeId, port: u16 },
+    /// A timer of a node's own is over; only the node knows what the token says.
+    Wake {
+        node: NodeId,
+        turn: Turn,
+        token: Token,
+    },
     /// Something that the ordering function of a direction holds may be due: it is sent now, so nothing may have been sent by that
     /// direction at a later time.
     OrderingDue { direction: u32 },
     /// A flow's next packet is due.
     Send { flow: FlowId },
-    /// An end of a TCP connection may have timers that are due.
-    TcpTimer { endpoint: EndpointId },
-    /// It is the turn of a TCP connection's application.
-    TcpApplication { flow: TcpFlowId },
-    /// A host may have something to say of the groups that it joined.
-    Membership { node: NodeId },
     /// A period of a packet generator begins.
     Generate { generator: GeneratorId },
-    /// The agent of a switch may have something to announce.
-    Agent { node: NodeId },
+}
+
+/// The place of a node's own timer among the events of one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Before packets arrive: a transmitter may be free.
+    Transmitter = 2,
+    /// Among the packets that leave nodes.
+    Departure = 4,
+    /// Among the sources.
+    Source = 5,
+    /// After everything else. The node may change what it does with packets, so visits end there.
+    Agent = 6,
+}
+
+/// The meaning of a node's own timer: which of the node's timers it is, and a number for the timer's use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) timer: u8,
+    pub(crate) value: u32,
 }
 
 impl Event {
@@ -101,23 +112,17 @@ impl Event {
             | Event::NodeState { .. }
             | Event::RandomFailure { .. }
             | Event::Detect { .. }
-            | Event::Generate { .. }
-            | Event::Agent { .. } => true,
-            // Those of traffic managers and processors change nothing in switches without one.
+            | Event::Generate { .. } => true,
+            Event::Wake { turn, .. } => *turn == Turn::Agent,
+            // Those of traffic managers change nothing in switches without one.
             Event::Arrive { .. }
             | Event::Depart { .. }
             | Event::Enqueue { .. }
-            | Event::Served { .. }
-            | Event::PortReady { .. }
-            | Event::RecirculationReady { .. }
             // Nor do those of nodes that hold packets back, which are not visited.
             | Event::OrderingDue { .. }
             // Nor do those of nodes with BFD sessions.
             | Event::Session { .. }
-            | Event::Send { .. }
-            | Event::TcpTimer { .. }
-            | Event::TcpApplication { .. }
-            | Event::Membership { .. } => false,
+            | Event::Send { .. } => false,
         }
     }
 
@@ -132,19 +137,12 @@ impl Event {
             | Event::NodeState { .. }
             | Event::RandomFailure { .. } => 0,
             Event::Detect { .. } => 1,
-            Event::PortReady { .. }
-            | Event::RecirculationReady { .. }
-            | Event::OrderingDue { .. } => 2,
+            Event::Wake { turn, .. } => *turn as u64,
+            Event::OrderingDue { .. } => 2,
             Event::Arrive { .. } => ARRIVAL_PRIORITY,
-            Event::Depart { .. } | Event::Enqueue { .. } | Event::Served { .. } => 4,
+            Event::Depart { .. } | Event::Enqueue { .. } => 4,
             // A packet that arrives when the detection time is over is in time.
-            Event::Session { .. }
-            | Event::Send { .. }
-            | Event::TcpTimer { .. }
-            | Event::TcpApplication { .. }
-            | Event::Membership { .. }
-            | Event::Generate { .. } => 5,
-            Event::Agent { .. } => 6,
+            Event::Session { .. } | Event::Send { .. } | Event::Generate { .. } => 5,
         }
     }
 }
@@ -689,6 +687,16 @@ mod tests {
                 up: false,
             },
         );
+        for turn in [
+            Turn::Agent,
+            Turn::Source,
+            Turn::Departure,
+            Turn::Transmitter,
+        ] {
+            let token = Token { timer: 0, value: 0 };
+            let node = NodeId(turn as u32);
+            queue.push(Time::from(10_u64), Event::Wake { node, turn, token });
+        }
         let packet = Packet::new(&[1]);
         queue.push(
             Time::from(10_u64),
@@ -714,19 +722,29 @@ mod tests {
                 "{time_ps} {}",
                 text.split([' ', '{']).next().unwrap()
             ));
-            if let Event::Send { flow } = event {
-                order.push(format!("flow {}", flow.0));
+            match event {
+                Event::Send { flow } => order.push(format!("flow {}", flow.0)),
+                Event::Wake { turn, .. } => order.push(format!("{turn:?}")),
+                _ => {}
             }
         }
         let expected = [
             "10 NodeState",
             "10 Detect",
+            "10 Wake",
+            "Transmitter",
             "10 Arrive",
+            "10 Wake",
+            "Departure",
             "10 Depart",
             "10 Send",
             "flow 1",
             "10 Send",
             "flow 2",
+            "10 Wake",
+            "Source",
+            "10 Wake",
+            "Agent",
             "20 Send",
             "flow 0",
         ];

@@ -11,18 +11,57 @@ pub(crate) mod closure;
 pub(crate) mod processor;
 mod queued;
 
+use crate::NodeId;
 use crate::medium::Medium;
 use crate::model::{NodeModel, Visiting, Visitors};
 use crate::node::{MAX_PORT, NodeState};
 use crate::notification::NotificationEvent;
 use crate::observer::Observation;
-use crate::scheduler::Event;
+use crate::scheduler::{Event, Token, Turn};
 use crate::traffic::Traffic;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
 use engine::{Output, Packet, Switch, Time, TimeObserved};
 use processor::Processor;
 use std::sync::Arc;
+
+/// The timers of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The time of the packet at the processor is over, unless the switch failed since (`generation`).
+    Served { generation: u32 },
+    /// The transmitter of a port with queues may be free.
+    PortReady { port: u32 },
+    /// A packet may have passed a recirculation port.
+    RecirculationReady { port: u16 },
+    /// The agent may have something to announce.
+    Agent,
+}
+
+impl Timer {
+    /// Returns the event that is the end of the timer.
+    pub(crate) fn event(self, node: NodeId) -> Event {
+        let (turn, timer, value) = match self {
+            Timer::Served { generation } => (Turn::Departure, 0, generation),
+            Timer::PortReady { port } => (Turn::Transmitter, 1, port),
+            Timer::RecirculationReady { port } => (Turn::Transmitter, 2, port.into()),
+            Timer::Agent => (Turn::Agent, 3, 0),
+        };
+        let token = Token { timer, value };
+        Event::Wake { node, turn, token }
+    }
+
+    /// Returns the timer of a token that [`Timer::event`] made.
+    fn of(token: Token) -> Timer {
+        let Token { timer, value } = token;
+        match timer {
+            0 => Timer::Served { generation: value },
+            1 => Timer::PortReady { port: value },
+            2 => Timer::RecirculationReady { port: value as u16 },
+            _ => Timer::Agent,
+        }
+    }
+}
 
 /// Runs a switch's packets.
 pub(crate) trait Pipeline: Send {
@@ -277,11 +316,16 @@ impl NodeModel for SwitchNode {
                 copy,
                 ..
             } => self.enqueue_event(own, medium, (generation, epoch), *copy),
-            Event::Served { generation, .. } => self.served(own, medium, generation),
-            Event::PortReady { port, .. } => self.port_ready(own, medium, port),
-            Event::RecirculationReady { port, .. } => self.recirculation_ready(own, medium, port),
-            Event::Agent { .. } => self.agent_event(own, medium),
-            _ => debug_assert!(false, "no event of a switch"),
+            _ => debug_assert!(false, "no packet of a switch"),
+        }
+    }
+
+    fn wake(&mut self, own: &mut NodeState, medium: &mut Medium, _: &mut Traffic, token: Token) {
+        match Timer::of(token) {
+            Timer::Served { generation } => self.served(own, medium, generation),
+            Timer::PortReady { port } => self.port_ready(own, medium, port),
+            Timer::RecirculationReady { port } => self.recirculation_ready(own, medium, port),
+            Timer::Agent => self.agent_event(own, medium),
         }
     }
 

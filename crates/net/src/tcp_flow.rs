@@ -109,6 +109,16 @@ impl EndpointId {
         EndpointId(flow.0 * 2 + side as u32)
     }
 
+    /// Returns the end with a number, as [`EndpointId::number`] gave it.
+    pub(crate) fn of_number(number: u32) -> EndpointId {
+        EndpointId(number)
+    }
+
+    /// Returns the number of the end, unique in its network.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
     pub(crate) fn id(self) -> TcpFlowId {
         TcpFlowId(self.0 / 2)
     }

@@ -2,16 +2,15 @@
 //! how packets get from host to host.
 
 use crate::flow::{Flow, claimed_flow, sequence};
-use crate::host::{Host, Received};
+use crate::host::{Host, Received, Timer};
 use crate::medium::Medium;
 use crate::membership::Verdict;
 use crate::node::NodeState;
 use crate::notification::NotificationEvent;
 use crate::observer::DropReason;
-use crate::scheduler::Event;
 use crate::tcp_flow::{EndpointId, Side, TcpFlow};
 use crate::whole::WholeFrame;
-use crate::{FlowId, NetError, NodeId, TcpFlowId};
+use crate::{FlowId, NetError, TcpFlowId};
 use engine::payload::Shared;
 use engine::{Packet, Time};
 
@@ -38,20 +37,6 @@ impl Traffic {
         self.tcp_flows
             .get(flow.0 as usize)
             .ok_or(NetError::UnknownFlow(flow.0))
-    }
-
-    /// Returns the node of the host at an end of a TCP connection.
-    pub(crate) fn node_of(&self, endpoint: EndpointId) -> NodeId {
-        let [client, server] = self.tcp_flows[endpoint.flow()].nodes();
-        match endpoint.side() {
-            Side::Client => client,
-            Side::Server => server,
-        }
-    }
-
-    /// Returns the node of the host that is a TCP connection's client.
-    pub(crate) fn client_of(&self, flow: TcpFlowId) -> NodeId {
-        self.node_of(EndpointId::new(flow, Side::Client))
     }
 
     /// Returns the time at which a flow's next packet is due; `None` if no more packets follow.
@@ -218,7 +203,7 @@ impl Traffic {
     ) {
         let flow = &mut self.tcp_flows[id.0 as usize];
         if let Some(turn_ps) = flow.application_turn(medium.now_ps()) {
-            let event = Event::TcpApplication { flow: id };
+            let event = Timer::Application(id).event(own.id);
             medium.scheduler.push(turn_ps, event);
         }
         self.tcp_send(own, medium, EndpointId::new(id, Side::Client));
@@ -242,17 +227,16 @@ impl Traffic {
         if endpoint.side() == Side::Client
             && let Some(burst_ps) = flow.next_burst_ps(now_ps)
         {
-            let flow = endpoint.id();
-            medium
-                .scheduler
-                .push(burst_ps, Event::TcpApplication { flow });
+            let event = Timer::Application(endpoint.id()).event(own.id);
+            medium.scheduler.push(burst_ps, event);
         }
         let end = flow.endpoint_mut(endpoint.side());
         if let Some(due_ps) = end.due_ps() {
             let due_ps = due_ps.max(now_ps);
             if due_ps < end.wake_ps {
                 end.wake_ps = due_ps;
-                medium.scheduler.push(due_ps, Event::TcpTimer { endpoint });
+                let event = Timer::Tcp(endpoint).event(own.id);
+                medium.scheduler.push(due_ps, event);
             }
         }
     }

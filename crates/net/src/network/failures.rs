@@ -8,7 +8,7 @@ use crate::failure::{Change, Failing, FailureRecord, FailureTarget, RandomFailur
 use crate::link::LinkDirection;
 use crate::observer::{DropReason, Observation};
 use crate::scheduler::Event;
-use crate::switch::SwitchNode;
+use crate::switch::{SwitchNode, Timer};
 use engine::Time;
 
 /// Asking for failures.
@@ -191,10 +191,8 @@ impl Network {
             .is_some_and(|switch| switch.traffic.is_some())
         {
             // Packets that wait for a port that is down go the way of those that come.
-            let (node, port) = (from.node, from.port);
-            self.medium
-                .scheduler
-                .push(now_ps, Event::PortReady { node, port });
+            let event = Timer::PortReady { port: from.port }.event(from.node);
+            self.medium.scheduler.push(now_ps, event);
         }
         self.signal_changed(direction);
     }

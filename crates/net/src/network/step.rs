@@ -45,13 +45,12 @@ impl Network {
                 }
                 self.receive(to.node, to.port, packet);
             }
-            Event::Depart { node, .. }
-            | Event::Enqueue { node, .. }
-            | Event::Served { node, .. }
-            | Event::PortReady { node, .. }
-            | Event::RecirculationReady { node, .. }
-            | Event::Membership { node }
-            | Event::Agent { node } => {
+            Event::Wake { node, token, .. } => {
+                let node = &mut self.nodes[node.0 as usize];
+                let (own, medium, traffic) = (&mut node.state, &mut self.medium, &mut self.traffic);
+                node.model.wake(own, medium, traffic, token);
+            }
+            Event::Depart { node, .. } | Event::Enqueue { node, .. } => {
                 let node = &mut self.nodes[node.0 as usize];
                 node.model.event(&mut node.state, &mut self.medium, event);
             }
@@ -61,16 +60,6 @@ impl Network {
                 self.medium.ordering_due(own, direction);
             }
             Event::Send { flow } => self.send_next(flow),
-            Event::TcpTimer { endpoint } => {
-                let node = self.traffic.node_of(endpoint);
-                let own = &mut self.nodes[node.0 as usize].state;
-                self.traffic.tcp_timer(own, &mut self.medium, endpoint);
-            }
-            Event::TcpApplication { flow } => {
-                let node = self.traffic.client_of(flow);
-                let own = &mut self.nodes[node.0 as usize].state;
-                self.traffic.tcp_application(own, &mut self.medium, flow);
-            }
             Event::Generate { generator } => self.generate(generator),
         }
     }

@@ -4,7 +4,7 @@ use super::Network;
 use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
 use crate::flow::{Destination, Flow, Ping, UdpStream};
-use crate::host::Host;
+use crate::host::{Host, Timer};
 use crate::membership::{
     GroupFilter, GroupStatistics, MAX_SOURCES, MembershipVersion, Memberships, group_mac,
     is_routed_group,
@@ -185,7 +185,7 @@ impl Network {
                 host.take_telemetry();
             }
         }
-        let event = Event::TcpApplication { flow: id };
+        let event = Timer::Application(id).event(client.node);
         self.medium.scheduler.push(transfer.start_ps, event);
         self.traffic.tcp_flows.push(flow);
         self.visits.network_changed();

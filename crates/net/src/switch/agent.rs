@@ -4,11 +4,10 @@
 //! Nobody polls. The switch says when the next list or entry will be due, and an event at that time looks. A controller
 //! that is told of one here then reads it from the switch.
 
-use super::SwitchNode;
+use super::{SwitchNode, Timer};
 use crate::medium::Medium;
 use crate::node::NodeState;
 use crate::notification::NotificationEvent;
-use crate::scheduler::Event;
 use crate::switch::has_deadlines;
 use engine::Time;
 
@@ -25,7 +24,7 @@ impl SwitchNode {
     pub(crate) fn wake_agent(&mut self, own: &NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.wake(now_ps) {
-            medium.scheduler.push(now_ps, Event::Agent { node: own.id });
+            medium.scheduler.push(now_ps, Timer::Agent.event(own.id));
         }
     }
 
@@ -97,9 +96,7 @@ impl SwitchNode {
         if let Some(next_ps) = next_ps
             && self.wake(next_ps)
         {
-            medium
-                .scheduler
-                .push(next_ps, Event::Agent { node: own.id });
+            medium.scheduler.push(next_ps, Timer::Agent.event(own.id));
         }
         if digests {
             medium.notify(own, NotificationEvent::Digest);

@@ -5,13 +5,12 @@
 //! order of arrival; [`ProcessorConfig::queue_packets`] may wait besides, and what comes then is dropped and counted. Without a processor
 //! a switch takes no time for packets, however many come.
 
-use super::SwitchNode;
+use super::{SwitchNode, Timer};
 use crate::error::{NetError, out_of_range};
 use crate::medium::Medium;
 use crate::node::NodeState;
 use crate::observer::DropReason;
 use crate::random::Stream;
-use crate::scheduler::Event;
 use crate::serialisation::MAX_DELAY_PS;
 use engine::Packet;
 use serde::{Deserialize, Deserializer};
@@ -115,10 +114,8 @@ impl SwitchNode {
             return;
         };
         let at_ps = medium.now_ps().saturating_add(processor.service_ps());
-        let event = Event::Served {
-            node: own.id,
-            generation: own.generation,
-        };
+        let generation = own.generation;
+        let event = Timer::Served { generation }.event(own.id);
         medium.scheduler.push(at_ps, event);
     }
 

@@ -4,7 +4,7 @@
 //! Every port is served to the end whenever something came or its transmitter became free, so while a transmitter is free nothing
 //! waits for it. Packets that egress makes besides (clones, recirculated packets) come after those that were there.
 
-use super::SwitchNode;
+use super::{SwitchNode, Timer};
 use crate::medium::Medium;
 use crate::node::NodeState;
 use crate::observer::DropReason;
@@ -286,8 +286,7 @@ impl Queued<'_> {
             let free_ps = self.transmitter(port).busy_until_ps;
             if free_ps > now_ps {
                 if self.traffic.wake(port, free_ps) {
-                    let node = self.own.id;
-                    let event = Event::PortReady { node, port };
+                    let event = Timer::PortReady { port }.event(self.own.id);
                     self.medium.scheduler.push(free_ps, event);
                 }
                 return;
@@ -354,8 +353,7 @@ impl Queued<'_> {
     }
 
     fn wait_for_recirculation(&mut self, port: u16, there_ps: Time) {
-        let node = self.own.id;
-        let event = Event::RecirculationReady { node, port };
+        let event = Timer::RecirculationReady { port }.event(self.own.id);
         self.medium.scheduler.push(there_ps, event);
     }
 }
