@@ -61,16 +61,8 @@ ReactionOption = Annotated[float, typer.Option(help="Time from the detection to 
 ExecutorOption = Annotated[Executor, typer.Option(help="Executor of the packets.")]
 
 
-def _before(default: str) -> Any:
-    return typer.Option(help="Seconds from the beginning to the failure.", show_default=default)
-
-
-def _down(default: str) -> Any:
-    return typer.Option(help="Seconds from the failure to the repair.", show_default=default)
-
-
-def _after(default: str) -> Any:
-    return typer.Option(help="Seconds from the repair to the end.", show_default=default)
+def _seconds(what: str, default: str) -> Any:
+    return typer.Option(help=f"Seconds {what}.", show_default=default)
 
 
 def _out(default: str) -> Any:
@@ -166,9 +158,11 @@ def compare(
     seeds: SeedsOption = 1,
     jobs: JobsOption = None,
     out: Annotated[Path | None, _out("out/compare or out/compare-live")] = None,
-    before_s: Annotated[float | None, _before("1; with several failures 0.5")] = None,
-    down_s: Annotated[float | None, _down("2; with several failures 1.5")] = None,
-    after_s: Annotated[float | None, _after("1; with several failures 0.5")] = None,
+    before_s: Annotated[
+        float | None, _seconds("from the beginning to the failure", "1; with several failures 0.5")
+    ] = None,
+    down_s: Annotated[float | None, _seconds("from the failure to the repair", "2; with several failures 1.5")] = None,
+    after_s: Annotated[float | None, _seconds("from the repair to the end", "1; with several failures 0.5")] = None,
     detection_delay_ms: DetectionOption = 50.0,
     reaction_delay_ms: ReactionOption = 100.0,
     executor: ExecutorOption = Executor.JIT,
@@ -226,9 +220,9 @@ def gateways(
     seeds: SeedsOption = 1,
     jobs: JobsOption = None,
     out: Annotated[Path, _out("out/compare-gateways")] = Path("out/compare-gateways"),
-    before_s: Annotated[float | None, _before("8")] = None,
-    down_s: Annotated[float | None, _down("8")] = None,
-    after_s: Annotated[float | None, _after("12")] = None,
+    before_s: Annotated[float | None, _seconds("from the beginning to the failure", "8")] = None,
+    down_s: Annotated[float | None, _seconds("from the failure to the repair", "8")] = None,
+    after_s: Annotated[float | None, _seconds("from the repair to the end", "12")] = None,
     detection_delay_ms: DetectionOption = 50.0,
     reaction_delay_ms: ReactionOption = 100.0,
     executor: ExecutorOption = Executor.JIT,

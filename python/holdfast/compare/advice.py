@@ -31,7 +31,7 @@ def advice(comparison: Comparison) -> str:
     """Return one sentence that advises for or against a mechanism, or says why there is no ranking."""
     if comparison.unranked is not None:
         return f"{comparison.unranked}."
-    static = _static(comparison)
+    static = comparison.plain(comparison.summaries)
     # A mechanism that only seems to lose less than static is no headline where another does for sure.
     sure = (one for one in comparison.summaries if comparison.lost_less(one, static))
     best = next(sure, comparison.summaries[0])
@@ -394,7 +394,7 @@ def _notes_of_noise(comparison: Comparison) -> list[str]:
 def _notes_of_all(comparison: Comparison) -> list[str]:
     scenario = comparison.scenario
     count, what = len(scenario.failures), scenario.failed
-    carried = _static(comparison).carried // len(comparison.seeds)
+    carried = comparison.plain(comparison.summaries).carried // len(comparison.seeds)
     carry = "carries" if carried == 1 else "carry"
     found = [
         f"Under {comparison.baseline} {carried} of {count} {what} {carry} this traffic. Means are over all {count} failures,"
@@ -426,10 +426,6 @@ def _bridges(topology: Topology) -> int:
     """Return the number of links between switches whose failure alone would leave some switches without a path."""
     graph = _between_switches(topology)
     return sum(graph.number_of_edges(edge[0], edge[1]) == 1 for edge in nx.bridges(nx.Graph(graph)))
-
-
-def _static(comparison: Comparison) -> Summary:
-    return next(summary for summary in comparison.summaries if summary.mechanism == comparison.baseline)
 
 
 def _grouped(summaries: list[Summary], count: Callable[[Summary], int]) -> str:

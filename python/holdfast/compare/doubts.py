@@ -37,17 +37,13 @@ def doubts(comparison: Comparison, found: Sequence[Summary]) -> list[str]:
     why += doubts_of_losses(comparison, found)
     gains = [s for s in found if s.goodput_lost_percent is not None and s.goodput_lost_percent < -GAIN_PERCENT]
     # Simulated, nothing else runs beside it, and more is the merit of a better way around.
-    if gains and comparison.scenario.live and _baseline(comparison, found).carried:
+    if gains and comparison.scenario.live and comparison.plain(found).carried:
         gain = min(gains, key=lambda s: s.goodput_lost_percent or 0.0)
         why.append(
             f"TCP delivered {-(gain.goodput_lost_percent or 0):.0f} % more with the failure than without under"
             f" {gain.mechanism}: the undisturbed run was disturbed by something else"
         )
     return why
-
-
-def _baseline(comparison: Comparison, found: Sequence[Summary]) -> Summary:
-    return next(each for each in found if each.mechanism == comparison.baseline)
 
 
 def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
@@ -57,7 +53,7 @@ def unranked(comparison: Comparison, found: Sequence[Summary]) -> str | None:
     """
     if comparison.uncounted is not None:
         return f"No ranking: {comparison.uncounted}"
-    if not _baseline(comparison, found).carried:
+    if not comparison.plain(found).carried:
         count = len(comparison.scenario.failures)
         name = (
             f"{comparison.scenario.failed} {comparison.scenario.failures[0]}"

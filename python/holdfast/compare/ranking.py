@@ -169,6 +169,10 @@ class Ranking:
 
     # ---- What follows ----
 
+    def plain(self, found: Sequence[Any]) -> Any:
+        """Return the summary of the baseline among ``found``."""
+        return next(each for each in found if each.mechanism == self.baseline)
+
     def cases_of(self, mechanism: str) -> list[Any]:
         """Return the cases of a mechanism."""
         return [case for case in self.cases if case.mechanism == mechanism]
@@ -319,7 +323,7 @@ class Ranking:
 def doubts_of_losses(ranking: Ranking, found: Sequence[Any]) -> list[str]:
     """Return why losses prove nothing, a sentence each: as many without the failure, or fewer with it than without."""
     why: list[str] = []
-    plain = next(each for each in found if each.mechanism == ranking.baseline)
+    plain = ranking.plain(found)
     if not plain.carried:
         return why  # Nothing was hit, so that what is lost undisturbed is not held against it.
     cost, most = plain.lost_mean, max(found, key=lambda s: s.lost_unsteady)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -172,11 +173,40 @@ class World(Generic[G, M, R]):
         run at a time, whatever ``jobs`` says; when all are done, another call measures again.
         """
         self.check(scenario, mechanisms, seeds)
-        runs = _Runs(self, scenario, mechanisms, out / "runs", console)
-        runs.make(seeds, 1 if scenario.live else jobs)
-        comparison = self.compared(scenario, mechanisms, seeds, runs.rows())
+        path, folder = str(scenario.write(out / "runs").resolve()), out / "runs"
+        codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
+        keys = {
+            (mechanism.name, seed, failure): (mechanism.name, seed, self.same_as(mechanism, failure))
+            for mechanism, seed, failure in product(mechanisms, seeds, (NO_FAILURE, *scenario.failures))
+        }
+        points: list[sweep.Point] = [
+            {"scenario": path, "mechanism": name, "network_seed": seed, "failure": failure}
+            for name, seed, failure in dict.fromkeys(keys.values())
+        ]
+        kept: dict[tuple[str, int, str], dict[str, Any]] = {}
+        measured = self.live if scenario.live else self.measured
+        assert measured is not None
+
+        def compare(points: Sequence[sweep.Point], folder: Path) -> R:
+            """Make the runs of ``points`` that the folder does not have, and return what follows from all that were made."""
+            frame = sweep.run(
+                measured,
+                points,
+                [0],
+                folder,
+                jobs=1 if scenario.live else jobs,
+                console=console,
+                # A process that has built something and run it undisturbed goes on with its failures.
+                together=("mechanism", "network_seed"),
+                code=lambda point: codes[str(point["mechanism"])],
+            )
+            kept.update({(row["mechanism"], row["network_seed"], row["failure"]): row for row in frame.to_dicts()})
+            rows = [{**kept[key], "failure": failure} for (_, _, failure), key in keys.items()]
+            return self.compared(scenario, mechanisms, seeds, rows)
+
+        comparison = compare(points, folder)
         if scenario.live:
-            comparison = runs.again(comparison)
+            comparison = _again(comparison, compare, points, folder, console)
         for name, frame in {"cases": comparison.case_frame(), **self.frames(comparison)}.items():
             whole_files.write(out / f"{name}.parquet", frame.write_parquet)
         whole_files.write_text(out / "summary.json", json.dumps(self.summary(comparison), indent=2) + "\n")
@@ -225,72 +255,29 @@ class World(Generic[G, M, R]):
         return [result]
 
 
-class _Runs(Generic[G, M, R]):
-    """The runs of a scenario, kept in a folder."""
+def _again(
+    comparison: R,
+    compare: Callable[[Sequence[sweep.Point], Path], R],
+    points: Sequence[sweep.Point],
+    folder: Path,
+    console: Console | None,
+) -> R:
+    """Repeat all runs of each mechanism and seed that were disturbed, a few times at most.
 
-    def __init__(
-        self, world: World[G, M, R], scenario: G, mechanisms: Sequence[M], folder: Path, console: Console | None
-    ) -> None:
-        self._world, self._scenario, self._mechanisms = world, scenario, mechanisms
-        self._folder, self._console = folder, console
-        self._kept: dict[tuple[str, int, str], dict[str, Any]] = {}
-        self._wanted: list[tuple[M, int, str]] = []
-
-    def make(self, seeds: Sequence[int], jobs: int) -> None:
-        """Make the runs that the folder does not have."""
-        failures = (NO_FAILURE, *self._scenario.failures)
-        self._wanted = [(each, seed, failure) for each in self._mechanisms for seed in seeds for failure in failures]
-        path = str(self._scenario.write(self._folder).resolve())
-        self._points: list[sweep.Point] = [
-            {"scenario": path, "mechanism": name, "network_seed": seed, "failure": failure}
-            for name, seed, failure in dict.fromkeys(map(self._key, self._wanted))
+    Return the comparison with the new runs.
+    """
+    (folder / "journal.jsonl").unlink()
+    for attempt in range(1, ATTEMPTS):
+        if not (disturbed := comparison.disturbed()):
+            break
+        if console is not None:
+            for (mechanism, _), why in disturbed.items():
+                console.print(f"{mechanism} again: {why}", highlight=False, markup=False, soft_wrap=True)
+        again: list[sweep.Point] = [
+            {**point, "attempt": attempt}
+            for point in points
+            if (point["mechanism"], point["network_seed"]) in disturbed
         ]
-        self._sweep(self._points, self._folder, jobs)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the row of each mechanism, seed and failure."""
-        return [{**self._kept[self._key(each)], "failure": each[2]} for each in self._wanted]
-
-    def again(self, comparison: R) -> R:
-        """Repeat all runs of each mechanism and seed that were disturbed, a few times at most.
-
-        Return the comparison with the new runs.
-        """
-        (self._folder / "journal.jsonl").unlink()
-        for attempt in range(1, ATTEMPTS):
-            if not (disturbed := comparison.disturbed()):
-                break
-            if self._console is not None:
-                for (mechanism, _), why in disturbed.items():
-                    self._console.print(f"{mechanism} again: {why}", highlight=False, markup=False, soft_wrap=True)
-            points: list[sweep.Point] = [
-                {**point, "attempt": attempt}
-                for point in self._points
-                if (point["mechanism"], point["network_seed"]) in disturbed
-            ]
-            folder = self._folder / f"again-{attempt}"
-            self._sweep(points, folder, 1)
-            (folder / "journal.jsonl").unlink()
-            comparison = self._world.compared(self._scenario, self._mechanisms, comparison.seeds, self.rows())
-        return comparison
-
-    def _sweep(self, points: Sequence[sweep.Point], folder: Path, jobs: int) -> None:
-        measured = self._world.live if self._scenario.live else self._world.measured
-        assert measured is not None
-        codes = {mechanism.name: mechanism.code() for mechanism in self._mechanisms}
-        frame = sweep.run(
-            measured,
-            points,
-            [0],
-            folder,
-            jobs=jobs,
-            console=self._console,
-            # A process that has built something and run it undisturbed goes on with its failures.
-            together=("mechanism", "network_seed"),
-            code=lambda point: codes[str(point["mechanism"])],
-        )
-        self._kept |= {(row["mechanism"], row["network_seed"], row["failure"]): row for row in frame.to_dicts()}
-
-    def _key(self, wanted: tuple[M, int, str]) -> tuple[str, int, str]:
-        mechanism, seed, failure = wanted
-        return mechanism.name, seed, self._world.same_as(mechanism, failure)
+        comparison = compare(again, folder / f"again-{attempt}")
+        (folder / f"again-{attempt}" / "journal.jsonl").unlink()
+    return comparison

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import polars as pl
 from markupsafe import Markup
 from rich.table import Table as TerminalTable
 
@@ -70,11 +69,6 @@ def input_of(comparison: Comparison) -> dict[str, object]:
     """Return the failures, their times, and the subscribers."""
     subscribers = comparison.scenario.subscribers.model_dump()
     return {"scenario": "gateways", **world.input_of(comparison), "subscribers": subscribers}
-
-
-def frames(comparison: Comparison) -> dict[str, pl.DataFrame]:
-    """Return the table of subscribers."""
-    return {"subscribers": comparison.subscriber_frame()}
 
 
 def advice(comparison: Comparison) -> str:
