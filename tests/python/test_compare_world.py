@@ -165,6 +165,8 @@ def test_what_it_loses_anyway_is_doubted(polder: ModuleType, tmp_path: Path) -> 
         "Unreliable, so there is neither ranking nor advice: without any failure"
     )
     assert "In no order." in (tmp_path / "out/report.html").read_text()
+    with pytest.raises(ScenarioError, match="polder cannot run in real time"):
+        polder.WORLD.run(given.model_copy(update={"live": True}), found.mechanisms, [1], tmp_path / "live")
     with pytest.raises(ScenarioError, match="there is no mechanism 'three'"):
         polder.WORLD.choose(given, ["three"])
 

@@ -25,6 +25,7 @@ from holdfast.compare.formats import count, listed, number, terminal_table
 from holdfast.compare.inputs import NO_FAILURE, Scenario
 from holdfast.compare.page import Column
 from holdfast.compare.ranking import Ranking
+from holdfast.errors import ScenarioError
 
 G = TypeVar("G", bound=Scenario)
 M = TypeVar("M", bound=Competitor)
@@ -184,8 +185,8 @@ class World(Generic[G, M, R]):
             for name, seed, failure in dict.fromkeys(keys.values())
         ]
         kept: dict[tuple[str, int, str], dict[str, Any]] = {}
-        measured = self.live if scenario.live else self.measured
-        assert measured is not None
+        if (measured := self.live if scenario.live else self.measured) is None:
+            raise ScenarioError(f"{self.command} cannot run in real time")
 
         def compare(points: Sequence[sweep.Point], folder: Path) -> R:
             """Make the runs of ``points`` that the folder does not have, and return what follows from all that were made."""
