@@ -78,6 +78,8 @@ class Changes:
         self._retry: Callable[[], None] | None = None
         self._marking: Callable[[], None] | None = None
         self._marked: set[int] = set()
+        self._returning: set[int] = set()
+        """Restored sessions that the user plane does not have yet."""
         """The sessions that leave, and that the store knows to be ending."""
         self._away = False
         """True if the user plane did not answer last: then it is asked once in a while, however much there is to change."""
@@ -99,6 +101,7 @@ class Changes:
         """Schedule the removal of an ended session, and send the frames that waited for its installation."""
         self._changed.pop(session.id, None)
         self._postponed.pop(session.id, None)
+        self._returning.discard(session.id)
         self._ended[session.id] = session
         self._tell(session.id, "the session has ended")
         self._say(session)
@@ -120,6 +123,16 @@ class Changes:
         session.grant = grant
         self._changed[session.id] = session
         self._soon()
+
+    def take_up(self, session: PppSession) -> None:
+        """Schedule the write of a stored session that the user plane does not have. If that refuses it, the session ends."""
+        self._returning.add(session.id)
+        self.changed(session)
+
+    def read(self, session: PppSession) -> None:
+        """Store what has been read of a session that forwards, so that a restarted process goes on from there."""
+        if session.id in self._keeping and session.id not in self._marked and session.id not in self._ended:
+            self._keeping.keep({session.id: self._stored(session)})
 
     def hold(self, session: PppSession, frame: bytes) -> bool:
         """Queue a frame and return True if it has to wait until the session's state is written; otherwise return False."""
@@ -204,7 +217,8 @@ class Changes:
                 self._revert(changed[number], installed.why(number))
                 self._postpone(number, changed[number])
             elif number in installed:
-                self._fail(changed[number], "install-failures", "is refused by the user plane", installed.why(number))
+                why = installed.why(number)
+                self._fail(changed[number], "install-failures", "is refused by the user plane", why)
             else:
                 self._settle(changed[number])
             if number in unsaid:
@@ -236,13 +250,14 @@ class Changes:
             if each is not None and each.counted and number in self._keeping and number not in self._marked
         }
         for number, usage in ({} if self._away else self._installation.usage(ending)).items():
-            ending[number].last_usage = usage
+            ending[number].counts(usage)
         rows = {number: self._stored(each, each.cause or Cause.NAS_ERROR) for number, each in ending.items()}
         refused = self._keeping.keep(rows) if rows else {}
         self._marked |= rows.keys() - refused.keys()
 
     def _settle(self, session: PppSession) -> None:
         """Report that the user plane has a session in its present state, then send the frames that waited for this."""
+        self._returning.discard(session.id)
         self._owner.forwards(session)
         self._tell(session.id, None)
         self._say(session)
@@ -254,19 +269,20 @@ class Changes:
         """
         if session is None or not session.counted:
             return
-        session.last_usage = session.last_usage if usage is None else usage
+        if usage is not None:
+            session.counts(usage)
         self._owner.record(Kind.STOP, session)
         session.counted = False
 
     def _fail(self, session: PppSession, event: str, what: str, why: str) -> None:
-        """Handle a failed write of a session: end the session if it is being set up.
+        """Handle a failed write of a session: end the session if it is being set up, or if its new user plane refuses it.
 
         If it forwards, keep it and schedule a retry.
         """
         reverted = self._revert(session, why)
         self._owner.events[event] += 1
         self._warn(session.id, what, why)
-        if not session.counted:
+        if not session.counted or (event == "install-failures" and session.id in self._returning):
             session.vanish(Cause.NAS_ERROR)
         elif reverted:
             self.changed(session)  # what is kept of it is as before
@@ -362,4 +378,5 @@ class Changes:
             session.counted,
             cause,
             session.last_usage,
+            session.earlier_usage,
         )

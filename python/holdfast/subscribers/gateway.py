@@ -127,9 +127,7 @@ class Gateway:
         self._installation = Installation(plane, self.events)
         self._keeping = Keeping(Nobody() if store is None else store, self.events)
         self._changes = Changes(self, self._installation, self._keeping)
-        self.upkeep = Upkeep(
-            configuration, self.sessions, plane, clock, self.events, lambda each: self.record(Kind.INTERIM, each)
-        )
+        self.upkeep = Upkeep(configuration, self.sessions, plane, clock, self.events, self._interim)
         plane.receive(self.receive)
 
     def start(self) -> None:
@@ -144,12 +142,13 @@ class Gateway:
     def reconcile(self) -> Reconciled:
         """Restore the sessions of an earlier process. A session that both store and user plane have is kept without a packet lost.
 
-        A session that only the store has is installed again. A session that only the user plane has is removed, and its subscriber
-        gets a PADT. The same happens to a session that has ended, which gets its accounting Stop, and to one that has not begun,
-        which had no Start and so gets no Stop.
+        A session that only the store has is installed again, or ends if the user plane refuses it. A session that only the user
+        plane has is removed, and its subscriber gets a PADT. The same happens to a session that has ended, which gets its
+        accounting Stop, and to one that has not begun, which had no Start and so gets no Stop.
         """
         there = self._installation.read()
-        kept = reinstalled = 0
+        kept = 0
+        returning: list[PppSession] = []
         over: dict[int, Session] = {}
         for stored in sorted(self._keeping.load(), key=lambda each: not each.goes_on):  # what ends is in nobody's way
             session = self._made_of(stored, stored.grant.session.session_id in there)
@@ -161,9 +160,12 @@ class Gateway:
                     self._changes.forget(session.id)
             elif there.get(session.id) == session.wanted:
                 kept += 1
-            else:
-                reinstalled += 1
+            elif session.id in there:
+                returning.append(session)
                 self.changed(session)
+            else:
+                returning.append(session)
+                self._changes.take_up(session)
         strangers = {
             number: each for number, each in there.items() if number not in self.sessions and number not in over
         }
@@ -174,6 +176,8 @@ class Gateway:
             self._ids.reserve(number)
             self._send(each.line, self.concentrator.terminate(each.mac, number))
         self.flush()
+        self.upkeep.read(self.sessions.values())
+        reinstalled = sum(self.sessions.get(each.id) is each for each in returning)
         return Reconciled(kept, reinstalled, sum(number in there for number in (*over, *strangers)))
 
     # Notifications of the user plane.
@@ -592,6 +596,7 @@ class Gateway:
         session.idle_since_s = session.interim_at_s = self.clock.now()
         session.grant, session.cause, session.counted = stored.grant, stored.cause, stored.accounted
         session.started_s, session.last_usage = stored.started_s, stored.usage
+        session.earlier_usage = stored.earlier if forwards else stored.usage
         return session
 
     def _restore(self, stored: Stored, session: PppSession) -> bool:
@@ -622,6 +627,12 @@ class Gateway:
         self.upkeep.watch(session)
         self.events["restored"] += 1
         return True
+
+    def _interim(self, session: PppSession) -> None:
+        """Write an interim record, and what it says to the store, so that no later record says less."""
+        with self._together():
+            self.record(Kind.INTERIM, session)
+            self._changes.read(session)
 
     def together(self) -> AbstractContextManager[None]:
         """See :class:`holdfast.subscribers.changes.Owner`."""

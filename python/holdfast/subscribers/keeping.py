@@ -25,7 +25,7 @@ class Stored:
 
     A session is in one of three states. It is being set up until it is ``accounted``: it may be installed, and has no Start. Then
     it forwards. From when its end is decided, it has a ``cause``: it may still be installed, and its Stop is missing. ``usage`` is
-    what was read of it last.
+    what was read of it last; the user plane, which may have begun anew, does not count ``earlier`` of it.
     """
 
     grant: Grant
@@ -46,6 +46,7 @@ class Stored:
     accounted: bool = True
     cause: Cause | None = None
     usage: Usage = NO_USAGE
+    earlier: Usage = NO_USAGE
 
     @property
     def goes_on(self) -> bool:

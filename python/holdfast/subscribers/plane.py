@@ -62,6 +62,15 @@ class Usage:
     packets_down: int = 0
     bytes_down: int = 0
 
+    def with_each(self, function: Callable[[int, int], int], other: Usage) -> Usage:
+        """Return the usage whose counts are ``function`` of this usage's and another's."""
+        return Usage(
+            function(self.packets_up, other.packets_up),
+            function(self.bytes_up, other.bytes_up),
+            function(self.packets_down, other.packets_down),
+            function(self.bytes_down, other.bytes_down),
+        )
+
 
 OUT_OF_REACH = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "DATA_LOSS"))
 """Codes (gRPC's) of errors that say that a user plane did not answer: what it has done, nobody knows."""

@@ -385,7 +385,7 @@ class Service:
         rows = []
         for each in self.gateway.sessions.values():
             whole = each.wanted
-            usage = usages.get(each.id, each.last_usage)
+            usage = each.usage_with(usages[each.id]) if each.id in usages else each.last_usage
             rows.append(
                 {
                     "session": each.id,

@@ -6,6 +6,7 @@ It decides what the session may do and when it is over. Its owner, the gateway, 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -135,6 +136,9 @@ class PppSession:
         self.heard = True
         self.echoes = 0
         self.last_usage = Usage()
+        """What has been read last, of all user planes that had the session."""
+        self.earlier_usage = Usage()
+        """The part of it that the user plane of now does not count."""
         self.seen_up = 0
         self.began_s = self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
         self.due_s = math.inf
@@ -230,6 +234,15 @@ class PppSession:
         self._give_up(cause)
         self.lcp.close()
         self._end_if_closed()
+
+    def counts(self, counted: Usage) -> None:
+        """Take what the user plane has counted. The usage never decreases, also if the user plane began anew (RFC 2869, 2.1)."""
+        self.last_usage = self.usage_with(counted)
+        self.earlier_usage = self.last_usage.with_each(operator.sub, counted)
+
+    def usage_with(self, counted: Usage) -> Usage:
+        """Return the usage of the session if the user plane has counted ``counted``."""
+        return self.earlier_usage.with_each(operator.add, counted).with_each(max, self.last_usage)
 
     def vanish(self, cause: Cause) -> None:
         """End the session at once without a PPP packet, as after a PADT or if the subscriber does not answer."""

@@ -56,7 +56,7 @@ def row_of(value: Stored | Record) -> str:
             "classes": [each.hex() for each in grant.classes],
         }
         fields["interface"] = None if value.interface is None else value.interface.hex()
-        fields["usage"] = vars(value.usage)
+        fields["usage"], fields["earlier"] = vars(value.usage), vars(value.earlier)
         if isinstance(value.bound, Binding):
             fields["bound"] = {"client": value.bound.client.hex(), "iaid": value.bound.iaid.hex()}
     else:
@@ -160,6 +160,7 @@ def _stored(values: dict[str, Any]) -> Stored:
             "bound": _bound(values["bound"]),
             "cause": None if values.get("cause") is None else Cause(values["cause"]),
             "usage": Usage(**values.get("usage", {})),
+            "earlier": Usage(**values.get("earlier", {})),
         }
     )
 

@@ -119,7 +119,7 @@ class Upkeep:
             if session is not None and session.due_s == due_s and session.phase is Phase.NETWORK:
                 session.due_s = math.inf
                 fired.append(session)
-        known = self._read(each for each in fired if not _is_over(each, now))
+        known = self.read(each for each in fired if not _is_over(each, now))
         for each in fired:
             self._act(each, now, known)
             if self._is_there(each):
@@ -148,7 +148,7 @@ class Upkeep:
 
     # Usage.
 
-    def _read(self, sessions: Iterable[PppSession]) -> Collection[int]:
+    def read(self, sessions: Iterable[PppSession]) -> Collection[int]:
         """Read the usage of sessions from the user plane; return the numbers of the sessions whose usage is known now."""
         asked = {each.id: each for each in sessions}
         if not asked:
@@ -161,15 +161,16 @@ class Upkeep:
         now = self._clock.now()
         for number, usage in usages.items():
             session = asked[number]
-            last, session.last_usage = session.last_usage, usage
-            if _packets(usage) != _packets(last):
+            last = session.last_usage
+            session.counts(usage)
+            if _packets(session.last_usage) != _packets(last):
                 session.idle_since_s = now
         return usages.keys()
 
     def _poll(self) -> None:
         """Read the usage of all sessions that have an idle timeout, and schedule the next reading."""
         self._idling = {number: each for number, each in self._idling.items() if self._is_there(each)}
-        self._read(self._idling.values())
+        self.read(self._idling.values())
         self._later("poll", max(_POLL_S, len(self._idling) / _POLLED_PER_S), self._poll)
 
     # All in turn.
@@ -179,7 +180,7 @@ class Upkeep:
         self._later("sweep", self._configuration.echo_interval_s / _SLICES, self._sweep)
         self._slice = (self._slice + 1) % _SLICES
         if self._slice == 0:  # usage is read at once for all: that is far cheaper than slice by slice
-            self._read(each for each in self._sessions.values() if each.counted)
+            self.read(each for each in self._sessions.values() if each.counted)
         due = [each for each in self._sessions.values() if each.id % _SLICES == self._slice and each.counted]
         for each in due:
             if each.phase is Phase.NETWORK:
