@@ -36,7 +36,7 @@ def _is_closed(device_id: int) -> Check:
     """Check that only authorized clients can write to a running switch's P4Runtime server."""
     name = f"running switch {device_id} is closed"
     try:
-        server = control.server_of(device_id)
+        server = control.ask(device_id, control.AskServer(), control.RunningServer)
     except HoldfastError as error:
         return Check(name, False, f"not known: {error}")
     who = {

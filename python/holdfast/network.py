@@ -355,6 +355,13 @@ class Network(ABC):
         """Return the counters of the link ``a-b``; ``a_to_b`` is the direction from the end that the topology names first."""
         return LinkCounters(*self._core.snapshot(DirectionCounters, link=self._link_id(name)))
 
+    def all_link_counters(self) -> list[tuple[Link, LinkCounters]]:
+        """Return each link of the topology with its counters."""
+        return [
+            (link, LinkCounters(*self._core.snapshot(DirectionCounters, link=number)))
+            for link, number in zip(self.topology.links, self.link_ids, strict=True)
+        ]
+
     def ordering_counters(self, name: str) -> OrderingCounters | None:
         """Return the counters of the ordering function of link ``a-b`` from ``a`` to ``b``, or None if there is none."""
         link, direction = self._link_id(name), self._direction(name)
@@ -420,11 +427,12 @@ class Network(ABC):
 
     def bytes_on_wire(self) -> int:
         """Return the bytes sent on all links between switches so far, in both directions, with the physical layer's overhead."""
-        total = 0
-        for link, link_id in zip(self.topology.links, self.link_ids, strict=True):
-            if link.a in self.topology.switches and link.b in self.topology.switches:
-                total += sum(counters.bytes for counters in self._core.snapshot(DirectionCounters, link=link_id))
-        return total
+        switches = self.topology.switches
+        return sum(
+            counters.a_to_b.bytes + counters.b_to_a.bytes
+            for link, counters in self.all_link_counters()
+            if link.a in switches and link.b in switches
+        )
 
 
 class SimulatedNetwork(Network):

@@ -32,7 +32,7 @@ from holdfast.apps.bng.tests.site import SERVER, Crowd, Site, free_tcp_port
 from holdfast.apps.firewall import program as firewall
 from holdfast.apps.telemetry.test_collector import report
 from holdfast.live.hosts import hosts, start
-from holdfast.subscribers import service
+from holdfast.subscribers import operator_requests
 from holdfast.subscribers.tests import freeradius
 from holdfast.topology import Topology
 
@@ -271,7 +271,8 @@ class Gateway:
 
         if not until(lambda: unaccounted() == 0, 20):
             found.append(f"{unaccounted()} sessions more than in accounting")
-        planes = service.ask(self.site.name, verb="sessions")["planes"]
+        request = operator_requests.Sessions()
+        planes = operator_requests.ask(self.site.name, request, operator_requests.SessionsAnswer).planes
         if sum(planes.values()) != len(rows):
             found.append(f"{sum(planes.values())} sessions on planes")
         return ", ".join(found) or "nothing"

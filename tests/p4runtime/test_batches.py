@@ -29,7 +29,7 @@ def until(condition: Callable[[], object]) -> None:
 
 def packet_out(bench: Bench, payload: bytes) -> bytes:
     """Return the bytes that the switch receives for a packet-out without metadata."""
-    return bench.device._running.core.packet_out(p4.PacketOut(payload=payload).SerializeToString())  # type: ignore[union-attr]
+    return bench.device.owner.running.core.packet_out(p4.PacketOut(payload=payload).SerializeToString())  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("batches", [False, True])

@@ -349,7 +349,7 @@ def test_wrong_actions(bench: Bench) -> None:
 
 def running_state(bench: Bench) -> list[str]:
     """Return the kinds of the routes and groups that the running switch has."""
-    running = bench.device._running
+    running = bench.device.owner.running
     assert running is not None
     wanted = p4.ReadRequest()
     wanted.entities.add().table_entry.table_id = bench.index.tables["ipv4_lpm"].id

@@ -50,6 +50,11 @@ macro_rules! entities {
             pub fn served(&self) -> &dyn Served {
                 match self { $(EntityKind::$variant(message) => message,)* }
             }
+
+            /// Returns the name of the kind, as the field of `p4.v1.Entity` has it.
+            pub fn name(&self) -> &'static str {
+                match self { $(EntityKind::$variant(_) => $word,)* }
+            }
         }
     };
 }

@@ -32,7 +32,7 @@ pub use read::{ReadRequest, Reading, Slice};
 pub use request::{ActionShape, EntryBytes, EntryEncoder, Given, Match, Named, Number, Slot};
 pub use state::Reconciliation;
 pub use translation::Mappings;
-pub use write::{Batch, Failure, WriteRequest};
+pub use write::{Batch, Failure, Tally, UpdateKind, WriteRequest};
 
 #[cfg(test)]
 mod official;

@@ -105,6 +105,62 @@ fn codes(switch: &mut Switch, data: Vec<u8>, atomic: bool) -> Vec<(usize, Contro
     failures.map(|(at, error)| (at, error.code)).collect()
 }
 
+#[test]
+fn updates_are_counted_by_kind_and_status() {
+    let count = |updates: &[(u8, Vec<u8>)], atomic: bool| {
+        let mut switch = switch();
+        let request = WriteRequest::decode(Bytes::from(request(updates))).unwrap();
+        let mut batch = Batch::new(pipeline_of(&switch), &request).unwrap();
+        match atomic {
+            true => batch.apply_atomic(&mut switch),
+            false => while batch.apply_next(&mut switch) {},
+        }
+        let failures: Vec<_> = batch.take_failures().into_iter().map(Into::into).collect();
+        let tally = batch.tally(&failures).into_iter();
+        tally
+            .map(|(((entity, kind), status), count)| format!("{entity} {kind} {status} {count}"))
+            .collect::<Vec<_>>()
+    };
+    let updates = [
+        (1, route(&[])),
+        (1, route(&[])),
+        (2, route(&[])),
+        (3, route(&[])),
+        (3, route(&[])),
+        (9, route(&[])),
+        (1, route(&[])),
+    ];
+    assert_eq!(
+        count(&updates, false),
+        [
+            "table_entry delete NOT_FOUND 1",
+            "table_entry delete OK 1",
+            "table_entry insert ALREADY_EXISTS 1",
+            "table_entry insert OK 2",
+            "table_entry modify OK 1",
+            "table_entry unspecified INVALID_ARGUMENT 1",
+        ]
+    );
+    assert_eq!(
+        count(&updates[..2], true),
+        [
+            "table_entry insert ABORTED 1",
+            "table_entry insert ALREADY_EXISTS 1"
+        ]
+    );
+    assert!(count(&[], false).is_empty());
+    let mut switch = switch();
+    let bare = WriteRequest::decode(Bytes::from_static(&[0x22, 2, 0x08, 1])).unwrap();
+    let mut batch = Batch::new(pipeline_of(&switch), &bare).unwrap();
+    while batch.apply_next(&mut switch) {}
+    let failures: Vec<_> = batch.take_failures().into_iter().map(Into::into).collect();
+    let kinds: Vec<_> = batch.tally(&failures).into_keys().collect();
+    assert_eq!(
+        kinds,
+        [(("unspecified", "insert"), "INVALID_ARGUMENT".into())]
+    );
+}
+
 fn pipeline_of(switch: &Switch) -> Arc<Pipeline> {
     let info = &compiled().1;
     Arc::new(Pipeline::new(switch.program().clone(), &[], info, &Mappings::new()).unwrap())

@@ -1,5 +1,6 @@
 //! Writes: from updates of a request to the engine's, and their application with or without rollback.
 
+use crate::details::FailedElement;
 use crate::errors::invalid;
 use crate::messages as m;
 use crate::pipeline::{Noted, ObjectNote, Pipeline, replaced};
@@ -8,6 +9,8 @@ use engine::Switch;
 use engine::control::{Atomicity, ControlError, ControlErrorCode, Entity, Operation, Update};
 use prost::{DecodeError, Message};
 use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A `p4.v1.WriteRequest` whose updates have not been looked at yet.
@@ -86,6 +89,25 @@ pub struct Batch {
     plans: Vec<Option<Result<Plan, ControlError>>>,
     at: usize,
     failures: Vec<Failure>,
+    kinds: Vec<(UpdateKind, usize)>,
+}
+
+/// The entity and the type of an update, as in `("table_entry", "insert")`; `"unspecified"` for what it does not have.
+pub type UpdateKind = (&'static str, &'static str);
+
+/// The numbers of updates by their kind and by the name of their status, which is `"OK"` for those that were applied.
+pub type Tally = BTreeMap<(UpdateKind, Cow<'static, str>), usize>;
+
+fn kind_of(update: &m::Update) -> UpdateKind {
+    const NONE: &str = "unspecified";
+    let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
+    let word = match update.kind {
+        1 => "insert",
+        2 => "modify",
+        3 => "delete",
+        _ => NONE,
+    };
+    (entity.map_or(NONE, |entity| entity.name()), word)
 }
 
 impl Batch {
@@ -93,12 +115,22 @@ impl Batch {
     /// update is applied.
     pub fn new(pipeline: Arc<Pipeline>, request: &WriteRequest) -> Result<Batch, DecodeError> {
         let mut plans = Vec::with_capacity(request.updates.len());
+        let mut kinds: Vec<(UpdateKind, usize)> = Vec::new();
         for data in &request.updates {
             let mut update = m::Update::default();
             update.merge(data.clone())?;
             plans.push(Some(pipeline.plan(&update, &request.role)));
+            let kind = kind_of(&update);
+            match kinds.last_mut() {
+                // Nearly all batches are of one kind.
+                Some((last, count)) if *last == kind => *count += 1,
+                _ => kinds.push((kind, 1)),
+            }
         }
-        Ok(Batch::of(pipeline, plans))
+        Ok(Batch {
+            kinds,
+            ..Batch::of(pipeline, plans)
+        })
     }
 
     pub(crate) fn of(
@@ -110,7 +142,26 @@ impl Batch {
             plans,
             at: 0,
             failures: Vec::new(),
+            kinds: Vec::new(),
         }
+    }
+
+    /// Counts the updates of a request by kind and status. `failures` are those of the batch, in ascending order.
+    pub fn tally(&self, failures: &[FailedElement]) -> Tally {
+        let mut tally = Tally::new();
+        let (mut end, mut failures) = (0, failures.iter().peekable());
+        for &(kind, count) in &self.kinds {
+            end += count;
+            let mut applied = count;
+            while let Some(failure) = failures.next_if(|failure| failure.at < end) {
+                *tally.entry((kind, failure.code.clone())).or_default() += 1;
+                applied -= 1;
+            }
+            if applied > 0 {
+                *tally.entry((kind, "OK".into())).or_default() += applied;
+            }
+        }
+        tally
     }
 
     /// Returns the number of updates in the batch.

@@ -181,6 +181,15 @@ impl Network {
         port_statistics(counters)
     }
 
+    /// Returns port, counters and signal of those of a switch's ports that are interfaces, read at one moment.
+    fn port_readings(&self, switch: String, ports: Vec<u32>) -> PyResult<Vec<(u32, Record, bool)>> {
+        let found = detached(|| self.handle.ports(switch, ports)).map_err(failed)?;
+        let found = found.into_iter();
+        found
+            .map(|(port, counters, up)| Ok((port, port_statistics(counters)?, up)))
+            .collect()
+    }
+
     /// Returns the kind of socket that sends the frames of the interface at a switch's port: ``"af_packet"`` or
     /// ``"af_xdp"``; None while the clock does not run.
     fn port_io(&self, switch: String, port: u32) -> PyResult<Option<&'static str>> {

@@ -418,6 +418,16 @@ impl Batch {
     fn take_failures(&self) -> Failures {
         detached(|| Failures::of(locked(&self.inner).take_failures()))
     }
+
+    /// Counts the updates: entity, type and status of a kind of update (``"table_entry", "insert", "OK"``), and how many
+    /// there were. ``failures`` are those that :meth:`take_failures` returned, or more.
+    fn tally(&self, failures: &Failures) -> Vec<(&'static str, &'static str, String, usize)> {
+        let tally = detached(|| locked(&self.inner).tally(&locked(&failures.inner)));
+        let counted = tally.into_iter();
+        counted
+            .map(|(((entity, kind), status), count)| (entity, kind, status.into_owned(), count))
+            .collect()
+    }
 }
 
 /// The answer to a ``ReadRequest``, as far as it has not been given.

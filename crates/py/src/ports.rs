@@ -141,6 +141,35 @@ impl NetworkHandle {
         Ok(counters)
     }
 
+    /// Returns the counters of several ports at once, and whether each is up, without those that are no interfaces.
+    pub(crate) fn ports(
+        &self,
+        switch: String,
+        ports: Vec<u32>,
+    ) -> Result<Vec<(u32, PacketCounters, bool)>, NetError> {
+        let read = move |network: &net::Network, of: &mut dyn FnMut(usize) -> PacketCounters| {
+            let found = ports.into_iter().filter_map(|port| {
+                let number = network.interface_at(&switch, port).ok()?;
+                let up = network.port_is_up(&switch, port).ok()?;
+                Some((port, of(number), up))
+            });
+            found.collect()
+        };
+        match &*self.read() {
+            State::Idle(network) => {
+                let network = network.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(read(&network, &mut |number| {
+                    self.interfaces.get(number).counters
+                }))
+            }
+            State::Running(clock) => clock.call_with_io(move |network, io| {
+                let io = packet_io(io)?;
+                Ok(read(network, &mut |number| io.counters(number)))
+            })?,
+            State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
+        }
+    }
+
     /// Returns the counters of a port, and whether its frames are sent by XDP, `None` while the clock does not run.
     pub(crate) fn port(
         &self,

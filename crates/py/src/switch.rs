@@ -6,6 +6,7 @@ use crate::pipeline::Reconciliation;
 use crate::program::{ExecutorKind, Program};
 use crate::time::Ps;
 use engine::{Packet, SwitchConfig};
+use ir::TableId;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -265,6 +266,19 @@ impl Switch {
             let drops = switch.drops().into_iter();
             drops
                 .map(|(reason, count)| (reason.name(), count))
+                .collect()
+        })
+    }
+
+    /// Returns for each table its name, the number of its entries, and the size that its program asks for.
+    fn table_fill(&self) -> PyResult<Vec<(String, usize, u64)>> {
+        self.with(|switch| {
+            let tables = switch.program().tables.iter().enumerate();
+            tables
+                .map(|(at, table)| {
+                    let entries = switch.runtime().table(TableId(at as u32)).len();
+                    (table.name.clone(), entries, table.size)
+                })
                 .collect()
         })
     }

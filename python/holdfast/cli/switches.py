@@ -68,18 +68,27 @@ def switch(
     io: Annotated[
         Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet is visible to tc and tcpdump.")
     ] = Io.AUTO,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS:PORT",
+            help="Show metrics for Prometheus at http://ADDRESS:PORT/metrics, and /snapshot, /events.",
+        ),
+    ] = None,
     p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
     """Run a switch on Linux interfaces, controlled over P4Runtime (needs root)."""
     from holdfast.live import switch as live_switch
+    from holdfast.operations.pages import endpoint
     from holdfast.p4runtime import limits
 
     for file, secret in ((tls_key, True), (client_rights, False)):
         if file is not None and (doubt := regular_files.doubt(file, secret=secret)):
             say("warning", doubt)
     limits.change(limit)
+    shown_at = None if metrics is None else endpoint("--metrics", metrics)
     program = load_or_fail(source, define, include, p4info, needs_p4info=True)
     with interrupts.raised():
         live_switch.run(
@@ -94,6 +103,7 @@ def switch(
             device_id=device_id,
             cpu_port=cpu_port,
             executor=executor.value,
+            metrics=shown_at,
             console=console,
         )
 
@@ -104,7 +114,7 @@ def port_list(device_id: DeviceId = 1, as_json: Annotated[bool, typer.Option("--
     from holdfast.live import control
     from holdfast.live import switch as live_switch
 
-    rows = control.request(device_id, verb="list")
+    rows = [row.model_dump() for row in control.ask(device_id, control.ListPorts(), control.Ports).ports]
     if as_json:
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     else:
@@ -122,7 +132,7 @@ def port_add(
     from holdfast.live import switch as live_switch
 
     number, name = live_switch.parse_port(port)
-    control.request(device_id, verb="add", port=number, interface=name, io=io.value)
+    control.ask(device_id, control.AddPort(port=number, interface=name, io=io.value), control.Ports)
 
 
 @ports.command("remove")
@@ -134,4 +144,5 @@ def port_remove(
     from holdfast.live import control
     from holdfast.live import switch as live_switch
 
-    console.print(live_switch.statistics_table(control.request(device_id, verb="remove", port=port)))
+    removed = control.ask(device_id, control.RemovePort(port=port), control.Ports)
+    console.print(live_switch.statistics_table([row.model_dump() for row in removed.ports]))

@@ -1,210 +1,136 @@
 """``holdfast port``: ports of a running ``holdfast switch``, over a socket of this machine that only its user may open.
 
-P4Runtime has no ports to add and no interfaces to name, so this is beside it: a request and an answer, each a line of JSON.
+P4Runtime has no ports to add and no interfaces to name, so this is beside it.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import socket
 import threading
-import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast, get_args
+from typing import Annotated, Literal, TypeVar
 
-from holdfast import run_directory
-from holdfast.errors import HoldfastError, LiveError
+from pydantic import Field, TypeAdapter
+
 from holdfast.live.switch import Io, LiveSwitch
+from holdfast.measurements import PortStatistics
 from holdfast.numerals import is_numeral
+from holdfast.operations import directory, verbs
 from holdfast.p4runtime.addresses import Access
 from holdfast.p4runtime.server import Server
 
-DIRECTORY = run_directory.DIRECTORY
-"""The directory of the sockets, one per device."""
 
-_MAX_REQUEST_BYTES = 4096
-_PATIENCE_S = 10.0
+class ListPorts(verbs.Verb):
+    """Asks for the ports."""
 
-
-def socket_path(device_id: int) -> Path:
-    """Return the path of the socket at which the switch with this device id listens."""
-    return DIRECTORY / f"switch-{device_id}.sock"
+    verb: Literal["list"] = "list"
 
 
-class ControlSocket:
-    """Answers requests for a switch, in a thread of its own; a context manager."""
+class AddPort(verbs.Verb):
+    """Adds an interface as a port."""
 
-    def __init__(self, live: LiveSwitch, device_id: int, server: Server) -> None:
-        self._live = live
-        self._server = server
-        self._path = socket_path(device_id)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._listen(device_id)
-        except BaseException:
-            self._socket.close()
-            raise
-        self._thread = threading.Thread(target=self._serve, name="holdfast-control", daemon=True)
-
-    def _listen(self, device_id: int) -> None:
-        try:
-            run_directory.made(DIRECTORY)
-            if not _is_left_behind(self._path):
-                raise LiveError(f"a switch with device id {device_id} is running: choose another --device-id")
-            self._path.unlink(missing_ok=True)
-            before = os.umask(0o077)
-            try:
-                self._socket.bind(str(self._path))
-            finally:
-                os.umask(before)
-            self._socket.listen()
-        except OSError as e:
-            raise LiveError(f"cannot listen on {self._path}: {e.strerror or e}") from None
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            with connection:
-                connection.settimeout(_PATIENCE_S)
-                try:
-                    connection.sendall(json.dumps(self._answer(_read_line(connection))).encode() + b"\n")
-                except OSError:
-                    # The client has gone.
-                    continue
-
-    def _answer(self, line: bytes) -> Mapping[str, object]:
-        try:
-            return self._obey(json.loads(line))
-        except HoldfastError as e:
-            return {"error": str(e)}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-            return {"error": f"not a request: {e!r}"}
-
-    def _obey(self, request: Mapping[str, object]) -> Mapping[str, object]:
-        verb = request["verb"]
-        if verb == "server":
-            return {"address": self._server.address, "access": self._server.access}
-        if verb == "add":
-            port, interface, io = request["port"], request["interface"], request["io"]
-            if not isinstance(port, int) or not isinstance(interface, str):
-                raise LiveError("a port is a number, an interface a name")
-            self._live.add_port(port, interface, io=cast("Io", str(io)))
-        elif verb == "remove":
-            port = request["port"]
-            if not isinstance(port, int):
-                raise LiveError("a port is a number")
-            name = self._live.ports.get(port)
-            return {
-                "ports": [
-                    {"port": port, "interface": name, "up": None, "io": None, **asdict(self._live.remove_port(port))}
-                ]
-            }
-        elif verb != "list":
-            raise LiveError(f"there is no request {verb!r}")
-        ports = [
-            {
-                "port": port,
-                "interface": name,
-                "up": self._live.port_is_up(port),
-                "io": self._live.port_io(port),
-                **asdict(self._live.port_statistics(port)),
-            }
-            for port, name in self._live.ports.items()
-        ]
-        return {"ports": ports}
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        # Closing alone would leave the thread waiting.
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self._thread.join(_PATIENCE_S)
-        self._path.unlink(missing_ok=True)
+    verb: Literal["add"] = "add"
+    port: int
+    interface: str
+    io: Io
 
 
-def request(device_id: int, **fields: object) -> list[dict[str, object]]:
-    """Send a request to the switch with this device id, and return the ports in its answer."""
-    return cast("list[dict[str, object]]", _ask(device_id, fields)["ports"])
+class RemovePort(verbs.Verb):
+    """Removes a port."""
+
+    verb: Literal["remove"] = "remove"
+    port: int
 
 
-@dataclass(frozen=True)
-class RunningServer:
+class AskServer(verbs.Verb):
+    """Asks for the P4Runtime server."""
+
+    verb: Literal["server"] = "server"
+
+
+class PortRow(verbs.Answer):
+    """A port with its counters since it was added (:class:`PortStatistics`); a removed one has no state and no kind of socket."""
+
+    port: int
+    interface: str
+    up: bool | None
+    io: str | None
+    rx_packets: int
+    rx_bytes: int
+    rx_overrun_drops: int
+    rx_oversized_drops: int
+    rx_errors: int
+    rx_checksums_completed: int
+    tx_packets: int
+    tx_bytes: int
+    tx_drops: int
+
+
+class Ports(verbs.Answer):
+    """All ports, or the one that was removed."""
+
+    ports: list[PortRow]
+
+
+class RunningServer(verbs.Answer):
     """The address of a running switch's P4Runtime server, and the clients that may connect."""
 
-    device_id: int
     address: str
     access: Access
 
 
+Request = ListPorts | AddPort | RemovePort | AskServer
+
+REQUESTS: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="verb")])
+
+A = TypeVar("A", bound=verbs.Answer)
+
+
+def socket_path(device_id: int) -> Path:
+    """Return the path of the socket at which the switch with this device id listens."""
+    return directory.socket_path(f"switch-{device_id}")
+
+
+def control_socket(live: LiveSwitch, device_id: int, server: Server) -> verbs.OperatorSocket:
+    """Return the socket that answers requests for a switch; a context manager."""
+    changing = threading.Lock()
+
+    def obey(request: Request) -> verbs.Answer:
+        if isinstance(request, AskServer):
+            return RunningServer(address=server.address, access=server.access)
+        with changing:
+            if isinstance(request, AddPort):
+                live.add_port(request.port, request.interface, io=request.io)
+            elif isinstance(request, RemovePort):
+                name = live.ports.get(request.port, "")
+                statistics = live.remove_port(request.port)
+                return Ports(ports=[_row(request.port, name, statistics, up=None, io=None)])
+            readings = live.port_readings()
+            return Ports(
+                ports=[
+                    _row(port, name, statistics, up=up, io=live.port_io(port))
+                    for port, name, statistics, up in readings
+                ]
+            )
+
+    taken = f"a switch with device id {device_id} is running: choose another --device-id"
+    return verbs.OperatorSocket(socket_path(device_id), taken, REQUESTS, obey)
+
+
+def _row(port: int, interface: str, statistics: PortStatistics, *, up: bool | None, io: str | None) -> PortRow:
+    return PortRow(port=port, interface=interface, up=up, io=io, **asdict(statistics))
+
+
+def ask(device_id: int, request: Request, answer: type[A]) -> A:
+    """Send a request to the switch with this device id, and return the answer.
+
+    Raises :class:`LiveError` if it does not answer as a switch does, or refuses.
+    """
+    return verbs.ask(socket_path(device_id), f"switch with device id {device_id}", request, answer)
+
+
 def running_switches() -> list[int]:
     """Return the device ids of the switches that run on this machine, also of those that this user may not access."""
-    names = [path.stem.removeprefix("switch-") for path in DIRECTORY.glob("switch-*.sock")]
-    return sorted(int(name) for name in names if is_numeral(name) and not _is_left_behind(socket_path(int(name))))
-
-
-def server_of(device_id: int) -> RunningServer:
-    """Ask the switch with this device id for the address and access of its P4Runtime server.
-
-    Raises :class:`LiveError` if it does not answer as a switch does.
-    """
-    answer = _ask(device_id, {"verb": "server"})
-    address, access = answer.get("address"), answer.get("access")
-    if not isinstance(address, str) or access not in get_args(Access):
-        raise LiveError(f"what answers at {socket_path(device_id)} is no switch")
-    return RunningServer(device_id, address, cast("Access", access))
-
-
-def _ask(device_id: int, fields: Mapping[str, object]) -> dict[str, object]:
-    path = socket_path(device_id)
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_PATIENCE_S)
-            connection.connect(str(path))
-            connection.sendall(json.dumps(fields).encode() + b"\n")
-            answer = json.loads(_read_line(connection))
-    except (OSError, ValueError, RecursionError) as e:
-        reason = getattr(e, "strerror", None) or str(e)
-        raise LiveError(f"no switch with device id {device_id} answers at {path}: {reason}") from None
-    if not isinstance(answer, dict):
-        raise LiveError(f"what answers at {path} is no switch")
-    if "error" in answer:
-        raise LiveError(str(answer["error"]))
-    return cast("dict[str, object]", answer)
-
-
-def _is_left_behind(path: Path) -> bool:
-    """Return True if no switch listens at a socket, as the switch was killed or the socket does not exist."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(_PATIENCE_S)
-        try:
-            connection.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            return True
-        except OSError:
-            pass  # somebody is there, who does not answer this user, or not now
-        return False
-
-
-def _read_line(connection: socket.socket) -> bytes:
-    """Read up to the end of a line or the limit of bytes. Raises TimeoutError if the line is not complete in time."""
-    data, deadline = b"", time.monotonic() + _PATIENCE_S
-    while not data.endswith(b"\n"):
-        if time.monotonic() > deadline:
-            raise TimeoutError("the line does not end")
-        part = connection.recv(_MAX_REQUEST_BYTES)
-        if not part or len(data) > 1 << 20:
-            break
-        data += part
-    return data
+    names = [path.stem.removeprefix("switch-") for path in directory.DIRECTORY.glob("switch-*.sock")]
+    numbers = sorted(int(name) for name in names if is_numeral(name))
+    return [number for number in numbers if not directory.is_left_behind(socket_path(number))]

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from holdfast import _core
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.measurements import NodeCounters, PortStatistics
 from holdfast.numerals import is_numeral
+from holdfast.operations.events import Events
 from holdfast.p4runtime import rights_file
 from holdfast.p4runtime.addresses import access_at
 from holdfast.p4runtime.device import Device
@@ -117,7 +118,8 @@ class LiveSwitch:
             other = next(number for number, name in self._ports.items() if name == interface)
             raise LiveError(f"interface {interface} is port {other} of this switch already")
         self._network.add_port(_NODE, port, interface, io=io)
-        self._ports[port] = interface
+        # Other threads may be looking at the former ones.
+        self._ports = self._ports | {port: interface}
 
     def remove_port(self, port: int) -> PortStatistics:
         """Remove a port, also while packets pass, and return its final counters.
@@ -127,7 +129,7 @@ class LiveSwitch:
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         statistics = self._network.remove_port(_NODE, port)
-        del self._ports[port]
+        self._ports = {number: name for number, name in self._ports.items() if number != port}
         return statistics
 
     def port_statistics(self, port: int) -> PortStatistics:
@@ -135,6 +137,14 @@ class LiveSwitch:
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         return self._network.port_statistics(_NODE, port)
+
+    def port_readings(self) -> list[tuple[int, str, PortStatistics, bool]]:
+        """Return number, interface, counters since it was added, and signal of each port, read between two bursts of packets."""
+        ports = self.ports
+        return [
+            (port, ports[port], statistics, up)
+            for port, statistics, up in self._network.port_readings(_NODE, list(ports))
+        ]
 
     def port_io(self, port: int) -> str | None:
         """Return how frames leave a port, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
@@ -218,11 +228,16 @@ def run(
     device_id: int,
     cpu_port: int | None,
     executor: Literal["jit", "interpreter"],
+    metrics: tuple[str, int] | None,
     console: Console,
 ) -> None:
-    """Run a switch and its P4Runtime server until a signal (SIGINT, SIGTERM) ends them, then print counters."""
-    # It knows this module.
-    from holdfast.live.control import ControlSocket
+    """Run a switch and its P4Runtime server until a signal (SIGINT, SIGTERM) ends them, then print counters.
+
+    ``metrics``: host and port at which the switch shows itself, if anywhere.
+    """
+    # They know this module.
+    from holdfast.live.control import control_socket
+    from holdfast.live.metrics import pages
 
     access = access_at(address, certificates=tls is not None and tls.client_ca is not None)
     if insecure and access == "certificate":
@@ -252,8 +267,16 @@ def run(
     # The server first: an address that cannot be had must not leave a running network behind.
     server = Server([live.device], address, tls, insecure=insecure)
     try:
-        with _interruption() as interrupted, ControlSocket(live, device_id, server):
-            _serve(live, server, program, device_id, console, interrupted, hint)
+        with ExitStack() as stack:
+            interrupted = stack.enter_context(_interruption())
+            stack.enter_context(control_socket(live, device_id, server))
+            events = Events()
+            if metrics is not None:
+                shown = stack.enter_context(pages(live, server, *metrics, events=events))
+                console.print(
+                    f"metrics at http://{shown.authority}/metrics", markup=False, highlight=False, soft_wrap=True
+                )
+            _serve(live, server, program, device_id, console, interrupted, hint, events)
     except KeyboardInterrupt:
         pass  # the second one
     finally:
@@ -268,7 +291,8 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
     """Print the statistics of the ports, and the drops by reason."""
     if live.ports:
         rows = [
-            {"port": port, "interface": name, **asdict(live.port_statistics(port))} for port, name in live.ports.items()
+            {"port": port, "interface": name, **asdict(statistics)}
+            for port, name, statistics, _ in live.port_readings()
         ]
         console.print(statistics_table(rows))
     for reason, count in live.drops().items():
@@ -343,6 +367,7 @@ def _serve(
     console: Console,
     interrupted: threading.Event,
     hint: _OffloadsHint,
+    events: Events,
 ) -> None:
     """Run the switch and its server until ``interrupted`` is set."""
     live.start()
@@ -360,3 +385,4 @@ def _serve(
             if notification.kind == "port_change":
                 state = "up" if notification.up else "down"
                 console.print(f"port {notification.port} is {state}", markup=False)
+                events.publish("port", port=notification.port, up=notification.up)

@@ -134,6 +134,10 @@ class Arbitration:
         """Return the streams of the primaries of all roles."""
         return [role.primary for role in self._roles.values() if role.primary is not None]
 
+    def streams(self) -> dict[str, tuple[int, bool]]:
+        """Return by role the number of streams, and whether the role has a primary."""
+        return {name: (len(role.sessions), role.primary is not None) for name, role in self._roles.items()}
+
     def _notify(self, role: _Role, sessions: list[Session]) -> None:
         for session in sessions:
             response = p4runtime_pb2.StreamMessageResponse()

@@ -1,25 +1,21 @@
-"""One P4Runtime device over one switch: everything the service does, without gRPC.
+"""P4Runtime's rules for one device: everything the service does, without gRPC. Switch and pipeline are a :class:`SwitchOwner`'s.
 
 Both transports (:mod:`holdfast.p4runtime.server`, and the in-process client) call the same methods with the same
 protobuf messages. Writes and reads go to the native core as they came, which decodes, resolves and encodes entities
-(``_core.Pipeline``). Refusals are :class:`P4RuntimeError`. A device reads no clock and starts no thread; its lock makes
-calls from several threads follow one another. A batch that is not atomic is applied in slices; if the primary changes
-between two of them, the rest is refused, so no update of a client is applied after another one became the primary.
+(``_core.Pipeline``). Refusals are :class:`P4RuntimeError`. A batch that is not atomic is applied in slices; if the primary
+changes between two of them, the rest is refused, so no update of a client is applied after another one became the primary.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from google.protobuf.message import DecodeError
 
 from holdfast import _core
-from holdfast._core import HoldfastError, Program, Reconciliation, Switch, WriteRequest
+from holdfast._core import HoldfastError, Program, Switch, WriteRequest
 from holdfast.p4runtime import limits
 from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
 from holdfast.p4runtime.errors import (
@@ -32,14 +28,12 @@ from holdfast.p4runtime.errors import (
 )
 from holdfast.p4runtime.p4info import message_of
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+from holdfast.switch_owner import Pipeline, SwitchOwner
 
 API_VERSION = "1.5.0"
 """Of P4Runtime; its optional additions (backup replicas, modes of one-shot sets) answer UNIMPLEMENTED."""
 
 _UPDATES = p4runtime_pb2.WriteRequest.DESCRIPTOR.fields_by_name["updates"].number
-
-_TURN_S = 0.0001
-"""The time that a batch leaves the device to others after each slice."""
 
 Mappings: TypeAlias = Mapping[str, Mapping[int, int] | Mapping[str, int]]
 """Of translated types (specification, "PSA Metadata Translation"): the switch's value by the controller's, by URI.
@@ -54,19 +48,25 @@ def _load_program(artifact: bytes) -> Program:
     return Program.from_artifact(artifact)
 
 
-@dataclass(frozen=True)
-class _Pipeline:
-    """An accepted ``ForwardingPipelineConfig``, as the client gave it, on a switch that runs its program."""
+class Watcher(Protocol):
+    """Is told of the requests that clients have made. It is called in the clients' threads, and has the clock."""
 
-    config: Proto
-    program: Program
-    core: _core.Pipeline
-    switch: Switch
+    def now_s(self) -> float:
+        """Return the time, in seconds since any moment."""
 
-    def is_same(self, other: _Pipeline) -> bool:
-        """Return True if program and P4Info equal those of ``other``; the cookies may differ."""
-        config = other.config
-        return bool(self.config.p4_device_config == config.p4_device_config and self.config.p4info == config.p4info)
+    def wrote(self, tally: Iterable[tuple[str, str, str, int]], began_s: float) -> None:
+        """Take note of a Write that began at ``began_s``, with the kinds of its updates (:meth:`_core.Batch.tally`)."""
+
+    def computed(self, entities: Collection[str], took_s: float) -> None:
+        """Take note of a Read of these kinds of entities, which took ``took_s`` without what its client took."""
+
+    def refused(self, call: str, code: str) -> None:
+        """Take note of a request that was refused as a whole."""
+
+
+def _is_same(config: Proto, other: Proto) -> bool:
+    """Return True if program and P4Info of two configs are equal; the cookies may differ."""
+    return bool(config.p4_device_config == other.p4_device_config and config.p4info == other.p4info)
 
 
 class Device:
@@ -74,8 +74,10 @@ class Device:
 
     ``executor``: the one that a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
     packet-out header; by default the switch's own. ``translations``: the meaning of values of translated types.
-    ``pipeline_roles``: the roles besides the default one that may set the pipeline.
+    ``pipeline_roles``: the roles besides the default one that may set the pipeline. ``watcher``: who is told of requests.
     """
+
+    watcher: Watcher | None = None
 
     def __init__(
         self,
@@ -90,17 +92,24 @@ class Device:
         if device_id <= 0 or device_id.bit_length() > 64:
             raise invalid_argument(f"device id {device_id} is not between 1 and 2^64 - 1")
         self.device_id = device_id
-        self.switch = switch
+        self.owner: SwitchOwner[Proto] = SwitchOwner(switch, executor=executor)
         self.short_packet_ins = 0
         """Packets from the CPU port that were shorter than the packet-in header."""
-        self._lock = threading.RLock()
+        self._lock = self.owner.lock
         self._arbitration = Arbitration(device_id)
         self._packet_out = packet_out or switch.packet_out
-        self._executor = executor
         self._translations = {uri: dict(mapping) for uri, mapping in (translations or {}).items()}
         self._pipeline_roles = frozenset(pipeline_roles)
-        self._running: _Pipeline | None = None
-        self._saved: _Pipeline | None = None
+
+    @property
+    def switch(self) -> Switch:
+        """The switch."""
+        return self.owner.switch
+
+    def streams(self) -> dict[str, tuple[int, bool]]:
+        """Return by role how many streams are open, and whether one of them is the primary's. The default role is ``""``."""
+        with self._lock:
+            return self._arbitration.streams()
 
     def load(self, program: Program) -> None:
         """Set the pipeline to a compiled program without a client, as if the switch had been delivered with it.
@@ -112,11 +121,7 @@ class Device:
         config = p4runtime_pb2.ForwardingPipelineConfig()
         config.p4info.CopyFrom(message_of(program))
         config.p4_device_config = program.artifact()
-        with self._lock:
-            core = self._core_pipeline(config, program)
-            self.switch.set_program(program)
-            self._saved = None
-            self._running = _Pipeline(config, program, core, self.switch)
+        self.owner.load(config, program, self._core_pipeline(config, program))
 
     def _core_pipeline(self, config: Proto, program: Program) -> _core.Pipeline:
         with refusals():
@@ -158,10 +163,10 @@ class Device:
                 session.send(_stream_error(message, e))
 
     def _handle_packet_out(self, message: Proto) -> None:
-        if self._running is None:
+        if self.owner.running is None:
             raise no_pipeline()
         with refusals():
-            data = self._running.core.packet_out(message.SerializeToString())
+            data = self.owner.running.core.packet_out(message.SerializeToString())
         try:
             self._packet_out(data)
         except P4RuntimeError:
@@ -170,24 +175,24 @@ class Device:
             raise P4RuntimeError(getattr(e, "code", "INTERNAL"), str(e)) from None
 
     def _handle_digest_ack(self, message: Proto) -> None:
-        if self._running is None:
+        if self.owner.running is None:
             raise no_pipeline()
         with refusals():
-            self._running.core.acknowledge(self._running.switch, message.digest_id, message.list_id)
+            self.owner.running.core.acknowledge(self.owner.running.switch, message.digest_id, message.list_id)
 
     def _send_to_primaries(self, response: Proto, object_id: int = 0) -> None:
         """Send a message to the primaries; if ``object_id`` is given, only to those whose role may access that object."""
         for session in self._arbitration.primaries():
-            if self._running is None or self._running.core.role_may(session.role or "", object_id):
+            if self.owner.running is None or self.owner.running.core.role_may(session.role or "", object_id):
                 session.send(response)
 
     # ---- From the data plane ----
 
     def _packet_in(self, packet: bytes) -> Proto | None:
         """Return the ``PacketIn`` for a packet from the CPU port, or None if the packet is shorter than the packet-in header."""
-        if self._running is None:
+        if self.owner.running is None:
             return p4runtime_pb2.PacketIn(payload=packet)
-        data = self._running.core.packet_in(packet)
+        data = self.owner.running.core.packet_in(packet)
         return None if data is None else p4runtime_pb2.PacketIn.FromString(data)
 
     def split_packet_in(self, data: bytes) -> tuple[bytes, dict[str, int]]:
@@ -196,7 +201,7 @@ class Device:
         If the packet is too short for the header, all of it is payload.
         """
         with self._lock:
-            message, running = self._packet_in(data), self._running
+            message, running = self._packet_in(data), self.owner.running
         if message is None or running is None:
             return data, {}
         headers = running.config.p4info.controller_packet_metadata
@@ -222,9 +227,9 @@ class Device:
         If more are due than are sent at a time, the network reports this again.
         """
         with self._lock:
-            if self._running is None:
+            if self.owner.running is None:
                 return
-            for digest_id, data in self._running.core.take_digests(self.switch, now_ns, limits.MAX_DIGESTS_TAKEN):
+            for digest_id, data in self.owner.running.core.take_digests(self.switch, now_ns, limits.MAX_DIGESTS_TAKEN):
                 message = p4runtime_pb2.DigestList.FromString(data)
                 self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(digest=message), digest_id)
 
@@ -234,9 +239,9 @@ class Device:
         If more wait than are sent at a time, the network reports this again.
         """
         with self._lock:
-            if self._running is None:
+            if self.owner.running is None:
                 return
-            for table_id, data in self._running.core.take_idle(self.switch, now_ns, limits.MAX_IDLE_ENTRIES):
+            for table_id, data in self.owner.running.core.take_idle(self.switch, now_ns, limits.MAX_IDLE_ENTRIES):
                 message = p4runtime_pb2.IdleTimeoutNotification.FromString(data)
                 response = p4runtime_pb2.StreamMessageResponse(idle_timeout_notification=message)
                 self._send_to_primaries(response, table_id)
@@ -257,6 +262,21 @@ class Device:
 
     def write_request(self, request: WriteRequest) -> None:
         """Process a ``WriteRequest`` as :meth:`write` does, given as the result of the function :func:`write_request`."""
+        if self.watcher is None:
+            batch, failures = self._applied(request)
+        else:
+            began_s = self.watcher.now_s()
+            try:
+                batch, failures = self._applied(request)
+            except P4RuntimeError as error:
+                self.watcher.refused("write", error.code)
+                raise
+            self.watcher.wrote(batch.tally(failures), began_s)
+        if failures:
+            raise batch_error("write", failures, len(batch))
+
+    def _applied(self, request: WriteRequest) -> tuple[_core.Batch, _core.Failures]:
+        """Apply the updates of a request, and return them with those that were refused."""
         with self._lock:
             self._check_writer(request)
             atomic = self._is_atomic(request.atomicity)
@@ -265,29 +285,23 @@ class Device:
             pipeline = self._target()
         with refusals():
             batch = pipeline.core.plan(request)
-        refused: P4RuntimeError | None = None
-        while batch.applied < len(batch):
-            with self._lock:
-                try:
-                    self._check_writer(request)
-                    target = self._target()
-                    if target.core is not pipeline.core or target.switch is not pipeline.switch:
-                        raise P4RuntimeError("ABORTED", "the pipeline was replaced during the write")
-                except P4RuntimeError as e:
-                    refused = e
-                    break
-                if atomic:
-                    batch.apply_atomic(pipeline.switch)
-                else:
-                    batch.apply(pipeline.switch, limits.UPDATES_PER_SLICE)
-            if batch.applied < len(batch):
-                # The lock would nearly always come back to this thread at once.
-                time.sleep(_TURN_S)
+
+        def may_go_on() -> P4RuntimeError | None:
+            try:
+                self._check_writer(request)
+                target = self._target()
+            except P4RuntimeError as e:
+                return e
+            if target.core is not pipeline.core or target.switch is not pipeline.switch:
+                return P4RuntimeError("ABORTED", "the pipeline was replaced during the write")
+            return None
+
+        per_slice = None if atomic else limits.UPDATES_PER_SLICE
+        refused = self.owner.apply(pipeline, batch, may_go_on, updates_per_slice=per_slice)
         failures = batch.take_failures()
         if refused is not None:
             failures.add(batch.applied, len(batch), refused.code, code_number(refused.code), refused.message)
-        if failures:
-            raise batch_error("write", failures, len(batch))
+        return batch, failures
 
     @staticmethod
     def _is_atomic(atomicity: int) -> bool:
@@ -312,7 +326,11 @@ class Device:
             pipeline = self._target()
             with refusals():
                 reading = pipeline.core.read(pipeline.switch, data)
-        return _responses(reading, pipeline.switch)
+        responses = _responses(reading, pipeline.switch)
+        if self.watcher is None:
+            return responses
+        kinds = {entity.WhichOneof("entity") or "unspecified" for entity in request.entities}
+        return _watched(responses, self.watcher, kinds)
 
     def written(self) -> int:
         """Return how many table entries, replicas of multicast groups, and action profile members clients have written."""
@@ -360,13 +378,16 @@ class Device:
         with self._lock:
             self._check_pipeline_client(request)
             if verified is None:
-                self._commit_saved()
-            elif request.action == actions.VERIFY_AND_SAVE:
-                self._saved = verified
-            elif request.action == actions.VERIFY_AND_COMMIT:
-                self._realize(verified)
-            elif request.action == actions.RECONCILE_AND_COMMIT:
-                self._reconcile(verified)
+                if self.owner.saved is None:
+                    raise P4RuntimeError("NOT_FOUND", "no config has been saved")
+                verified = self.owner.saved  # the writes since it was saved are in its switch
+            with refusals():
+                if request.action == actions.VERIFY_AND_SAVE:
+                    self.owner.saved = verified
+                elif request.action in (actions.COMMIT, actions.VERIFY_AND_COMMIT):
+                    self.owner.realize(verified)
+                elif request.action == actions.RECONCILE_AND_COMMIT:
+                    self.owner.reconcile(verified, _is_same)
         return p4runtime_pb2.SetForwardingPipelineConfigResponse()
 
     def _check_pipeline_client(self, request: Proto) -> None:
@@ -383,7 +404,7 @@ class Device:
             if request.response_type not in kinds.ResponseType.values():
                 raise invalid_argument(f"there is no response type {request.response_type}")
             response = p4runtime_pb2.GetForwardingPipelineConfigResponse()
-            pipeline = self._saved or self._running
+            pipeline = self.owner.target
             if pipeline is None:
                 return response
             config = response.config
@@ -396,7 +417,7 @@ class Device:
                 config.p4_device_config = pipeline.config.p4_device_config
             return response
 
-    def _verified(self, request: Proto) -> _Pipeline:
+    def _verified(self, request: Proto) -> Pipeline[Proto]:
         """Return a request's config as a pipeline on a scratch switch. Raises INVALID_ARGUMENT if it cannot be realized."""
         if not request.HasField("config"):
             raise invalid_argument("the config is missing")
@@ -408,44 +429,15 @@ class Device:
             raise invalid_argument("the config has no p4_device_config; it is the compiled program")
         try:
             program = _load_program(config.p4_device_config)
-            scratch = _core.Switch(program, executor=self._executor)
+            scratch = self.owner.scratch(program)
         except HoldfastError as e:
             raise invalid_argument(f"p4_device_config: {e}") from None
         core = self._core_pipeline(config, program)
-        return _Pipeline(config, program, core, scratch)
+        return Pipeline(config, program, core, scratch)
 
-    def _realize(self, prepared: _Pipeline, reconciliation: Reconciliation | None = None) -> None:
-        """Replace the device's switch by a prepared one, between two packets."""
-        with refusals():
-            self.switch.replace_with(prepared.switch, reconciliation)
-        self._saved = None
-        self._running = replace(prepared, switch=self.switch)
-
-    def _commit_saved(self) -> None:
-        if self._saved is None:
-            raise P4RuntimeError("NOT_FOUND", "no config has been saved")
-        # The writes since it was saved are in its switch.
-        self._realize(self._saved)
-
-    def _reconcile(self, verified: _Pipeline) -> None:
-        """Put a config into effect and keep the switch's state. If only the cookie differs, the switch is not replaced."""
-        old = self._running
-        if old is None:
-            self._realize(verified)
-        elif old.is_same(verified):
-            self._saved = None
-            self._running = replace(old, config=verified.config)
-        else:
-            with refusals():
-                kept = verified.core.reconcile(verified.switch, old.core, old.switch)
-            self._realize(verified, kept)
-
-    def _target(self) -> _Pipeline:
-        """Return the pipeline that reads and writes refer to: the saved config if there is one, else the running one.
-
-        Raises an error if there is neither.
-        """
-        pipeline = self._saved or self._running
+    def _target(self) -> Pipeline[Proto]:
+        """Return the pipeline that reads and writes refer to. Raises an error if there is none."""
+        pipeline = self.owner.target
         if pipeline is None:
             raise no_pipeline()
         return pipeline
@@ -472,6 +464,21 @@ def _responses(reading: _core.Reading, switch: Switch) -> Iterator[bytes]:
     count, failures = reading.failures()
     if failures:
         raise batch_error("read", failures, count)
+
+
+def _watched(responses: Iterator[bytes], watcher: Watcher, kinds: Collection[str]) -> Iterator[bytes]:
+    """Yield the responses of a Read, and tell how long it took to compute them, also if not all are wanted."""
+    took_s = 0.0
+    try:
+        while True:
+            began_s = watcher.now_s()
+            response = next(responses, None)
+            took_s += watcher.now_s() - began_s
+            if response is None:
+                return
+            yield response
+    finally:
+        watcher.computed(kinds, took_s)
 
 
 def write_request(data: bytes) -> WriteRequest:

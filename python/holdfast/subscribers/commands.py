@@ -7,7 +7,7 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -50,23 +50,24 @@ def sessions(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the sessions of a running gateway, with their traffic."""
-    from holdfast.subscribers import service
+    from holdfast.subscribers import operator_requests
 
-    answer = service.ask(name, verb="sessions", usage=True)
+    answer = operator_requests.ask(name, operator_requests.Sessions(usage=True), operator_requests.SessionsAnswer)
     if as_json:
-        _say(json.dumps(answer, indent=2))
+        _say(json.dumps(answer.model_dump(), indent=2))
         return
     table = Table(box=None)
     for column in COLUMNS:
         table.add_column(column, overflow="fold")
-    for row in answer["sessions"]:
+    for row in answer.sessions:
         # Names are the subscribers': no markup, and no second line that looks like a session.
-        table.add_row(*(Text("-" if row[each] is None else shown_name(str(row[each]))) for each in COLUMNS))
+        cells = [getattr(row, each) for each in COLUMNS]
+        table.add_row(*(Text("-" if cell is None else shown_name(str(cell))) for cell in cells))
     Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
-    if answer["planes"]:
-        _say(_planes(answer["planes"], answer["drained"]))
-    if answer["refusals"]:
-        _say("refused: " + ", ".join(f"{count} by limits.{name}" for name, count in answer["refusals"].items()))
+    if answer.planes:
+        _say(_planes(answer.planes, answer.drained))
+    if answer.refusals:
+        _say("refused: " + ", ".join(f"{count} by limits.{name}" for name, count in answer.refusals.items()))
 
 
 @app.command("kick")
@@ -76,12 +77,13 @@ def kick(
     name: Name = "holdfast",
 ) -> None:
     """End sessions of a running gateway."""
-    from holdfast.subscribers import service
+    from holdfast.subscribers import operator_requests
 
     if bool(session) == everybody:
         raise typer.BadParameter("name sessions, or give --all")
-    answer = service.ask(name, verb="kick", sessions="all" if everybody else session)
-    _say(f"{answer['kicked']} sessions end")
+    request = operator_requests.Kick(sessions="all" if everybody else session or [])
+    answer = operator_requests.ask(name, request, operator_requests.KickAnswer)
+    _say(f"{answer.kicked} sessions end")
 
 
 @app.command("drain")
@@ -106,17 +108,18 @@ def undrain(
     _drain("undrain", plane, name)
 
 
-def _drain(verb: str, plane: str | None, name: str) -> None:
-    from holdfast.subscribers import service
+def _drain(verb: Literal["drain", "undrain"], plane: str | None, name: str) -> None:
+    from holdfast.subscribers import operator_requests
 
+    request = operator_requests.Drain(verb=verb, plane=plane)
     if plane is None:
-        answer = service.ask(name, verb=verb)
-        _say(f"{'no new sessions' if verb == 'drain' else 'new sessions again'}; {answer['sessions']} there")
+        there = operator_requests.ask(name, request, operator_requests.DrainAnswer)
+        _say(f"{'no new sessions' if verb == 'drain' else 'new sessions again'}; {there.sessions} there")
         return
-    answer = service.ask(name, verb=verb, plane=plane)
+    answer = operator_requests.ask(name, request, operator_requests.HandOverAnswer)
     _say(
-        f"{_planes(answer['planes'], [plane] if verb == 'drain' else [])}; "
-        f"switched over in {answer['switched_ms']:.0f} ms, the last packets let through after {answer['done_ms']:.0f} ms"
+        f"{_planes(answer.planes, [plane] if verb == 'drain' else [])}; "
+        f"switched over in {answer.switched_ms:.0f} ms, the last packets let through after {answer.done_ms:.0f} ms"
     )
 
 

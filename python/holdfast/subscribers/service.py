@@ -6,36 +6,44 @@ It knows no user plane but the interface, whose frames may come from any thread.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
+import concurrent.futures
 import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from http import HTTPStatus
+from collections.abc import Callable, Coroutine
 from ipaddress import IPv4Address, ip_address
-from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from holdfast import run_directory
+from prometheus_client import Metric
+
 from holdfast.errors import LiveError
-from holdfast.subscribers import metrics, operator_requests
+from holdfast.operations.pages import Pages
+from holdfast.operations.verbs import Answer, OperatorSocket, RefusedError
+from holdfast.subscribers import metrics
 from holdfast.subscribers.accounting import Cause, Kind
 from holdfast.subscribers.configuration import Configuration, RadiusServer
-from holdfast.subscribers.connections import QUESTION_BYTES, Connections
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
 from holdfast.subscribers.loop_clock import AsyncClock
+from holdfast.subscribers.operator_requests import (
+    REQUESTS,
+    DrainAnswer,
+    HandOverAnswer,
+    Kick,
+    KickAnswer,
+    Request,
+    SessionRow,
+    Sessions,
+    SessionsAnswer,
+    operator_socket,
+)
 from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, UserPlane
 from holdfast.subscribers.pppoe import DISCOVERY, Code
 from holdfast.subscribers.radius import RadiusClient
 from holdfast.subscribers.radius_servers import CHANNELS
 from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
-
-DIRECTORY = run_directory.DIRECTORY
-"""The directory of operators' sockets, one for each gateway, by its name."""
 
 _WAITING = 20_000
 """Frames from the user plane that wait for the control plane; more are dropped, and counted."""
@@ -59,12 +67,7 @@ _GOODBYE_S = 3.0
 _ANSWER_S = 120.0
 """The time that an operator's request may take: a plane with many sessions is handed over, and packets may be on their way long."""
 
-
-_HEAD_BYTES = 1 << 14
-"""Bytes of the head of an HTTP request."""
-
-_LONGEST_ANSWER = 1 << 28
-"""Bytes of a gateway's answer: 65,534 sessions have some 30 MB."""
+T = TypeVar("T")
 
 
 class BufferedRandom:
@@ -191,11 +194,6 @@ class _AuthorizationProtocol(asyncio.DatagramProtocol):
             self._transport.sendto(answer, address)
 
 
-def operator_socket(name: str) -> Path:
-    """Return the path of the socket at which the gateway called ``name`` takes operators' requests."""
-    return DIRECTORY / f"bng-{name}.sock"
-
-
 class Service:
     """A gateway with all that it needs around it; an asynchronous context manager."""
 
@@ -204,7 +202,7 @@ class Service:
 
         ``planes``: the forwarding planes that operators may drain, if the user plane has several.
         """
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         self._planes = planes
         self._configuration = configuration
         self.plane = HandedOver(plane, loop)
@@ -248,30 +246,18 @@ class Service:
         )
         self.reconciled = Reconciled(0, 0, 0)
         self.addresses: dict[str, int] = {}
+        self.shown: Pages | None = None
         self._closers: list[Callable[[], None]] = []
-        self._operators = Connections(
-            lambda reader: reader.readuntil(b"\n"), self._obey, lambda why: _encoded({"error": why}), _ANSWER_S
-        )
-        self._pages = Connections(
-            lambda reader: reader.readuntil(b"\r\n\r\n"), self._page, lambda why: _http(400, f"{why}\n"), _ANSWER_S
-        )
 
     async def __aenter__(self) -> Service:
-        path = operator_socket(self._configuration.name)
         try:
-            run_directory.made(path.parent)
-            if await _answers(path):
-                raise LiveError(f"a gateway named {self._configuration.name!r} is running")
-            path.unlink(missing_ok=True)
-            before = os.umask(0o177)  # the socket is its user's alone, from the first moment
-            try:
-                operators = await asyncio.start_unix_server(self._operators.serve, path, limit=QUESTION_BYTES)
-            finally:
-                os.umask(before)
-            self._closers += [operators.close, lambda: path.unlink(missing_ok=True)]
             await self._listen()
-        except OSError as error:
-            raise LiveError(f"cannot listen: {error}") from None
+        except BaseException as error:
+            for each in self._closers:
+                each()
+            if isinstance(error, OSError):
+                raise LiveError(f"cannot listen: {error}") from None
+            raise
         self.reconciled = self.gateway.reconcile()
         if self.radius is not None and not self.gateway.sessions:
             self.radius.account_gateway(Kind.ON)
@@ -279,7 +265,12 @@ class Service:
         return self
 
     async def _listen(self) -> None:
-        loop = asyncio.get_running_loop()
+        name, loop = self._configuration.name, self._loop
+        taken = f"a gateway named {name!r} is running"
+        operators = OperatorSocket(
+            operator_socket(name), taken, REQUESTS, lambda request: self._in_loop(self._obey(request))
+        )
+        self._closers.append(operators.close)
         settings = self._configuration.radius
         if self.authorization is not None and settings is not None and settings.dynamic_authorization is not None:
             authorization, own = self.authorization, settings.dynamic_authorization
@@ -289,11 +280,29 @@ class Service:
             self._closers.append(transport.close)
             self.addresses["dynamic_authorization"] = transport.get_extra_info("sockname")[1]
         if self._configuration.metrics_port is not None:
-            pages = await asyncio.start_server(
-                self._pages.serve, "127.0.0.1", self._configuration.metrics_port, limit=_HEAD_BYTES
+            pages = Pages(
+                lambda: self._in_loop(self._families()), self._configuration.metrics_port, about={"gateway": name}
             )
             self._closers.append(pages.close)
-            self.addresses["metrics"] = pages.sockets[0].getsockname()[1]
+            self.shown, self.addresses["metrics"] = pages, pages.port
+
+    def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns in the event loop's thread, which the gateway belongs to. Called from other threads.
+
+        Raises :class:`RefusedError` if that takes longer than :data:`_ANSWER_S`, or the loop ends.
+        """
+        try:
+            called = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise RefusedError("it has ended", "UNAVAILABLE") from None
+        try:
+            return called.result(_ANSWER_S)
+        except concurrent.futures.CancelledError:
+            raise RefusedError("it has ended", "UNAVAILABLE") from None
+        except TimeoutError:
+            called.cancel()
+            raise RefusedError("it has taken too long", "DEADLINE_EXCEEDED") from None
 
     async def __aexit__(self, *_: object) -> None:
         self.gateway.stop()
@@ -337,27 +346,26 @@ class Service:
         gateway.flush()
         return len(numbers)
 
-    async def _obey(self, line: bytes) -> bytes:
-        request, gateway = operator_requests.read(line), self.gateway
-        if isinstance(request, operator_requests.Sessions):
-            answer = {
-                "sessions": self.sessions(request.usage),
-                "draining": gateway.draining,
-                "refusals": dict(gateway.refusals),
-                "planes": {} if self._planes is None else self._planes.planes,
-                "drained": [] if self._planes is None else sorted(self._planes.drained),
-            }
-        elif isinstance(request, operator_requests.Kick):
-            wanted = list(gateway.sessions) if request.sessions == "all" else request.sessions
-            answer = {"kicked": gateway.kick(each for each in wanted if isinstance(each, int))}
-        elif request.plane is not None:
-            answer = await self._hand_over(request.verb, request.plane)
-        else:
-            (gateway.drain if request.verb == "drain" else gateway.undrain)()
-            answer = {"sessions": len(gateway.sessions)}
-        return _encoded(answer)
+    async def _obey(self, request: Request) -> Answer:
+        gateway = self.gateway
+        if isinstance(request, Sessions):
+            return SessionsAnswer(
+                sessions=self.sessions(request.usage),
+                draining=gateway.draining,
+                refusals=dict(gateway.refusals),
+                planes={} if self._planes is None else self._planes.planes,
+                drained=[] if self._planes is None else sorted(self._planes.drained),
+            )
+        if isinstance(request, Kick):
+            return KickAnswer(
+                kicked=gateway.kick(list(gateway.sessions) if request.sessions == "all" else request.sessions)
+            )
+        if request.plane is not None:
+            return await self._hand_over(request.verb, request.plane)
+        (gateway.drain if request.verb == "drain" else gateway.undrain)()
+        return DrainAnswer(sessions=len(gateway.sessions))
 
-    async def _hand_over(self, verb: str, name: str) -> dict[str, Any]:
+    async def _hand_over(self, verb: str, name: str) -> HandOverAnswer:
         """Drain or undrain a plane, and wait until its sessions are handed over.
 
         Raises :class:`LiveError` if there is only one plane.
@@ -370,93 +378,40 @@ class Service:
         # The event loop's thread has written everything by now; it remains to wait while packets may be on their way.
         switched = loop.time()
         await done.wait()
-        return {
-            "planes": self._planes.planes,
-            "switched_ms": round((switched - began) * 1000, 1),
-            "done_ms": round((loop.time() - began) * 1000, 1),
-        }
+        return HandOverAnswer(
+            planes=self._planes.planes,
+            switched_ms=round((switched - began) * 1000, 1),
+            done_ms=round((loop.time() - began) * 1000, 1),
+        )
 
-    def sessions(self, with_usage: bool = False) -> list[dict[str, Any]]:
-        """Return a dictionary for each session with the fields that operators see.
-
-        ``with_usage`` reads traffic counts from the plane.
-        """
+    def sessions(self, with_usage: bool = False) -> list[SessionRow]:
+        """Return a row for each session. ``with_usage`` reads traffic counts from the plane."""
         usages = self.plane.usage(self.gateway.sessions) if with_usage else {}
         rows = []
         for each in self.gateway.sessions.values():
             whole = each.wanted
             usage = each.usage_with(usages[each.id]) if each.id in usages else each.last_usage
             rows.append(
-                {
-                    "session": each.id,
-                    "user": each.user.decode(errors="backslashreplace"),
-                    "line": f"{each.line.port}:{each.line.s_tag}.{each.line.c_tag}",
-                    "mac": each.mac.hex(":"),
-                    "phase": each.phase.value,
-                    "ipv4": None if whole is None or whole.ipv4 is None else str(whole.ipv4),
-                    "ipv6": None if whole is None or whole.ipv6_prefix is None else str(whole.ipv6_prefix),
-                    "delegated": None if whole is None or whole.delegated is None else str(whole.delegated),
-                    "up_bit_s": None if whole is None else whole.rates.up_bit_s,
-                    "down_bit_s": None if whole is None else whole.rates.down_bit_s,
-                    "started_s": each.started_s,
-                    "bytes_up": usage.bytes_up,
-                    "bytes_down": usage.bytes_down,
-                    "packets_up": usage.packets_up,
-                    "packets_down": usage.packets_down,
-                }
+                SessionRow(
+                    session=each.id,
+                    user=each.user.decode(errors="backslashreplace"),
+                    line=f"{each.line.port}:{each.line.s_tag}.{each.line.c_tag}",
+                    mac=each.mac.hex(":"),
+                    phase=each.phase.value,
+                    ipv4=None if whole is None or whole.ipv4 is None else str(whole.ipv4),
+                    ipv6=None if whole is None or whole.ipv6_prefix is None else str(whole.ipv6_prefix),
+                    delegated=None if whole is None or whole.delegated is None else str(whole.delegated),
+                    up_bit_s=None if whole is None else whole.rates.up_bit_s,
+                    down_bit_s=None if whole is None else whole.rates.down_bit_s,
+                    started_s=each.started_s,
+                    bytes_up=usage.bytes_up,
+                    bytes_down=usage.bytes_down,
+                    packets_up=usage.packets_up,
+                    packets_down=usage.packets_down,
+                )
             )
         return rows
 
-    async def _page(self, head: bytes) -> bytes:
-        words = head.split(b" ", 2)
-        if len(words) < 3 or words[1].partition(b"?")[0] != b"/metrics":
-            return _http(404, "there is only /metrics\n")
+    async def _families(self) -> list[Metric]:
         self.gateway.drops["overflow"] = self.plane.overflowed
-        return _http(200, metrics.text(self.gateway, self.radius, self.authorization, self.store))
-
-
-def _encoded(answer: Mapping[str, Any]) -> bytes:
-    """Return an operator's answer as a line of JSON."""
-    return json.dumps(answer).encode() + b"\n"
-
-
-def _http(status: int, text: str) -> bytes:
-    """Return an HTTP response of plain text with the version number of Prometheus' text format."""
-    body = text.encode()
-    return (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    ).encode() + body
-
-
-async def _answers(path: Path) -> bool:
-    try:
-        _, writer = await asyncio.open_unix_connection(path)
-    except OSError:
-        return False
-    writer.close()
-    return True
-
-
-def ask(name: str, **request: object) -> dict[str, Any]:
-    """Send a request to the running gateway ``name`` and return the answer.
-
-    Raises :class:`LiveError` if there is none or it refuses.
-    """
-    path = operator_socket(name)
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_ANSWER_S)
-            connection.connect(str(path))
-            connection.sendall(_encoded(request))
-            with connection.makefile("rb") as answers:
-                line = answers.readline(_LONGEST_ANSWER)
-    except OSError as error:
-        raise LiveError(f"no gateway named {name!r} answers at {path}: {error.strerror or error}") from None
-    try:
-        answer = dict(json.loads(line)) if line else {"error": "it has ended"}
-    except (ValueError, TypeError, RecursionError):
-        raise LiveError(f"gateway {name!r}: its answer is none") from None
-    if "error" in answer:
-        raise LiveError(f"gateway {name!r}: {answer['error']}")
-    return answer
+        return metrics.families(self.gateway, self.radius, self.authorization, self.store)

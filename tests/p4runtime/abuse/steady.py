@@ -99,8 +99,8 @@ class Steady:
     @property
     def index(self) -> P4InfoIndex:
         """The program's P4Info."""
-        assert self.device._running is not None
-        return index_of(self.device._running.config.p4info.SerializeToString())
+        assert self.device.owner.running is not None
+        return index_of(self.device.owner.running.config.p4info.SerializeToString())
 
     def longest_command_ms(self) -> float:
         """Return the most processor time in ms that a step of control took between two packets."""
@@ -136,8 +136,8 @@ def request(
     device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"", timeout_ns: int = 0
 ) -> p4.WriteRequest:
     """Return a request that has one update of the table of addresses for each of ``numbers``."""
-    assert device._running is not None
-    index = index_of(device._running.config.p4info.SerializeToString())
+    assert device.owner.running is not None
+    index = index_of(device.owner.running.config.p4info.SerializeToString())
     table, action = index.tables["addresses"], index.actions["note"]
     written = p4.WriteRequest(device_id=1, atomicity=atomicity)
     written.election_id.low = 1

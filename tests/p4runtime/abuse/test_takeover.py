@@ -10,7 +10,8 @@ import pytest
 from abuse.steady import Moment, Steady, request, steady
 from p4.v1 import p4runtime_pb2 as p4
 
-from holdfast.p4runtime import GrpcClient, P4RuntimeError, device, limits
+from holdfast import switch_owner
+from holdfast.p4runtime import GrpcClient, P4RuntimeError, limits
 
 UPDATES = 30_000
 
@@ -75,14 +76,14 @@ def test_a_new_primary_does_not_wait_for_a_long_batch(switch: Steady) -> None:
 
 def test_a_short_write_waits_for_nobody(switch: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("holdfast.p4runtime.device.time.sleep", waits.append)
+    monkeypatch.setattr("holdfast.switch_owner.time.sleep", waits.append)
     with GrpcClient(switch.server.address):
         slice = limits.UPDATES_PER_SLICE
         for size, slices in ((1, 1), (slice, 1), (slice + 1, 2)):
             switch.device.write(
                 request(switch.device, p4.Update.INSERT, range(size << 11, (size << 11) + size), metadata=b"m")
             )
-            assert waits == [device._TURN_S] * (slices - 1)
+            assert waits == [switch_owner._TURN_S] * (slices - 1)
 
 
 def test_a_new_pipeline_ends_a_long_batch(switch: Steady) -> None:

@@ -43,8 +43,8 @@ def test_a_role_of_its_own_does_not_replace_the_pipeline() -> None:
         device = switch.device
         request = p4.SetForwardingPipelineConfigRequest(device_id=1, role="mine", action=request_action())
         request.election_id.low = 1
-        assert device._running is not None
-        request.config.CopyFrom(device._running.config)
+        assert device.owner.running is not None
+        request.config.CopyFrom(device.owner.running.config)
         session = device.open(lambda _: None)
         arbitration = p4.StreamMessageRequest()
         arbitration.arbitration.device_id = 1
@@ -163,8 +163,8 @@ def test_each_certificate_has_the_rights_of_its_file(tmp_path: Path) -> None:
         with GrpcClient(server.address, credentials=authority.credentials("controller")) as controller:
             switch.writer.may_be_refused = True
             controller.set_pipeline(device.switch.program)
-            assert device._running is not None
-            config = device._running.config
+            assert device.owner.running is not None
+            config = device.owner.running.config
             for name in ("controller", "watcher", "tenant", "elsewhere", "nobody", "server"):
                 with grpc.secure_channel(server.address, authority.credentials(name)) as channel:
                     found[name] = answers(p4_grpc.P4RuntimeStub(channel), config)

@@ -20,12 +20,13 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field, model_validator
 
-from holdfast import interpreter, run_directory, yaml_model
+from holdfast import interpreter, yaml_model
 from holdfast.apps.bng import interfaces, program
 from holdfast.apps.bng.edges import AccessPort, ControlRates, CorePort, Edges, MacAddress, PortNumber, Route
 from holdfast.apps.bng.single import SinglePlane
 from holdfast.apps.bng.split import AuthenticationPlane, Balancer, ForwardingPlane, SplitPlane
 from holdfast.errors import HoldfastError, LiveError
+from holdfast.operations import directory
 from holdfast.p4runtime.addresses import is_loopback
 from holdfast.p4runtime.client import GrpcClient
 from holdfast.parameters import Checked
@@ -58,7 +59,8 @@ class SwitchSettings(Checked):
     @classmethod
     def _own_socket(cls, values: object) -> object:
         if isinstance(values, dict) and "grpc" not in values:
-            return values | {"grpc": f"unix:{run_directory.DIRECTORY}/p4runtime-{values.get('device_id', 1)}.sock"}
+            path = directory.socket_path(f"p4runtime-{values.get('device_id', 1)}")
+            return values | {"grpc": f"unix:{path}"}
         return values
 
     def check_ports(self, name: str, ports: tuple[int, ...]) -> None:
@@ -267,7 +269,7 @@ def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> Non
     Raise :class:`LiveError` if something that it needs is missing, or if a switch is lost that no other can replace.
     """
     interfaces.check(configuration)
-    _make_sockets_directory()
+    directory.made()
     for doubt in doubts(configuration):
         say(f"warning: {doubt}")
     # Every frame wakes gRPC's thread and ours; with the usual 5 ms one would wait for the other too long.
@@ -279,13 +281,6 @@ def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> Non
         if configuration.split is not None:
             switches.connect_all(_wanted(configuration.split))
         asyncio.run(_serve(configuration, switches, say))
-
-
-def _make_sockets_directory() -> None:
-    try:
-        run_directory.made()
-    except OSError as error:
-        raise LiveError(f"{run_directory.DIRECTORY}: {error.strerror}") from None
 
 
 def doubts(configuration: LiveConfiguration) -> list[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import run_directory
 from holdfast._core import Switch
 from holdfast.apps.bng import live
 from holdfast.apps.bng.program import compile_bng
 from holdfast.errors import ScenarioError
+from holdfast.operations import directory
 from holdfast.p4runtime import GrpcClient, Server
 from holdfast.p4runtime.device import Device
 
@@ -60,7 +60,7 @@ def test_other_users_reach_no_switch_unless_an_address_says_so(tmp_path: Path) -
         switches = [found.switch] if split is None else [split.balancer, split.authentication, *split.planes.values()]
         addresses = [one.grpc for one in switches if one is not None]
         assert len(set(addresses)) == len(switches)
-        assert all(address.startswith(f"unix:{run_directory.DIRECTORY}/") for address in addresses)
+        assert all(address.startswith(f"unix:{directory.DIRECTORY}/") for address in addresses)
         assert live.doubts(found) == []
     path = tmp_path / "split.yaml"
     path.write_text(text())

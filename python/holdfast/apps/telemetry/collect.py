@@ -21,7 +21,7 @@ from holdfast.apps.telemetry import metrics, showing
 from holdfast.apps.telemetry.collector import Collector, Limits
 from holdfast.apps.telemetry.rows import MOST_ROWS, RowWriter
 from holdfast.errors import LiveError
-from holdfast.numerals import is_numeral
+from holdfast.operations.pages import Pages, endpoint
 from holdfast.terminal import Console
 
 RECEIVE_BUFFER_BYTES = 64 << 20
@@ -182,7 +182,7 @@ def run(settings: Settings, console: Console) -> None:
 
     Raise :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
     """
-    host, port = _endpoint("--listen", settings.listen)
+    host, port = endpoint("--listen", settings.listen)
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):
         raise LiveError("--metrics and --for belong to listening; a capture is read at once")
     with ExitStack() as stack:
@@ -198,8 +198,9 @@ def run(settings: Settings, console: Console) -> None:
             rows = RowWriter(settings.parquet, collector)
             stack.callback(rows.close)
         if settings.metrics is not None:
-            endpoint = _endpoint("--metrics", settings.metrics)
-            stack.enter_context(metrics.MetricsServer(*endpoint, lambda: metrics.text(collector)))
+            page_host, page_port = endpoint("--metrics", settings.metrics)
+            about = {"collector": settings.listen}
+            stack.enter_context(Pages(lambda: metrics.families(collector), page_port, page_host, about=about))
         if settings.capture is not None:
             try:
                 found = read_capture(collector, settings.capture, port, rows)
@@ -227,12 +228,3 @@ def run(settings: Settings, console: Console) -> None:
         console.print(showing.view(collector))
     if rows is not None and rows.failure is not None:
         raise LiveError(f"{collector.rows_lost:,} rows are in no file: {rows.failure}")
-
-
-def _endpoint(option: str, text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    if not host or {"[", "]"} & set(host) or not is_numeral(port) or int(port) > 65_535:
-        raise LiveError(f"{option} is {text!r}; it must be ADDRESS:PORT")
-    return host, int(port)

@@ -15,7 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import LiveError
-from holdfast.subscribers import connections, operator_requests, service
+from holdfast.operations import clients, directory, verbs
+from holdfast.subscribers import operator_requests, service
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.tests.worlds import MemoryPlane, configuration
 
@@ -53,8 +54,8 @@ REQUESTS = st.dictionaries(st.sampled_from(["sessions", "plane", "usage"]), JSON
 @settings(max_examples=300, deadline=None)
 def test_a_line_is_a_request_or_a_sentence_says_why_not(line: bytes) -> None:
     try:
-        found = operator_requests.read(line)
-    except connections.NoQuestionError as error:
+        found = verbs.read(operator_requests.REQUESTS, line)
+    except clients.NoQuestionError as error:
         assert len(str(error)) < 300
         assert "\n" not in str(error)
     else:
@@ -65,14 +66,14 @@ def serving(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scenario: Callable[[service.Service, Path], Awaitable[None]]
 ) -> None:
     """Run ``scenario`` with a running gateway, and check that the event loop has logged no exception."""
-    monkeypatch.setattr(service, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(directory, "DIRECTORY", tmp_path)
     wrong: list[dict[str, Any]] = []
 
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
         plane = MemoryPlane(AsyncClock(asyncio.get_running_loop()))  # type: ignore[arg-type]
         async with service.Service(configuration(metrics_port=0), plane) as running:
-            await scenario(running, service.operator_socket("ac-1"))
+            await scenario(running, operator_requests.operator_socket("ac-1"))
             await asyncio.sleep(0.05)
 
     asyncio.run(run())
@@ -111,7 +112,7 @@ def test_a_client_gets_one_line(data: bytes, said: str, tmp_path: Path, monkeypa
         try:
             answer = await exchange(path, data)
         except ConnectionError:
-            assert len(data) > connections.QUESTION_BYTES  # it was still writing
+            assert len(data) > verbs.QUESTION_BYTES  # it was still writing
             return
         assert answer.count(b"\n") == 1
         assert said in answer.decode()
@@ -127,68 +128,66 @@ def test_no_other_user_may_open_the_socket(tmp_path: Path, monkeypatch: pytest.M
     serving(tmp_path, monkeypatch, scenario)
 
 
-def test_silent_clients_are_few_and_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "QUESTION_S", 0.5)
+def test_the_gateway_goes_on_while_clients_are_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks that neither silent clients nor one that does not take a long answer keep its event loop, or others, waiting."""
+    monkeypatch.setattr(clients, "QUESTION_S", 1.0)
 
     async def scenario(running: service.Service, path: Path) -> None:
+        monkeypatch.setattr(running, "sessions", lambda usage=False: rows if usage else [])
+        row = dict.fromkeys(operator_requests.SessionRow.model_fields) | {"user": "x" * 1000}
+        rows = [operator_requests.SessionRow.model_construct(**row)] * 20_000
         silent = [await asyncio.open_unix_connection(path) for _ in range(40)]
-        await asyncio.sleep(0.1)
-        assert running._operators.clients == connections.MOST_CLIENTS
-        assert running._operators.refused == 40 - connections.MOST_CLIENTS
-        assert b"at a time" in await exchange(path, b"", end=False)
-        await asyncio.sleep(1)
-        assert running._operators.clients == 0
-        assert b'"sessions": []' in await exchange(path, b'{"verb": "sessions"}\n')
+        with socket.socket(socket.AF_UNIX) as deaf:
+            deaf.connect(str(path))
+            deaf.sendall(b'{"verb": "sessions", "usage": true}\n')
+            assert b'"sessions": []' in await exchange(path, b'{"verb": "sessions"}\n')
+            assert b'"kicked": 0' in await exchange(path, b'{"verb": "kick", "sessions": "all"}\n')
+        answer = await exchange(path, b'{"verb": "sessions", "usage": true}\n')
+        assert len(json.loads(answer)["sessions"]) == 20_000
         for _, writer in silent:
             writer.close()
 
     serving(tmp_path, monkeypatch, scenario)
 
 
-def test_a_client_that_takes_no_answer_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "QUESTION_S", 0.3)
+def test_what_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "_ANSWER_S", 0.2)
 
     async def scenario(running: service.Service, path: Path) -> None:
-        rows = [{"user": "x" * 1000}] * 20_000
-        monkeypatch.setattr(running, "sessions", lambda usage=False: rows)
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(path))
-            client.sendall(b'{"verb": "sessions"}\n')
-            await asyncio.sleep(0.2)
-            assert running._operators.clients == 1
-            await asyncio.sleep(1)
-            assert running._operators.clients == 0
-        answer = await exchange(path, b'{"verb": "sessions"}\n')
-        assert len(json.loads(answer)["sessions"]) == 20_000
+        async def never(verb: str, name: str) -> None:
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(running, "_hand_over", never)
+        said = json.loads(await exchange(path, b'{"verb": "drain", "plane": "x"}\n'))
+        assert said == {"error": "it has taken too long", "code": "DEADLINE_EXCEEDED"}
+        assert b'"sessions": []' in await exchange(path, b'{"verb": "sessions"}\n')
 
     serving(tmp_path, monkeypatch, scenario)
 
 
-@pytest.mark.parametrize(
-    ("head", "status"),
-    [
-        (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200),
-        (b"GET /metrics?a=b HTTP/1.0\r\n\r\n", 200),
-        (b"GET / HTTP/1.1\r\n\r\n", 404),
-        (b"\r\n\r\n", 404),
-        (b"\xff" * 99 + b"\r\n\r\n", 404),
-        (b"GET /metrics", 400),
-        (b"x" * 100_000, 400),
-    ],
-)
-def test_a_page_is_metrics_or_an_error(
-    head: bytes, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_gateway_of_this_name_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(running: service.Service, path: Path) -> None:
+        plane = MemoryPlane(AsyncClock(asyncio.get_running_loop()))  # type: ignore[arg-type]
+        with pytest.raises(LiveError, match="a gateway named 'ac-1' is running"):
+            await service.Service(configuration(), plane).__aenter__()
+        assert b'"sessions": []' in await exchange(path, b'{"verb": "sessions"}\n')
+        # One that cannot listen for Prometheus leaves no operators' socket.
+        other = configuration(metrics_port=running.addresses["metrics"]).model_copy(update={"name": "other"})
+        with pytest.raises(LiveError, match="cannot serve metrics"):
+            await service.Service(other, plane).__aenter__()
+        assert [each.name for each in path.parent.glob("*.sock")] == ["bng-ac-1.sock"]
+
+    serving(tmp_path, monkeypatch, scenario)
+    assert not list(tmp_path.glob("*.sock"))
+
+
+def test_prometheus_sees_the_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(running: service.Service, path: Path) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.addresses["metrics"])
-        writer.write(head)
-        writer.write_eof()
-        try:
-            answer = await asyncio.wait_for(reader.read(-1), 30)
-        except ConnectionError:
-            assert status == 400
-        else:
-            assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:100]
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(-1), 30)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert b'\nholdfast_bng_drops_total{reason="overflow"} 0\n' in answer
         writer.close()
 
     serving(tmp_path, monkeypatch, scenario)
@@ -198,7 +197,7 @@ def test_a_page_is_metrics_or_an_error(
 def test_an_operator_gets_a_sentence_whatever_answers(
     answer: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(directory, "DIRECTORY", tmp_path)
 
     async def scenario() -> None:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -206,8 +205,9 @@ def test_an_operator_gets_a_sentence_whatever_answers(
             writer.write(answer)
             writer.close()
 
-        async with await asyncio.start_unix_server(serve, service.operator_socket("x")):
+        async with await asyncio.start_unix_server(serve, operator_requests.operator_socket("x")):
             with pytest.raises(LiveError, match="gateway 'x'"):
-                await asyncio.to_thread(service.ask, "x", verb="sessions")
+                request = operator_requests.Sessions()
+                await asyncio.to_thread(operator_requests.ask, "x", request, operator_requests.SessionsAnswer)
 
     asyncio.run(scenario())

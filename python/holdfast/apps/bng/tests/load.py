@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.apps.bng.tests.site import (
     CORE_MAC,
@@ -37,7 +37,7 @@ from holdfast.apps.bng.tests.site import (
     processor_s,
     resident_bytes,
 )
-from holdfast.subscribers import service
+from holdfast.subscribers import operator_requests
 from holdfast.subscribers.tests.crowd import PAYLOAD, head
 
 NOBODY = "192.0.2.200"
@@ -226,8 +226,9 @@ def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any
                 break
             rate = round(rate * 0.8)
 
-        def operate(verb: str) -> dict[str, Any]:
-            return service.ask(gateway.name, verb=verb, plane="forward1")
+        def operate(verb: Literal["drain", "undrain"]) -> dict[str, Any]:
+            request = operator_requests.Drain(verb=verb, plane="forward1")
+            return operator_requests.ask(gateway.name, request, operator_requests.HandOverAnswer).model_dump()
 
         yield from (loaded(gateway, rate / 2, seconds, operate) for _ in range(5))
         crowd.process.send_signal(signal.SIGCONT)
@@ -285,7 +286,7 @@ def loaded(
     gateway: Site,
     rate: float,
     seconds: float,
-    operate: Callable[[str], object] | None = None,
+    operate: Callable[[Literal["drain", "undrain"]], object] | None = None,
     crowd: Crowd | None = None,
 ) -> dict[str, Any]:
     """Send ``rate`` packets per second up and as many down through all sessions, and return how many were lost.

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from holdfast import _core, interpreter
-from holdfast.subscribers import passwords, service
+from holdfast.subscribers import operator_requests, passwords
 from holdfast.subscribers.tests import freeradius
 
 COMMAND = tuple(interpreter.module("holdfast"))
@@ -200,8 +200,10 @@ class Site:
 
     def sessions(self) -> list[dict[str, Any]]:
         """Ask the running gateway for its sessions, and return a row of fields for each, with its usage."""
-        rows: list[dict[str, Any]] = service.ask(self.name, verb="sessions", usage=True)["sessions"]
-        return rows
+        answer = operator_requests.ask(
+            self.name, operator_requests.Sessions(usage=True), operator_requests.SessionsAnswer
+        )
+        return [row.model_dump() for row in answer.sessions]
 
     def rows(self) -> dict[int, dict[str, Any]]:
         """Return the sessions by number, with the fields that an operator sees."""

@@ -25,7 +25,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import cast
 
 from holdfast import _core, interpreter
 from holdfast.apps.telemetry import program
@@ -213,7 +212,7 @@ def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> So
         # Packets on their way arrive, and the collector looks at its socket's drops.
         time.sleep(2.5)
         reports = client.counter(program.COUNTERS["reports"], 0)[0]
-        ports = {row["port"]: row for row in cast("list[dict[str, int]]", control.request(device_id, verb="list"))}
+        ports = {row.port: row for row in control.ask(device_id, control.ListPorts(), control.Ports).ports}
         shown = collector.end()
         switch.end()
     counts = re.search(
@@ -224,11 +223,11 @@ def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> So
         raise LiveError(f"the collector printed {shown!r}")
     decoded, received, lost, socket_drops, malformed = (int(text.replace(",", "")) for text in counts.groups())
     path = re.search(r"10\.0\.2\.1:\d+ > 10\.0\.1\.1:2000 udp\W+[\d,]+\W+([\d ]+\d)\s", shown)
-    port_drops = ports[COLLECTOR]["tx_drops"]
+    port_drops = ports[COLLECTOR].tx_drops
     return Soaked(
         seconds=round(elapsed_s, 2),
         sent_packets=load.sent,
-        switch_overruns=ports[NODE]["rx_overrun_drops"],
+        switch_overruns=ports[NODE].rx_overrun_drops,
         reports=reports,
         reports_per_s=round(reports / elapsed_s),
         port_drops=port_drops,

@@ -1,0 +1,66 @@
+"""What happens in a running program, for those who listen: each has a queue, and loses what has no room in it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+_MOST_WAITING = 256
+"""Events that wait for a listener; of more, only their number is told."""
+
+
+class Listener:
+    """Events for one listener. ``lost``: those that had no room."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[tuple[str, Mapping[str, Any]]] = queue.Queue(_MOST_WAITING)
+        self.lost = 0
+
+    def put(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Add an event, or count it as lost."""
+        try:
+            self._waiting.put_nowait((kind, data))
+        except queue.Full:
+            self.lost += 1
+
+    def next(self, timeout_s: float) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the next event, None if there is none within ``timeout_s``. What was lost before it is an event of its own."""
+        if self.lost and self._waiting.empty():
+            lost, self.lost = self.lost, 0
+            return "lost", {"events": lost}
+        try:
+            return self._waiting.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+
+class Events:
+    """Tells listeners what happens. Callable from any thread; without listeners it costs nothing."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Listener] = set()
+        self._changing = threading.Lock()
+
+    def publish(self, kind: str, **data: Any) -> None:
+        """Tell all listeners. ``kind`` is a word, and ``data`` can be written as JSON."""
+        with self._changing:
+            for each in self._listeners:
+                each.put(kind, data)
+
+    @contextmanager
+    def listener(self) -> Iterator[Listener]:
+        """Yield a listener that gets what happens within the context."""
+        listener = Listener()
+        with self._changing:
+            self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            with self._changing:
+                self._listeners.discard(listener)
+
+
+__all__ = ["Events", "Listener"]
