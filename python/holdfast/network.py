@@ -49,7 +49,7 @@ from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
 from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
 from holdfast.scheduler import Scheduler
-from holdfast.topology import PacketGenerator, Topology
+from holdfast.topology import Link, PacketGenerator, Topology
 from holdfast.traffic import MembershipVersion, Ping, TcpTransfer, Traffic, UdpStream
 
 _Result = TypeVar("_Result")

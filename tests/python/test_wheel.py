@@ -67,7 +67,13 @@ def test_tests_and_committed_results_are_not_shipped() -> None:
     names = [str(path) for path in shipped()]
     assert not [name for name in names if "/test_" in name or "/results/" in name or name.endswith((".csv", ".png"))]
     assert not [name for name in names if name.endswith(("conftest.py", "soak.py", "differential.py", "agreement.py"))]
-    for needed in ("apps/router/router.p4", "compare/report.css", "compare/gateways/report.html", "py.typed", "_core.pyi"):
+    for needed in (
+        "apps/router/router.p4",
+        "compare/report.css",
+        "compare/gateways/report.html",
+        "py.typed",
+        "_core.pyi",
+    ):
         assert f"holdfast/{needed}" in names
     assert [name for name in names if name.endswith("/published.py")]
 

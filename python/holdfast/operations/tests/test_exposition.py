@@ -21,8 +21,8 @@ from holdfast.apps.telemetry.test_collector import GOOD, md, report
 from holdfast.operations import exposition, pages
 from holdfast.subscribers import metrics as gateway_metrics
 
-EXPECTED = Path(__file__).parent / "expected"
-"""Written by the code before there were families: a page for each program."""
+EXPECTED = Path(__file__).parent
+"""Has a page for each program, written by the code before there were families."""
 
 
 class Logins(SimpleNamespace):
@@ -85,7 +85,7 @@ def gateway_page() -> str:
     ("name", "page"), [("collector", lambda: collector_metrics.text(collector())), ("gateway", gateway_page)]
 )
 def test_the_text_is_what_it_was(name: str, page: Any) -> None:
-    assert page() == (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")
+    assert page() == (EXPECTED / f"{name}_page.txt").read_text(encoding="utf-8")
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
