@@ -24,7 +24,7 @@ def program() -> _core.Program:
 
 
 def core(program: _core.Program) -> _core.Pipeline:
-    return _core.Pipeline(program, program.p4info_message())
+    return _core.Pipeline(program, program.p4info_message)
 
 
 def prepared(owner: SwitchOwner[str], word: str, program: _core.Program) -> Pipeline[str]:
