@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from holdfast import SimulatedNetwork
 from holdfast._core import Program
 from holdfast.apps.protect import Flow, ProtectController, __main__, compile_protect
+from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import Controller
 from holdfast.demo import two_paths
 from holdfast.discovery import LinkDiscovery
@@ -156,6 +159,48 @@ def test_handlers_are_called_in_time(topology: Topology, address: str) -> None:
         assert [waited >= delay for waited, delay in zip(waited_ms, (20, 40, 60), strict=True)] == [True] * 3
         control.stop()
         control.run()
+
+
+def test_the_time_of_controllers_passes_while_they_run(topology: Topology, address: str) -> None:
+    """Check that a handler that takes long, and a pause between two runs, cost no timer its time."""
+    clock = Clock()
+    with RemoteControl(topology, address, [clock]) as control:
+        control.run(for_s=0.2)
+        before_ps = control.now_ps
+        control._scheduler.add(control.now_ps, lambda: time.sleep(0.6))
+        fired_ps: list[int] = []
+        control._scheduler.add(control.now_ps + 500 * PS_PER_MS, lambda: fired_ps.append(control.now_ps))
+        control.run(for_s=0.7)
+        assert not fired_ps, "the handler took the time, not the timer"
+        time.sleep(0.6)
+        control.run(for_s=0.01)
+        assert not fired_ps
+        assert control.now_ps - before_ps < 500 * PS_PER_MS
+        control.run(for_s=1)
+        assert fired_ps
+        assert 500 <= (fired_ps[0] - before_ps) / PS_PER_MS < 700
+
+
+def test_a_controller_that_did_not_run_takes_no_link_for_gone(topology: Topology) -> None:
+    """Check that silence counts only while the controller asks, since neighbours are heard by its own frames."""
+    settings = LinkDiscovery(interval_ms=100, hold_ms=500, settle_ms=50, ports=5)
+    router = RouterController(reroute=True, reaction_delay_ms=0, discovery=settings)
+    with ExitStack() as stack:
+        network = stack.enter_context(LiveNetwork(bare(topology), compile_router(), interfaces={}))
+        control = stack.enter_context(RemoteControl(topology, network.p4runtime_address, [router]))
+        known: list[int] = []
+        for _ in range(100):
+            control.run(for_s=0.1)
+            if len(router.discovery.topology.present().links) == len(topology.links):
+                break
+        count = router.discovery.topology
+        control._scheduler.add(control.now_ps, lambda: known.append(len(count.present().links)))
+        time.sleep(1.5)
+        for _ in range(100):
+            control.run(for_s=0.01)
+            known.append(len(count.present().links))
+        assert set(known) == {len(topology.links)}, known
+        assert router.discovery.incidents == []
 
 
 @pytest.mark.parametrize(

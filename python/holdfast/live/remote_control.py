@@ -24,6 +24,8 @@ from holdfast.scheduler import Scheduler
 from holdfast.topology import Topology
 
 _POLL_PS = 5 * PS_PER_MS
+_LONGEST_ROUND_NS = 100_000_000
+"""What a round of handlers takes beyond this is no time of the controllers: they asked nobody then, and heard nobody."""
 
 
 class RemoteControl:
@@ -54,7 +56,9 @@ class RemoteControl:
         self._election_id = time.time_ns() if election_id is None else election_id
         self._clients: dict[str, GrpcClient] = {}
         self._scheduler = Scheduler()
-        self._begin_ns = time.monotonic_ns()
+        self._ran_ns = 0
+        """How long the controllers had run when this round of handlers began."""
+        self._round_ns = time.monotonic_ns()
         self._stack = ExitStack()
         self._stopping = threading.Event()
 
@@ -65,8 +69,11 @@ class RemoteControl:
 
     @property
     def now_ps(self) -> int:
-        """The time since this object was created, in picoseconds."""
-        return (time.monotonic_ns() - self._begin_ns) * 1000
+        """The time for which the controllers have run, in picoseconds.
+
+        It does not pass while the process is stopped or a call takes long, so that no timer takes for silent who was not heard.
+        """
+        return (self._ran_ns + min(time.monotonic_ns() - self._round_ns, _LONGEST_ROUND_NS)) * 1000
 
     def port_is_up(self, switch: str, port: int) -> bool:
         """Return True for every port, since P4Runtime has no message about the state of a port."""
@@ -108,8 +115,9 @@ class RemoteControl:
 
         Raises an error when a client's stream ends: the switch has stopped, or another controller has taken over.
         """
-        end_ps = None if for_s is None else self.now_ps + round(for_s * PS_PER_S)
-        while not self._stopping.is_set() and (end_ps is None or self.now_ps < end_ps):
+        end_s = None if for_s is None else time.monotonic() + for_s
+        while not self._stopping.is_set() and (end_s is None or time.monotonic() < end_s):
+            self._begin_round()
             self._deliver()
             self._scheduler.run_due(self.now_ps)
             now_ps = self.now_ps
@@ -118,6 +126,11 @@ class RemoteControl:
     def stop(self) -> None:
         """End :meth:`run`; callable from another thread or a signal's handler."""
         self._stopping.set()
+
+    def _begin_round(self) -> None:
+        now_ns = time.monotonic_ns()
+        self._ran_ns += min(now_ns - self._round_ns, _LONGEST_ROUND_NS)
+        self._round_ns = now_ns
 
     def _deliver(self) -> None:
         for name, client in self._clients.items():
