@@ -1,4 +1,5 @@
-//! IPv4 routing with 1 thousand or 1 million routes: `benches/router.p4` and its hand-written twin.
+//! IPv4 routing with 1 thousand or 1 million routes: `benches/router.p4`, the same for PSA in `benches/router_psa.p4`, and their
+//! hand-written twin.
 //!
 //! Prefix lengths are mixed as in the Internet's default-free zone of recent years (six in ten are /24, a few are longer), in
 //! address space of which about half is in use. Routes share 256 next hops. Destinations are uniform over the routes, and within
@@ -60,6 +61,12 @@ pub struct NextHop {
     pub destination: u64,
 }
 
+/// The program for v1model.
+pub const V1MODEL: &str = "benches/router.p4";
+
+/// The program for PSA.
+pub const PSA: &str = "benches/router_psa.p4";
+
 /// Draws `count` different random prefixes.
 pub fn prefixes(count: usize) -> Vec<Prefix> {
     let mut random = Random::new(1);
@@ -102,11 +109,11 @@ pub fn next_hops() -> Vec<NextHop> {
         .collect()
 }
 
-/// Makes the workload of a router with `count` routes.
-pub fn workload(count: usize) -> Result<Workload, String> {
+/// Makes the workload of a router, the program in the file `program`, with `count` routes.
+pub fn workload(program: &str, count: usize) -> Result<Workload, String> {
     let prefixes: Rc<[Prefix]> = prefixes(count).into();
     let next_hops = next_hops();
-    let mut switch = source::switch("benches/router.p4", &[("ROUTES", count.to_string())])?;
+    let mut switch = source::switch(program, &[("ROUTES", count.to_string())])?;
     let routes = Target::new(&switch, "routes", "forward")?;
     let mut handwritten = Router::new(next_hops.clone());
     for (i, prefix) in prefixes.iter().enumerate() {

@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = files![
     "benches/headers.p4",
     "benches/l2_switch.p4",
     "benches/router.p4",
+    "benches/router_psa.p4",
     "benches/middleblock.p4",
     "benches/tables.p4",
     "benches/wide_field.p4",
@@ -101,7 +102,8 @@ impl Code {
 pub fn code(name: &str, defines: &[(&str, String)]) -> Result<Code, String> {
     let libraries = FileLoader::new()
         .builtin("core.p4", compile::CORE_P4)
-        .builtin("v1model.p4", compile::V1MODEL_P4);
+        .builtin("v1model.p4", compile::V1MODEL_P4)
+        .builtin("psa.p4", compile::PSA_P4);
     let options = compile::Options {
         include_dirs: Vec::new(),
         defines: (defines.iter())

@@ -37,10 +37,12 @@ pub struct Workload {
 }
 
 /// The programs that can be measured.
-pub const PROGRAMS: [&str; 24] = [
+pub const PROGRAMS: [&str; 26] = [
     "l2_switch",
     "router_1k",
     "router_1m",
+    "router_psa_1k",
+    "router_psa_1m",
     "middleblock",
     "protect_ingress",
     "protect_egress",
@@ -79,8 +81,10 @@ pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
         "int_source" => telemetry::node(1_000 / scale, Role::Source),
         "shorternet" => shorternet::edge(10_000 / scale),
         "firewall" => firewall::workload(10_000 / scale, 100_000 / scale),
-        "router_1k" => router::workload(1_000 / scale),
-        "router_1m" => router::workload(1_000_000 / scale),
+        "router_1k" => router::workload(router::V1MODEL, 1_000 / scale),
+        "router_1m" => router::workload(router::V1MODEL, 1_000_000 / scale),
+        "router_psa_1k" => router::workload(router::PSA, 1_000 / scale),
+        "router_psa_1m" => router::workload(router::PSA, 1_000_000 / scale),
         "bng_upstream" => bng::upstream(64_000 / scale),
         "bng_downstream" => bng::downstream(64_000 / scale),
         "bier_bfir" => bier::bfir(1_000 / scale),

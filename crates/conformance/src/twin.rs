@@ -1,5 +1,6 @@
 //! Two switches of one program, one on each executor.
 
+use crate::psa::Watched;
 use crate::script::Passage;
 use engine::control::Update;
 use engine::payload::Shared;
@@ -50,6 +51,16 @@ impl Subject {
             second_program: other,
             ..self.clone()
         }
+    }
+
+    /// Returns this subject with an executor around the machine code that counts how far the fast path gets.
+    pub fn watched(&self) -> (Subject, Arc<Watched>) {
+        let watched = Arc::new(Watched::new(self.machine_code.clone()));
+        let subject = Subject {
+            machine_code: watched.clone(),
+            ..self.clone()
+        };
+        (subject, watched)
     }
 
     /// Returns a subject with this program on the interpreter and the machine code of `other`. The two may

@@ -80,7 +80,7 @@ pub enum FastPath {
 /// A packet that left the fast path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Its number; those before it are done. It is in its place as it arrived, and so are those behind it.
+    /// Its number; those before it are done. It is in its place as it arrived, but for what [`Exit`] says, and so are those behind it.
     pub packet: usize,
     /// The number of packets behind it for which the executor has prefetched.
     pub prefetched: usize,
@@ -95,11 +95,11 @@ pub struct Stop {
 /// The point at which a packet leaves the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Ingress has run, as by [`Executor::ingress`], and its intents hold more than an output port. The state is that between ingress
-    /// and egress.
+    /// Ingress has run, as by [`Executor::ingress`], and either its intents hold more than an output port or the executor leaves the
+    /// rest to the switch. The state is that between ingress and egress.
     AfterIngress,
     /// Egress for this port has run, as by [`Executor::egress`], and its intents hold more than the output. They include ingress's
-    /// truncation, unless egress truncates to fewer bytes.
+    /// truncation, unless egress truncates to fewer bytes. If egress has a parser, the packet is as egress received it.
     AfterEgress(u32),
 }
 

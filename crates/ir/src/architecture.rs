@@ -157,12 +157,11 @@ impl Architecture {
         }
     }
 
-    /// Returns how packets are forwarded, in an architecture whose packets keep their state between ingress
-    /// and egress; else `None`.
-    pub fn forwarding(&self) -> Option<Forwarding> {
+    /// Returns how packets are forwarded from port to port.
+    pub fn forwarding(&self) -> Forwarding {
         match self {
-            Architecture::V1Model(standard) => Some(standard.forwarding()),
-            Architecture::Psa(_) => None,
+            Architecture::V1Model(standard) => standard.forwarding(),
+            Architecture::Psa(metadata) => metadata.forwarding(),
         }
     }
 
@@ -205,9 +204,14 @@ pub enum Input {
     WaitedUs,
     /// Zero.
     Zero,
+    /// One.
+    One,
 }
 
-/// The forwarding of packets that keep their state between ingress and egress.
+/// A slot with one of its values.
+pub type SlotValue = (SlotId, u64);
+
+/// The forwarding of packets from port to port, as far as it is not copied: what the slots of the metadata are given and mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
     /// The values that a packet is given at its arrival.
@@ -216,10 +220,22 @@ pub struct Forwarding {
     pub egress: Vec<(SlotId, Input)>,
     /// The slot with the port to leave at.
     pub port: SlotId,
-    /// Its value that drops, behind ingress and behind egress.
-    pub drop_port: u64,
+    /// What drops a packet behind ingress.
+    pub ingress_drop: SlotValue,
+    /// What drops a packet behind egress.
+    pub egress_drop: SlotValue,
     /// The slot with the multicast group, which counts before the port; 0 is none.
     pub group: SlotId,
+    /// Slots that, unless zero behind ingress, request more than a port: a clone, or another round.
+    pub ingress_requests: Vec<SlotId>,
+    /// The same behind egress.
+    pub egress_requests: Vec<SlotId>,
+    /// A packet that leaves at this port goes to the parser again.
+    pub recirculation_port: Option<u64>,
+    /// The slot with the class of a packet's queue.
+    pub priority: SlotId,
+    /// The packet path of a packet that goes to one port.
+    pub unicast_path: u64,
     /// The packet path of a replica.
     pub replica_path: u64,
 }

@@ -28,7 +28,7 @@ pub mod text;
 pub mod verify;
 
 pub use architecture::{
-    Architecture, Block, Bridged, Forwarding, Input, Pipeline, StandardMetadata,
+    Architecture, Block, Bridged, Forwarding, Input, Pipeline, SlotValue, StandardMetadata,
 };
 pub use bits::Bits;
 pub use layout::Layout;

@@ -9,14 +9,16 @@ pub(crate) mod bailouts;
 pub(crate) mod headers;
 mod memory;
 pub(crate) mod paths;
+pub(crate) mod reparse;
 mod requests;
 pub(crate) mod tables;
 pub(crate) mod usage;
 
 use bailouts::Bailouts;
 use headers::{Headers, find_moves};
-use ir::{Expr, Forwarding, Input, Layout, Program, SlotId, State, Stmt, StmtKind};
-use paths::{Validity, accepted, outcomes, split};
+use ir::{Expr, Forwarding, Input, Layout, Program, SlotId, State, StateId, Stmt, StmtKind};
+use paths::{Validity, accepted, outcomes};
+use reparse::Reparse;
 use std::borrow::Cow;
 use tables::{InPlaceTable, Prefetched, in_place, prefetched};
 use usage::Usage;
@@ -49,7 +51,7 @@ pub(crate) struct Analysis<'a> {
     pub tables_in_place: Vec<InPlaceTable>,
     /// The tables and cells that are prefetched.
     pub prefetched: Prefetched,
-    /// Of programs whose packets keep their state between the halves.
+    /// None if the halves cannot be in one function.
     pub fast_path: Option<FastPathAnalysis<'a>>,
 }
 
@@ -63,6 +65,8 @@ pub(crate) struct FastPathAnalysis<'a> {
     pub headers: Headers,
     /// When the function ends for the switch to go on.
     pub bailouts: Bailouts,
+    /// Of a program whose egress parses again.
+    pub reparse: Option<Reparse<'a>>,
     /// The controls for ordinary packets, whose paths are apart from those of packets that leave the fast path.
     pub ingress: Cow<'a, [Stmt]>,
     pub egress: Cow<'a, [Stmt]>,
@@ -74,12 +78,16 @@ pub(crate) struct FastPathAnalysis<'a> {
     /// Its outcomes for which the code behind it is specialised, the most likely first, and the parser with a state for each combination
     /// of headers. None if specialisation is not worth it.
     pub specialised: Option<(Vec<Validity>, ParserForm<'a>)>,
+    /// The parser of egress, if there is one, with a state for each combination of headers.
+    pub egress_parser: Option<ParserForm<'a>>,
 }
 
 /// A parser of a program, in one form.
 pub(crate) struct ParserForm<'a> {
     /// Its states.
     pub states: Cow<'a, [State]>,
+    /// The first.
+    pub start: StateId,
     /// For each state, the validity of headers whenever it accepts, if that is certain. No error has been set then.
     pub accepted: Vec<Option<Validity>>,
     /// For each header, true if, once it is extracted, the packet cannot be edited where it lies.
@@ -91,9 +99,7 @@ impl<'a> Analysis<'a> {
     pub fn new(program: &'a Program) -> Analysis<'a> {
         let (ingress, egress) = (Usage::of_ingress(program), Usage::of_egress(program));
         let forwarding = program.architecture.forwarding();
-        let length = forwarding
-            .as_ref()
-            .and_then(|f| f.arrival_slot(Input::PacketBytes));
+        let length = forwarding.arrival_slot(Input::PacketBytes);
         let measures = length.is_some_and(|length| {
             let mut lists = program.field_lists.iter();
             egress.reads[length.index()] || lists.any(|list| list.slots.contains(&length))
@@ -102,19 +108,21 @@ impl<'a> Analysis<'a> {
         let in_memory = memory::in_memory(program);
         let tables_in_place = in_place(program);
         let layout = Layout::new(program);
-        let fast_path = forwarding.map(|forwarding| {
-            let of_group = ingress.sets[forwarding.group.index()];
-            let bailouts = Bailouts::new(
-                program,
-                &layout,
-                [&ingress, &egress],
-                &shared,
-                &in_memory,
-                of_group,
-                measures,
-            );
-            FastPathAnalysis::new(program, forwarding, bailouts, of_group)
-        });
+        let bailouts = Bailouts::new(
+            program,
+            &forwarding,
+            &layout,
+            [&ingress, &egress],
+            &shared,
+            &in_memory,
+            measures,
+        );
+        let new = |reparse| FastPathAnalysis::new(program, forwarding.clone(), bailouts, reparse);
+        let fast_path = match program.parser.egress {
+            None => Some(new(None)),
+            Some(_) => Reparse::new(program, &forwarding, [&ingress, &egress], &shared)
+                .map(|reparse| new(Some(reparse))),
+        };
         Analysis {
             program,
             layout,
@@ -140,15 +148,20 @@ impl<'a> FastPathAnalysis<'a> {
         program: &'a Program,
         forwarding: Forwarding,
         bailouts: Bailouts,
-        may_replicate: bool,
+        reparse: Option<Reparse<'a>>,
     ) -> FastPathAnalysis<'a> {
-        let headers = Headers::new(program);
-        let form = |states: Cow<'a, [State]>| ParserForm {
-            accepted: accepted(program, &states),
+        let headers = Headers::new(program, reparse.as_ref());
+        let form = |states: Cow<'a, [State]>, start: StateId| ParserForm {
+            accepted: accepted(program, &states, start),
             moves: find_moves(program, &states, &headers),
             states,
+            start,
         };
-        let split = split(program);
+        let (split, start) = paths::split(program, StateId(0));
+        let egress_parser = program.parser.egress.map(|start| {
+            let (states, start) = paths::split(program, start);
+            form(Cow::Owned(states), start)
+        });
         let outcomes = outcomes(program, &forwarding, &split);
         let behind_egress =
             Usage::of_stmts(program, &[&program.compute_checksum, &program.deparser]);
@@ -162,13 +175,16 @@ impl<'a> FastPathAnalysis<'a> {
         FastPathAnalysis {
             ingress: parted(&program.ingress),
             egress: parted(&program.egress),
-            usage: Usage::of_fast_path(program, &forwarding, &headers, may_replicate),
-            drops_behind_egress: behind_egress.writes[forwarding.port.index()],
-            parser: form(Cow::Borrowed(&program.parser.states)),
-            specialised: (!outcomes.is_empty()).then(|| (outcomes, form(Cow::Owned(split)))),
+            usage: Usage::of_fast_path(program, &forwarding, &headers, bailouts.of_group),
+            drops_behind_egress: reparse.is_none()
+                && behind_egress.writes[forwarding.egress_drop.0.index()],
+            parser: form(Cow::Borrowed(&program.parser.states), StateId(0)),
+            specialised: (!outcomes.is_empty()).then(|| (outcomes, form(Cow::Owned(split), start))),
+            egress_parser,
             headers,
             forwarding,
             bailouts,
+            reparse,
         }
     }
 }

@@ -56,7 +56,9 @@ pub struct JitExecutor {
     emit_capacity: usize,
     /// The bytes of packets that it may look into.
     reach_bytes: usize,
-    /// None if it would be too large.
+    /// The egress parses what ingress deparsed.
+    parses_twice: bool,
+    /// None if it would be too large, or is not possible.
     fast_path: Option<FastPathFn>,
     /// For packets that `fast_path` is not specialised for, if there are any.
     unspecialised: Option<FastPathFn>,
@@ -148,6 +150,7 @@ impl JitExecutor {
             state_limbs: analysis.layout.limbs(),
             emit_capacity: emit_capacity(&analysis),
             reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
+            parses_twice: program.parser.egress.is_some(),
             fast_path,
             unspecialised,
             prefetch: address(EntryPoint::Prefetch).map(|at| {
@@ -370,7 +373,7 @@ impl JitExecutor {
             };
             if let Some(at) = self.run_packets(fast_path, &mut frame, &mut sending) {
                 let (code, packet) = (sending.arrivals[at].code, first + at);
-                if code & 0xff == exit::AFTER_EGRESS {
+                if code & 0xff == exit::AFTER_EGRESS || self.parses_twice {
                     // SAFETY: the function has written these bytes, to where the vector's memory is now.
                     unsafe { (*context).emitted.set_len(frame.emitted_len as usize) };
                 }
@@ -435,15 +438,21 @@ impl JitExecutor {
             unsafe { unspecialised(frame, start, end) };
         }
         let code = arrival.code;
+        let headroom = arrival.headroom as usize;
+        // SAFETY: one of the packets; nobody has taken it, and no function runs.
+        let packet = unsafe { &mut (*sending.packets.add(at)).1 };
+        if self.parses_twice && matches!(code & 0xff, exit::SENT | exit::AFTER_EGRESS) {
+            // Egress parsed what begins there.
+            packet.set_headroom(headroom);
+        }
         if matches!(code & 0xff, exit::AFTER_INGRESS | exit::AFTER_EGRESS) {
             return false;
         }
-        // SAFETY: one of the packets; nobody has taken it, and no function runs.
-        let mut packet = std::mem::take(unsafe { &mut (*sending.packets.add(at)).1 });
+        let mut packet = std::mem::take(packet);
         match code & 0xff {
             exit::SENT_IN_PLACE | exit::CUT_IN_PLACE => {}
             exit::SENT_MOVED | exit::CUT_MOVED => {
-                packet.set_headroom(sending.arrivals[at].headroom as usize);
+                packet.set_headroom(headroom);
             }
             exit::SENT => {
                 // SAFETY: the function has written these bytes, to where the vector's memory is now.
@@ -619,7 +628,7 @@ fn take_intents(frame: &Frame, intents: &mut Intents) {
 
 impl Executor for JitExecutor {
     fn ingress(&self, cx: &mut PacketContext<'_>) {
-        if self.program.parser.egress.is_some() {
+        if self.parses_twice {
             cx.emitted.clear();
             cx.emitted.reserve(self.emit_capacity);
         }

@@ -137,6 +137,7 @@ impl Rules for V1Model {
                 Input::WaitedUs => (start.now_ps - start.enqueued_ps) / PS_PER_US,
                 Input::PacketBytes => bytes as u64,
                 Input::Zero | Input::ArrivalPort | Input::PacketPath => 0,
+                Input::One => 1,
             };
             place.set(state, value);
         }

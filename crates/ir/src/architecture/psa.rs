@@ -1,6 +1,6 @@
 //! The Portable Switch Architecture 1.2: metadata, blocks and numbers, with the widths of the behavioral model's psa_switch.
 
-use super::{Block, Bridged, Description, Parameter, Pipeline, metadata, stage};
+use super::{Block, Bridged, Description, Forwarding, Input, Parameter, Pipeline, metadata, stage};
 use crate::ERROR_WIDTH;
 
 /// Its name.
@@ -83,6 +83,41 @@ metadata! {
         egress_drop = "egress_output.drop": 1,
         /// The port that the packet leaves at, for the deparser.
         egress_deparser_port = "egress_deparser_input.egress_port": 32,
+    }
+}
+
+impl Metadata {
+    /// Returns how packets are forwarded from port to port.
+    pub fn forwarding(&self) -> Forwarding {
+        Forwarding {
+            arrival: vec![
+                (self.ingress_parser_port, Input::ArrivalPort),
+                (self.ingress_port, Input::ArrivalPort),
+                (self.ingress_timestamp, Input::NowUs),
+                // Packets without a destination from the program are dropped.
+                (self.ingress_drop, Input::One),
+            ],
+            egress: vec![
+                (self.egress_parser_port, Input::OutputPort),
+                (self.egress_port, Input::OutputPort),
+                (self.egress_deparser_port, Input::OutputPort),
+                (self.egress_parser_path, Input::PacketPath),
+                (self.egress_path, Input::PacketPath),
+                (self.instance, Input::ReplicaId),
+                (self.egress_class_of_service, Input::Priority),
+                (self.egress_timestamp, Input::NowUs),
+            ],
+            port: self.ingress_egress_port,
+            ingress_drop: (self.ingress_drop, 1),
+            egress_drop: (self.egress_drop, 1),
+            group: self.multicast_group,
+            ingress_requests: vec![self.ingress_clone, self.resubmit],
+            egress_requests: vec![self.egress_clone],
+            recirculation_port: Some(PORT_RECIRCULATE.into()),
+            priority: self.class_of_service,
+            unicast_path: packet_path::NORMAL_UNICAST,
+            replica_path: packet_path::NORMAL_MULTICAST,
+        }
     }
 }
 

@@ -85,8 +85,14 @@ impl StandardMetadata {
                 (self.packet_length, Input::PacketBytes),
             ],
             port: self.egress_spec,
-            drop_port: DROP_PORT.into(),
+            ingress_drop: (self.egress_spec, DROP_PORT.into()),
+            egress_drop: (self.egress_spec, DROP_PORT.into()),
             group: self.mcast_grp,
+            ingress_requests: Vec::new(),
+            egress_requests: Vec::new(),
+            recirculation_port: None,
+            priority: self.priority,
+            unicast_path: instance_type::NORMAL,
             replica_path: instance_type::REPLICATION,
         }
     }

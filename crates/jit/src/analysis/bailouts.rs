@@ -2,7 +2,7 @@
 
 use super::count_statements;
 use super::usage::Usage;
-use ir::{Layout, Program, SlotId};
+use ir::{Forwarding, Layout, Program, SlotId};
 use std::ops::Range;
 
 /// The most statements of an egress, those of actions counted wherever they may run, that is generated once more for replicas.
@@ -20,6 +20,8 @@ pub(crate) struct Bailouts {
     pub after_egress: Option<Vec<bool>>,
     /// Egress can tell how long the packet is.
     pub measures: bool,
+    /// A packet may be multicast.
+    pub of_group: bool,
     /// The function makes the replicas of multicast groups.
     pub replicates: bool,
     /// The limbs of the state array that egress may write, to be restored for each replica.
@@ -34,25 +36,37 @@ pub(crate) struct Bailouts {
 
 impl Bailouts {
     /// Finds out at which points the fast path's function may end early, and which slots it writes to the state array
-    /// there. If `of_group`, a packet may be multicast.
+    /// there.
     pub fn new(
         program: &Program,
+        forwarding: &Forwarding,
         layout: &Layout,
         [ingress, egress]: [&Usage; 2],
         shared: &[bool],
         in_memory: &[bool],
-        of_group: bool,
         measures: bool,
     ) -> Bailouts {
+        let of_group = ingress.sets[forwarding.group.index()];
+        // If egress parses again, it gets what the engine brings along.
+        let parses_twice = program.parser.egress.is_some();
         let both = shared.iter().zip(&egress.reads);
-        let after_ingress = both.map(|(&shared, &read)| shared || read).collect();
+        let after_ingress = both.map(|(&shared, &read)| shared || read && !parses_twice);
         let egress_memory = written_limbs(layout, egress, in_memory);
-        let replicates = of_group && can_replicate(program, egress, &egress_memory);
-        let ends_after_ingress = ingress.clones || ingress.repeats || of_group && !replicates;
+        let replicates =
+            of_group && !parses_twice && can_replicate(program, egress, &egress_memory);
+        // Headers that ingress deparses may be too long for the packet's memory.
+        let ends_after_ingress =
+            ingress.clones || ingress.repeats || of_group && !replicates || parses_twice;
+        let requested = |slot: &SlotId| egress.sets[slot.index()];
+        let ends_after_egress = egress.clones
+            || egress.repeats
+            || forwarding.recirculation_port.is_some()
+            || forwarding.egress_requests.iter().any(requested);
         Bailouts {
-            after_ingress: ends_after_ingress.then_some(after_ingress),
-            after_egress: (egress.clones || egress.repeats).then(|| shared.to_vec()),
+            after_ingress: ends_after_ingress.then(|| after_ingress.collect()),
+            after_egress: ends_after_egress.then(|| shared.to_vec()),
             measures,
+            of_group,
             replicates,
             egress_memory,
             clones: ingress.clones || egress.clones,

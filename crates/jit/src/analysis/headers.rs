@@ -4,6 +4,7 @@
 //! so is known at run time from a single bit, which is set by whatever could move a header; this module finds out what
 //! that is, from the program alone and conservatively. It knows nothing of machine code.
 
+use super::reparse::{Deparser, Reparse};
 use super::usage::Usage;
 use ir::{HeaderId, Program, SlotId, State, StateId, Stmt, StmtKind};
 
@@ -32,31 +33,41 @@ pub(crate) struct Headers {
     from_packet: Vec<bool>,
     /// For each header, true if it may be extracted.
     extracted: Vec<bool>,
-    /// For each header, its place in the deparser.
+    /// For each header, its place in its deparser.
     order: Vec<Option<usize>>,
     /// For each slot, the header whose validity it is.
     validity_of: Vec<Option<HeaderId>>,
-    /// The headers in the order of the deparser, if it only emits, each header once.
+    /// The headers in the order of the deparser of what leaves, if it emits each header once and, unless ingress has one too, does nothing
+    /// else.
     pub emitted: Option<Vec<HeaderId>>,
 }
 
 impl Headers {
     /// Finds out, for every header and field of a program, what happens to it and where it lies.
-    pub fn new(program: &Program) -> Headers {
+    pub fn new(program: &Program, reparse: Option<&Reparse<'_>>) -> Headers {
         let arrival = Usage::of_arrival(program);
         let controls = [
             &program.verify_checksum[..],
             &program.ingress,
+            reparse.map_or(&[], |r| r.ingress.before),
             &program.egress,
             &program.compute_checksum,
+            reparse.map_or(&[], |r| r.egress.before),
         ];
         let behind = Usage::of_stmts(program, &controls);
-        let deparser = Usage::of_stmts(program, &[&program.deparser]);
-        let all = arrival.clone().and(&behind).and(&deparser);
-        let emitted = emitted(program);
+        let deparsers = [&program.ingress_deparser[..], &program.deparser];
+        let deparsers = Usage::of_stmts(program, &deparsers);
+        let all = arrival.clone().and(&behind).and(&deparsers);
+        let emitted = match reparse {
+            Some(reparse) => Some(reparse.egress.emits.clone()),
+            None => emitted(program),
+        };
         let mut order = vec![None; program.headers.len()];
-        for (i, header) in emitted.iter().flatten().enumerate() {
-            order[header.index()] = Some(i);
+        let by_ingress = reparse.map(|reparse| &reparse.ingress.emits);
+        for emitted in [emitted.as_ref(), by_ingress].into_iter().flatten() {
+            for (i, header) in emitted.iter().enumerate() {
+                order[header.index()] = Some(i);
+            }
         }
         let mut homes = vec![None; program.slots.len()];
         let mut from_packet = Vec::new();
@@ -139,7 +150,7 @@ impl Headers {
         self.extracted[header.index()]
     }
 
-    /// Returns true if the deparser may emit a header.
+    /// Returns true if a deparser may emit a header.
     pub fn is_emitted(&self, header: HeaderId) -> bool {
         self.emitted.is_none() || self.order[header.index()].is_some()
     }
@@ -153,14 +164,8 @@ impl Headers {
 /// Returns the headers that the deparser emits, in order, or `None` if the deparser does anything else or emits a
 /// header twice.
 fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
-    let mut seen = vec![false; program.headers.len()];
-    let headers = program.deparser.iter().map(|stmt| match stmt.kind {
-        StmtKind::Emit(header) => Some(header),
-        _ => None,
-    });
-    let headers: Vec<HeaderId> = headers.collect::<Option<_>>()?;
-    let once = |h: &HeaderId| !std::mem::replace(&mut seen[h.index()], true);
-    headers.iter().all(once).then_some(headers)
+    let deparser = Deparser::of(&program.deparser)?;
+    deparser.before.is_empty().then_some(deparser.emits)
 }
 
 /// Returns for each header whether extracting it in one of `states` makes it impossible to edit the packet in place.

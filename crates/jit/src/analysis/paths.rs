@@ -36,13 +36,17 @@ enum Known {
     Unsure,
 }
 
-/// Returns for each state which headers are valid whenever the state accepts, or `None` if this is uncertain. If it is
-/// certain, the parser has set no error.
-pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validity>> {
+/// Returns for each state which headers are valid whenever the state accepts, or `None` if this is uncertain, for a parser
+/// that begins at `start` with no valid header. If it is certain, the parser has set no error.
+pub(super) fn accepted(
+    program: &Program,
+    states: &[State],
+    start: StateId,
+) -> Vec<Option<Validity>> {
     let mut known = vec![Known::Unreached; states.len()];
     let mut result = vec![None; states.len()];
-    known[0] = Known::Same(vec![false; program.headers.len()]);
-    let mut open = vec![0];
+    known[start.index()] = Known::Same(vec![false; program.headers.len()]);
+    let mut open = vec![start.index()];
     while let Some(at) = open.pop() {
         let behind = match &known[at] {
             Known::Same(validity) => after(program, &states[at].body, validity.clone()),
@@ -67,27 +71,32 @@ pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validi
 
 /// Returns the parser's states, each duplicated once for each set of valid headers with which a packet can reach it,
 /// where that set is certain and makes a difference. States in loops, and states that accept only behind loops, are
-/// not duplicated. Returns the original states if there would be too many.
-pub(super) fn split(program: &Program) -> Vec<State> {
-    match variants(program) {
-        Some(numbers) => split_states(program, &numbers),
-        None => program.parser.states.clone(),
+/// not duplicated. Returns the original states if there would be too many, and the state that `start` has become. States
+/// that cannot be reached from there are left out.
+pub(super) fn split(program: &Program, start: StateId) -> (Vec<State>, StateId) {
+    match variants(program, start) {
+        Some((numbers, start)) => (split_states(program, &numbers), StateId(numbers[&start])),
+        None => (program.parser.states.clone(), start),
     }
 }
 
 /// The validity of headers where a state begins; `None` if not certain.
 type Arrival = Option<Validity>;
 
-/// By state and what is known where it begins: the numbers of the states to be, in this order.
-type Variants = BTreeMap<(usize, Arrival), u32>;
+/// A state, and what is known where it begins.
+type Variant = (usize, Arrival);
 
-fn variants(program: &Program) -> Option<Variants> {
+/// By state and what is known where it begins: the numbers of the states to be, in this order.
+type Variants = BTreeMap<Variant, u32>;
+
+/// Returns the states to be, and the one that takes the place of `start`.
+fn variants(program: &Program, start: StateId) -> Option<(Variants, Variant)> {
     let states = &program.parser.states;
     let is_told_apart = accepted_before_loops(states);
     let arrival = |at: usize, arrival: Arrival| (at, arrival.filter(|_| is_told_apart[at]));
-    let start = arrival(0, Some(vec![false; program.headers.len()]));
+    let start = arrival(start.index(), Some(vec![false; program.headers.len()]));
     let mut open = vec![start.clone()];
-    let mut variants = Variants::from([(start, 0)]);
+    let mut variants = Variants::from([(start.clone(), 0)]);
     while let Some((at, known)) = open.pop() {
         let behind = behind(program, &states[at], &known);
         for to in states[at].transition.states() {
@@ -103,7 +112,7 @@ fn variants(program: &Program) -> Option<Variants> {
     for (number, (_, place)) in variants.iter_mut().enumerate() {
         *place = number as u32;
     }
-    Some(variants)
+    Some((variants, start))
 }
 
 /// Returns for each state whether a path from it reaches acceptance without entering a loop.
@@ -312,8 +321,10 @@ pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
 
 /// Returns which headers are valid after the statements of a state; `None` if this is uncertain.
 fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
-    let error = program.architecture.parser_error(Pipeline::Ingress);
-    let is_kept = |slot: SlotId| slot == error || program.headers.iter().any(|h| h.valid == slot);
+    let errors = [Pipeline::Ingress, Pipeline::Egress];
+    let errors = errors.map(|pipeline| program.architecture.parser_error(pipeline));
+    let is_kept =
+        |slot: SlotId| errors.contains(&slot) || program.headers.iter().any(|h| h.valid == slot);
     let header_of = |slot: SlotId| program.headers.iter().position(|h| h.valid == slot);
     for stmt in body {
         match &stmt.kind {
@@ -336,7 +347,9 @@ fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Val
 fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     let all = |body: &[Stmt]| body.iter().all(|s| leaves_alone(&s.kind, is_kept));
     match stmt {
-        StmtKind::Assign { dst, .. } | StmtKind::Lookahead { dst, .. } => !is_kept(*dst),
+        StmtKind::Assign { dst, .. }
+        | StmtKind::Lookahead { dst, .. }
+        | StmtKind::Hash { dst, .. } => !is_kept(*dst),
         StmtKind::Advance { .. } | StmtKind::Reject { .. } => true,
         StmtKind::If {
             then, otherwise, ..
@@ -357,6 +370,7 @@ fn is_repeatable(states: &[State]) -> bool {
                     | StmtKind::Advance { .. }
                     | StmtKind::Reject { .. }
                     | StmtKind::Assign { .. }
+                    | StmtKind::Hash { payload: false, .. }
                     | StmtKind::SetValid(_)
                     | StmtKind::SetInvalid(_)
                     | StmtKind::If { .. }
@@ -373,7 +387,10 @@ fn is_repeatable(states: &[State]) -> bool {
 /// comes first.
 fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validity, u64)> {
     let mut sums: BTreeMap<Validity, u64> = BTreeMap::new();
-    for (validity, &value) in accepted(program, states).into_iter().zip(of_state) {
+    for (validity, &value) in accepted(program, states, StateId(0))
+        .into_iter()
+        .zip(of_state)
+    {
         if let Some(validity) = validity {
             *sums.entry(validity).or_insert(0) += value;
         }

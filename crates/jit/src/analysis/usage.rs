@@ -6,8 +6,8 @@
 
 use super::headers::Headers;
 use ir::{
-    ActionId, Expr, Forwarding, HashAlgorithm, HeaderId, Input, Pipeline, Program, SlotId, Stmt,
-    StmtKind, Transition,
+    ActionId, Block, Expr, Forwarding, HashAlgorithm, HeaderId, Input, Pipeline, Program, SlotId,
+    StateId, Stmt, StmtKind, Transition,
 };
 
 /// Slots read and written, by [`SlotId`] index.
@@ -36,19 +36,14 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Finds which slots and headers the parser alone uses.
+    /// Finds which slots and headers the parser of what arrives alone uses.
     pub fn of_parser(program: &Program) -> Usage {
-        Usage::of(program, Walk::parser)
+        Usage::of(program, |walk| walk.parser(Block::Parser))
     }
 
     /// Finds what the parser, checksum verification, ingress and ingress deparser use.
     pub fn of_ingress(program: &Program) -> Usage {
-        Usage::of(program, |walk| {
-            walk.parser();
-            walk.stmts(&program.verify_checksum);
-            walk.stmts(&program.ingress);
-            walk.stmts(&program.ingress_deparser);
-        })
+        Usage::of(program, Walk::ingress)
     }
 
     /// Finds what the egress parser, egress, checksum computation and deparser use.
@@ -56,10 +51,11 @@ impl Usage {
         Usage::of(program, Walk::egress)
     }
 
-    /// Finds what the parser and checksum verification use.
+    /// Finds what the parsers and checksum verification use.
     pub fn of_arrival(program: &Program) -> Usage {
         Usage::of(program, |walk| {
-            walk.parser();
+            walk.parser(Block::Parser);
+            walk.parser(Block::EgressParser);
             walk.stmts(&program.verify_checksum);
         })
     }
@@ -88,9 +84,7 @@ impl Usage {
     ) -> Usage {
         Usage::of(program, |walk| {
             walk.in_packet = Some(headers);
-            walk.parser();
-            walk.stmts(&program.verify_checksum);
-            walk.stmts(&program.ingress);
+            walk.ingress();
             walk.egress();
             walk.architecture(forwarding, may_replicate);
         })
@@ -178,12 +172,19 @@ impl<'a> Walk<'a> {
         self.in_packet.is_some_and(|h| h.stays_in_packet(slot))
     }
 
+    /// Records what the ingress half reads and writes.
+    fn ingress(&mut self) {
+        let program = self.program;
+        self.parser(Block::Parser);
+        self.stmts(&program.verify_checksum);
+        self.stmts(&program.ingress);
+        self.stmts(&program.ingress_deparser);
+    }
+
     /// Records what the egress half reads and writes.
     fn egress(&mut self) {
         let program = self.program;
-        if program.parser.egress.is_some() {
-            self.parser();
-        }
+        self.parser(Block::EgressParser);
         if let Some((slot, _)) = program.architecture.egress_drop() {
             self.read(slot);
         }
@@ -192,39 +193,53 @@ impl<'a> Walk<'a> {
         self.stmts(&program.deparser);
     }
 
-    /// Records what all states of the parsers read and write. Counting the states of the other half's parser, if any,
-    /// does no harm.
-    fn parser(&mut self) {
+    /// Records what the states of the parser in `block` read and write; nothing if the program has no such parser.
+    fn parser(&mut self, block: Block) {
         let program = self.program;
-        for pipeline in [Pipeline::Ingress, Pipeline::Egress] {
-            self.write(program.architecture.parser_error(pipeline));
-        }
-        for state in &program.parser.states {
+        let Some(start) = program.parser_start(block) else {
+            return;
+        };
+        self.write(program.architecture.parser_error(block.pipeline()));
+        let mut seen = vec![false; program.parser.states.len()];
+        let mut open: Vec<StateId> = Vec::from_iter((start.index() < seen.len()).then_some(start));
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut seen[at.index()], true) {
+                continue;
+            }
+            let state = &program.parser.states[at.index()];
             self.stmts(&state.body);
             if let Transition::Select { keys, .. } = &state.transition {
                 // Matching reads nothing else.
                 keys.iter().for_each(|key| self.expr(key));
             }
+            open.extend(state.transition.states());
         }
     }
 
     /// Records what the architecture accesses: it writes the inputs before and between the halves, those about queues
-    /// always with zero, and reads the slot of the output port.
+    /// always with zero, and reads the slots that say where the packet goes.
     fn architecture(&mut self, forwarding: &Forwarding, may_replicate: bool) {
         for &(slot, input) in forwarding.arrival.iter().chain(&forwarding.egress) {
             let is_given = match input {
                 Input::ArrivalPort | Input::PacketBytes | Input::NowUs => true,
-                Input::OutputPort | Input::EnqueuedUs => true,
-                Input::ReplicaId | Input::PacketPath => may_replicate,
+                Input::OutputPort | Input::EnqueuedUs | Input::One => true,
+                Input::PacketPath => may_replicate || forwarding.unicast_path != 0,
+                Input::ReplicaId => may_replicate,
+                Input::Priority => slot != forwarding.priority,
                 Input::EnqueuedBehind | Input::DequeuedBefore => false,
-                Input::WaitedUs | Input::Priority | Input::Zero => false,
+                Input::WaitedUs | Input::Zero => false,
             };
             if is_given {
                 self.write(slot);
             }
+            if input == Input::Priority && slot != forwarding.priority {
+                self.read(forwarding.priority);
+            }
         }
-        self.read(forwarding.port);
-        self.read(forwarding.group);
+        let decide = [forwarding.port, forwarding.group];
+        let drops = [forwarding.ingress_drop.0, forwarding.egress_drop.0];
+        let requests = (forwarding.ingress_requests.iter()).chain(&forwarding.egress_requests);
+        (decide.iter().chain(&drops).chain(requests)).for_each(|&slot| self.read(slot));
         // Whether a header moved, and how long the packet is, depends on these.
         for header in &self.program.headers {
             self.read(header.valid);

@@ -1,4 +1,5 @@
-//! Both halves in one function, for a packet that arrives at a port and leaves at another.
+//! Both halves in one function, for a packet that arrives at a port and leaves at another. Between them it keeps its state or, if the
+//! architecture has two parsers, is deparsed and parsed again ([`reparse`]).
 //!
 //! Nothing comes from the state array: it is zero by definition, so values begin as zeros. A request beyond leaving at a port is noted in
 //! a value; if it is not zero after ingress, or after egress, the state is written to the array and the function ends for the switch to
@@ -10,6 +11,7 @@
 
 mod bailout;
 mod edit;
+mod reparse;
 
 use super::bytes::Pieces;
 use super::replicas::CurrentReplica;
@@ -46,8 +48,12 @@ pub(super) struct FastPath {
     bailout: Variable,
     /// The port of the packet.
     pub(super) port: Variable,
-    /// Checksums are being verified, or the parser runs.
+    /// Checksums are being verified, or a parser runs.
     on_arrival: bool,
+    /// The half that is generated.
+    half: Pipeline,
+    /// The packet that egress parses may begin elsewhere than the one that arrived.
+    relocated: bool,
     /// The control that is generated, while a packet may end where it exits.
     running: Option<Running>,
     /// While egress is generated for a replica.
@@ -84,6 +90,11 @@ enum Source {
 }
 
 impl FastPath {
+    /// Returns the half of the pipeline whose code is being generated.
+    pub(super) fn half(&self) -> Pipeline {
+        self.half
+    }
+
     /// Returns the variables that hold addresses of extracted headers.
     pub(super) fn source_variables(&self) -> Vec<Variable> {
         let variable = |source: &Source| match source {
@@ -117,6 +128,7 @@ impl<'a> Gen<'a, '_> {
         for &(_, slot) in (edited.iter()).filter(|(_, s)| !read_by_parser[s.index()]) {
             self.places[slot.index()] = Place::EditedInPacket;
         }
+        let arrived = [self.packet, self.packet_len];
         let blocks = self.specialised_parser(parser, outcomes);
         self.exit_with(exit::UNSPECIALISED, None);
         let may_move = self.fast_path_mut().may_move;
@@ -127,8 +139,10 @@ impl<'a> Gen<'a, '_> {
                 self.exit_with(exit::UNSPECIALISED, None);
                 continue;
             }
+            [self.packet, self.packet_len] = arrived;
             self.store_consumed();
-            self.fast_path_mut().may_move = may_move;
+            let fast_path = self.fast_path_mut();
+            (fast_path.may_move, fast_path.half) = (may_move, Pipeline::Ingress);
             // Known values become constants here.
             let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
             let parser_error = self.program.architecture.parser_error(Pipeline::Ingress);
@@ -200,10 +214,17 @@ impl<'a> Gen<'a, '_> {
         let labels = std::mem::take(&mut self.labels);
         let (end, end_used) = (self.control_end, self.control_end_used);
         let (branches, summed) = (self.branches, self.summed.take());
+        let (packet, packet_len) = (self.packet, self.packet_len);
+        let fast_path = self.fast_path_mut();
+        let (half, relocated) = (fast_path.half, fast_path.relocated);
+        let loaded = fast_path.loaded.clone();
         match running {
             Running::Ingress(_) => self.behind_ingress(),
             Running::Egress => self.behind_egress(),
         }
+        (self.packet, self.packet_len) = (packet, packet_len);
+        let fast_path = self.fast_path_mut();
+        (fast_path.half, fast_path.relocated, fast_path.loaded) = (half, relocated, loaded);
         (self.control_end, self.control_end_used) = (end, end_used);
         (self.labels, self.branches, self.summed) = (labels, branches, summed);
         let fast_path = self.fast_path_mut();
@@ -221,9 +242,15 @@ impl<'a> Gen<'a, '_> {
 
     /// Generates all code behind ingress, up to the packet's departure.
     fn behind_ingress(&mut self) {
-        if !self.between() {
-            return;
+        match &self.facts().reparse {
+            Some(reparse) => self.deparse_and_parse(reparse),
+            None if self.between() => self.egress(),
+            None => {}
         }
+    }
+
+    /// Generates egress and all code behind it, up to the packet's departure.
+    fn egress(&mut self) {
         let facts = self.facts();
         let egress = self.of_entry_point(&facts.egress, &self.program.egress);
         self.run(Running::Egress, egress);
@@ -232,6 +259,9 @@ impl<'a> Gen<'a, '_> {
 
     /// Generates all code behind egress, up to the packet's departure.
     fn behind_egress(&mut self) {
+        if let Some(reparse) = &self.facts().reparse {
+            return self.deparse_and_decide(reparse);
+        }
         self.end_if_dropped();
         self.control(&self.program.compute_checksum);
         self.depart();
@@ -254,7 +284,7 @@ impl<'a> Gen<'a, '_> {
     /// Returns the analysis of the program for its fast path.
     ///
     /// # Panics
-    /// If its halves are parsed separately: then it has no fast path.
+    /// If its halves cannot be in one function: then it has no fast path.
     pub(super) fn facts(&self) -> &'a FastPathAnalysis<'a> {
         let facts = self.analysis.fast_path.as_ref();
         facts.expect("both halves are in one function")
@@ -295,6 +325,8 @@ impl<'a> Gen<'a, '_> {
             bailout,
             port,
             on_arrival: true,
+            half: Pipeline::Ingress,
+            relocated: false,
             running: None,
             replica: None,
             loaded: HashMap::new(),
@@ -357,6 +389,7 @@ impl<'a> Gen<'a, '_> {
                 }
                 (Input::PacketBytes, _) => self.packet_len,
                 (Input::NowUs, _) => self.arrival_word(offset_of!(Frame, now_us)),
+                (Input::One, _) => self.imm(1),
                 _ => continue,
             };
             self.put_word(slot, value);
@@ -390,19 +423,18 @@ impl<'a> Gen<'a, '_> {
             self.replicate(group);
             self.continue_in(one);
         }
-        let spec = self.read(forwarding.port).low();
         let dropped = exit::DROPPED + drop_code(DropReason::IngressDrop);
-        if self.known_value(spec) == Some(forwarding.drop_port) {
+        let is_dropped = self.has(forwarding.ingress_drop);
+        if self.known_value(is_dropped) == Some(1) {
             self.exit_with(dropped, None);
             return false;
         }
-        let drop_port = self.imm(forwarding.drop_port);
-        let is_dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
         self.exit_if(is_dropped, dropped);
+        let spec = self.read(forwarding.port).low();
         let port = self.fast_path_mut().port;
         self.b.def_var(port, spec);
-        let zero = self.imm(0);
-        self.start_egress(spec, zero, zero);
+        let (zero, path) = (self.imm(0), self.imm(forwarding.unicast_path));
+        self.start_egress(spec, zero, path);
         true
     }
 
@@ -421,7 +453,8 @@ impl<'a> Gen<'a, '_> {
                 Input::PacketBytes if facts.bailouts.measures && self.keeps(slot) => self.measure(),
                 Input::EnqueuedBehind | Input::DequeuedBefore | Input::WaitedUs => zero,
                 Input::Zero => zero,
-                // They stay as they are.
+                Input::One => self.imm(1),
+                // They stay as they are, or the caller gives them.
                 Input::PacketBytes | Input::Priority | Input::ArrivalPort => continue,
             };
             self.put_word(slot, value);
@@ -440,14 +473,22 @@ impl<'a> Gen<'a, '_> {
 
     /// Calculates the total length in bytes of the headers that the deparser would emit now.
     pub(super) fn header_bytes(&mut self) -> Value {
+        let emitted = self.analysis.emitted_headers.iter().enumerate();
+        let emitted = emitted.filter(|&(_, &emitted)| emitted);
+        let emitted: Vec<HeaderId> = emitted.map(|(i, _)| HeaderId(i as u32)).collect();
+        self.header_bytes_of(&emitted)
+    }
+
+    /// Calculates the total length in bytes of those of the `headers` that are valid.
+    fn header_bytes_of(&mut self, headers: &[HeaderId]) -> Value {
         let program = self.program;
         let mut known = 0;
         let mut sum: Option<Value> = None;
-        for (header, emitted) in program.headers.iter().zip(&self.analysis.emitted_headers) {
-            if !emitted
-                || !self.keeps(header.valid)
-                || self.places[header.valid.index()] == Place::Zero
-            {
+        for header in headers
+            .iter()
+            .map(|header| &program.headers[header.index()])
+        {
+            if !self.keeps(header.valid) || self.places[header.valid.index()] == Place::Zero {
                 // Never valid.
                 continue;
             }
@@ -499,13 +540,7 @@ impl<'a> Gen<'a, '_> {
 
     /// Generates the condition that the output port after egress is the drop port.
     pub(super) fn is_dropped(&mut self) -> Value {
-        let forwarding = &self.facts().forwarding;
-        let spec = self.read(forwarding.port).low();
-        if let Some(known) = self.known_value(spec) {
-            return self.imm((known == forwarding.drop_port).into());
-        }
-        let drop_port = self.imm(forwarding.drop_port);
-        self.b.ins().icmp(IntCC::Equal, spec, drop_port)
+        self.has(self.facts().forwarding.egress_drop)
     }
 
     /// Generates code that ends the run of the packet if the output port after egress is the drop port.
@@ -545,13 +580,13 @@ impl<'a> Gen<'a, '_> {
         if let Some(emitted) = headers.emitted.as_ref().filter(|_| !is_requested) {
             let Some(elsewhere) = elsewhere else {
                 self.edit(emitted);
-                return self.send([exit::SENT_IN_PLACE, exit::CUT_IN_PLACE]);
+                return self.send_edited();
             };
             let (emit, edit) = (self.b.create_block(), self.b.create_block());
             self.branch_on(elsewhere, emit, edit, &[]);
             self.continue_in(edit);
             self.edit(emitted);
-            self.send([exit::SENT_IN_PLACE, exit::CUT_IN_PLACE]);
+            self.send_edited();
             self.continue_in(emit);
         }
         let buffer = self.frame_word(offset_of!(Frame, emitted));
@@ -563,7 +598,10 @@ impl<'a> Gen<'a, '_> {
         }
         let program = self.program;
         self.emits_exactly = fits.is_some();
-        self.control(&program.deparser);
+        match &self.facts().reparse {
+            Some(reparse) => (reparse.egress.emits.iter()).for_each(|&header| self.emit(header)),
+            None => self.control(&program.deparser),
+        }
         self.emits_exactly = false;
         if let Some(fits) = fits {
             let (there, in_buffer) = (self.b.create_block(), self.b.create_block());
@@ -607,14 +645,18 @@ impl<'a> Gen<'a, '_> {
         let at = offset_of!(Arrival, headroom) as i32;
         let headroom = self.b.ins().load(I64, flags, arrival, at);
         let cursor = self.b.use_var(self.cursor);
-        let bytes = self.header_bytes();
+        let bytes = self.header_bytes_of(emitted);
         let room = self.b.ins().iadd(headroom, cursor);
         let mut fits = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, room, bytes);
         if let Some(bailout) = bailout {
             let none = self.b.ins().icmp_imm_u(IntCC::Equal, bailout, 0);
             fits = self.b.ins().band(fits, none);
         }
-        let left = self.b.ins().isub(room, bytes);
+        let mut left = self.b.ins().isub(room, bytes);
+        if self.fast_path_mut().half == Pipeline::Egress {
+            // Where the packet begins is asked of one that is handed over, too.
+            left = self.b.ins().select(fits, left, headroom);
+        }
         self.b.ins().store(flags, left, arrival, at);
         let payload = self.b.ins().iadd(self.packet, cursor);
         let front = self.b.ins().isub(payload, bytes);
@@ -622,6 +664,15 @@ impl<'a> Gen<'a, '_> {
         self.b.def_var(self.emit_at, first);
         self.read_ahead(emitted);
         fits
+    }
+
+    /// Ends the run of a packet whose headers have been edited where they lie.
+    fn send_edited(&mut self) {
+        let codes = match self.fast_path_mut().relocated {
+            true => [exit::SENT_MOVED, exit::CUT_MOVED],
+            false => [exit::SENT_IN_PLACE, exit::CUT_IN_PLACE],
+        };
+        self.send(codes);
     }
 
     /// Ends the run of a packet that is ready to leave, with the code `whole` or, if it has to be truncated, `cut`.

@@ -129,7 +129,10 @@ impl Gen<'_, '_> {
     /// after this point, as for checksum verification.
     fn note_sum(&mut self, header: HeaderId, runs: Vec<(u32, u32)>, sum: Value) {
         let valid = self.program.headers[header.index()].valid;
-        let certain = self.branches == 0 && !self.control_end_used && self.is_on_arrival();
+        let certain = self.branches == 0
+            && !self.control_end_used
+            && self.parser_blocks.is_none()
+            && self.is_on_arrival();
         if certain && self.known_slot(valid) == Some(1) {
             self.summed = Some(Summed { header, runs, sum });
         }

@@ -579,8 +579,9 @@ impl Gen<'_, '_> {
 
     /// Returns the half of the pipeline whose code is being generated.
     fn pipeline(&self) -> Pipeline {
-        match self.entry_point {
-            EntryPoint::Egress => Pipeline::Egress,
+        match (self.entry_point, &self.fast_path) {
+            (EntryPoint::Egress, _) => Pipeline::Egress,
+            (_, Some(fast_path)) => fast_path.half(),
             _ => Pipeline::Ingress,
         }
     }

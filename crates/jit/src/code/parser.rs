@@ -88,11 +88,28 @@ impl Gen<'_, '_> {
         let generated = leads_to(&parser.states, wanted);
         self.states(
             &parser.states,
-            StateId(0),
+            parser.start,
             generated,
             &accepted,
             outcomes.len(),
         )
+    }
+
+    /// Generates the whole of a parser. States that accept with the outcome `likely` jump to the block that is returned; all
+    /// other packets continue behind the parser.
+    pub(super) fn parser_with_outcome(
+        &mut self,
+        parser: &ParserForm<'_>,
+        likely: Option<&Validity>,
+    ) -> Block {
+        let is_likely = |validity: &Option<Validity>| {
+            likely.is_some_and(|likely| validity.as_ref() == Some(likely))
+        };
+        let accepted: Vec<_> = (parser.accepted.iter())
+            .map(|validity| is_likely(validity).then_some(0))
+            .collect();
+        let all = vec![true; parser.states.len()];
+        self.states(&parser.states, parser.start, all, &accepted, 1)[0]
     }
 
     /// Generates the states that `generated` marks, beginning at `start`. A state that accepts with the outcome of a

@@ -157,7 +157,8 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns true if the last of the statements is `exit`.
+/// Returns true if the last of the statements ends the control or the parser.
 fn ends(stmts: &[Stmt]) -> bool {
-    matches!(stmts, [.., last] if last.kind == StmtKind::Exit)
+    let ends = |last: &Stmt| matches!(last.kind, StmtKind::Exit | StmtKind::Reject { .. });
+    stmts.last().is_some_and(ends)
 }

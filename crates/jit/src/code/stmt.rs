@@ -687,7 +687,7 @@ impl Gen<'_, '_> {
     }
 
     /// Generates code that appends a header, if it is valid, to the bytes that the deparser has emitted.
-    fn emit(&mut self, header: HeaderId) {
+    pub(super) fn emit(&mut self, header: HeaderId) {
         let program = self.program;
         let fields = &program.headers[header.index()].fields;
         let valid = self.read(program.headers[header.index()].valid).low();

@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// Returns the states of the parser of what arrives, as [`super::split`] makes them.
+fn split(program: &Program) -> Vec<State> {
+    super::split(program, StateId(0)).0
+}
+
+/// Returns the outcome of each of `states`, of which the first begins.
+fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validity>> {
+    super::accepted(program, states, StateId(0))
+}
+
 /// Makes a program with the given parser states and four headers: one that may come first, from a controller's port,
 /// two alternatives, and a transport header behind them.
 fn program(states: &str) -> Program {
@@ -25,7 +35,7 @@ fn program(states: &str) -> Program {
 }
 
 fn forwarding(program: &Program) -> Forwarding {
-    (program.architecture.forwarding()).expect("is of v1model")
+    program.architecture.forwarding()
 }
 
 fn outcomes_of(program: &Program) -> Vec<Validity> {
@@ -81,7 +91,7 @@ fn a_state_is_there_once_for_each_combination_of_headers() {
     assert_eq!(shares[6..], [WHOLE / 2, WHOLE / 2, 0, 0]);
     let ends = ordinary_ends(&forwarding(&program), &split);
     assert_eq!(ends[6..], [NAMED_END, NAMED_END, 0, 0]);
-    let again = super::split(&with_states(&program, split.clone()));
+    let again = super::tests::split(&with_states(&program, split.clone()));
     assert_eq!(again, split);
 }
 
@@ -142,7 +152,7 @@ fn what_goes_back_is_not_told_apart_and_the_rest_is() {
         state s4 "loop" { select (%23) { case (16w1 & 16w0xffff) s4 case (16w2 & 16w0xffff) s5 case (_) accept } }
         state s5 "behind" { extract h3 goto accept }"#;
     let program = self::program(aside);
-    let split = super::split(&program);
+    let split = super::tests::split(&program);
     let names: Vec<&str> = (split.iter()).map(|s| s.name.as_str()).collect();
     assert_eq!(
         names,

@@ -49,7 +49,7 @@ impl Gen<'_, '_> {
     }
 
     /// Generates code that writes the `exported` slots to the state array.
-    fn export(&mut self, exported: &[bool]) {
+    pub(super) fn export(&mut self, exported: &[bool]) {
         let program = self.program;
         for i in (0..program.slots.len()).filter(|&i| exported[i]) {
             let slot = SlotId(i as u32);

@@ -8,7 +8,7 @@ use crate::code::wide::{Wide, limbs_for};
 use crate::code::{EntryPoint, Gen, Place, nth};
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value};
-use ir::{Expr, HeaderId, SlotId};
+use ir::{Expr, HeaderId, Pipeline, SlotId};
 
 impl<'a> Gen<'a, '_> {
     /// Returns the fields that live in the packet while their headers are valid. Nothing else occupies their bytes:
@@ -333,8 +333,12 @@ impl<'a> Gen<'a, '_> {
     /// Returns the form of the parser to generate for the current function: specialised, or for all outcomes.
     fn parser_form(&self) -> &'a ParserForm<'a> {
         let facts = self.facts();
-        match (&facts.specialised, self.entry_point) {
-            (Some((_, parser)), EntryPoint::FastPath) => parser,
+        if self.entry_point != EntryPoint::FastPath {
+            return &facts.parser;
+        }
+        match (self.pipeline(), &facts.egress_parser, &facts.specialised) {
+            (Pipeline::Egress, Some(parser), _) => parser,
+            (_, _, Some((_, parser))) => parser,
             _ => &facts.parser,
         }
     }
