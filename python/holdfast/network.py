@@ -96,12 +96,8 @@ class Network(ABC):
             if program is None:
                 raise NetworkError(f"there is no program for switch {name!r}")
             self.programs[name] = program
-            latency_ps = ps_of_ms("latency_ms", switch.latency_ms)
-            core = self._core.add_switch(name, program, executor=executor, latency_ps=latency_ps)
-            if switch.queueing is not None:
-                self._core.set_queueing(name, **switch.queueing.model_dump())
-            if switch.processor is not None:
-                self._core.add_processor(name, **switch.processor.model_dump())
+            described = switch.model_dump(exclude={"name", "index", "position"})
+            core = self._core.add_switch(name, program, executor=executor, **described)
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
         self._sequence_headers: list[SequenceHeader] = []

@@ -253,7 +253,7 @@ def two_hosts(
     after a change.
     """
     network = Network(seed=seed, detection_delay_ps=detection_ms * MS)
-    switch = network.add_switch("s1", program, latency_ps=1000)
+    switch = network.add_switch("s1", program, latency_ms=1e-6)
     client = controlled(switch)
     links = []
     for n in (1, 2):

@@ -51,7 +51,7 @@ from holdfast.link import (
 from holdfast.measurements import DirectionCounters
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.regular_files import read_regular
-from holdfast.topology import Link
+from holdfast.topology import Link, SwitchNode
 
 YAML = """
 switches: [s1]
@@ -120,7 +120,7 @@ def test_yaml(tmp_path: Path) -> None:
     assert Topology.from_yaml(again).links == topology.links
 
 
-def network(**parameters: Any) -> tuple[SimulatedNetwork, DirectionCounters]:
+def network(queueing: Queueing | None = None, **parameters: Any) -> tuple[SimulatedNetwork, DirectionCounters]:
     """Send 100 packets of 1,000 bytes in 10 ms from h1 to h2 over a link with these parameters.
 
     Returns the network after the run, and the link's counters.
@@ -128,7 +128,7 @@ def network(**parameters: Any) -> tuple[SimulatedNetwork, DirectionCounters]:
     topology = Topology("one")
     for host in ("h1", "h2"):
         topology.add_host(host)
-    topology.add_switch("s1")
+    topology.add_switch("s1", queueing=queueing)
     topology.add_link("h1", "s1")
     topology.add_link("s1", "h2", **parameters)
     simulated = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
@@ -413,20 +413,29 @@ def test_models_and_the_core_have_the_same_names() -> None:
         core.add_link(**described | ends | {"loss": loss.model_dump()})
         with pytest.raises(HoldfastError, match="LossModel"):
             core.add_link(**described | ends | {"loss": loss.model_dump() | {"no_such_name": 1}})
-    queueing = {
-        "queue": {"queue_packets": 9},
-        "recirculation": {"rate_bps": 1e9},
-        "by_priority": {1: {"queue_bytes": 9}},
-    }
-    described = Queueing(**queueing).model_dump()  # type: ignore[arg-type]
-    core.set_queueing("s3", **described)
-    set_queueing = partial(core.set_queueing, "s3")
-    assert names_in_the_core(set_queueing, described) == Queueing.model_fields.keys()
-    assert names_in_the_core(set_queueing, described, "queue") == QueueFields.model_fields.keys()
-    assert names_in_the_core(set_queueing, described, "recirculation") == Recirculation.model_fields.keys()
-    described = Processor(packets_per_s=1, queue_packets=1).model_dump()
-    assert names_in_the_core(partial(core.add_processor, "s3"), described) == Processor.model_fields.keys()
-    core.add_processor("s3", **described)
+    switch = SwitchNode(
+        name="s4",
+        index=4,
+        queueing={
+            "queue": {"queue_packets": 9},
+            "recirculation": {"rate_bps": 1e9},
+            "by_priority": {1: {"queue_bytes": 9}},
+        },  # type: ignore[arg-type]
+        processor=Processor(packets_per_s=1, queue_packets=1),
+    )
+    program = compile_router()
+    described = switch.model_dump(exclude={"name", "index", "position"})
+    add_switch = partial(core.add_switch, "s4", program)
+    for model, *place in (
+        (SwitchNode,),
+        (Queueing, "queueing"),
+        (QueueFields, "queueing", "queue"),
+        (Recirculation, "queueing", "recirculation"),
+        (Processor, "processor"),
+    ):
+        names = model.model_fields.keys() - ({"name", "index", "position"} if model is SwitchNode else set())
+        assert names_in_the_core(add_switch, described, *place) == names
+    add_switch(**described)
 
 
 def test_detection_delays_of_a_link() -> None:
@@ -766,11 +775,7 @@ def test_links_and_queues_as_parquet(tmp_path: Path) -> None:
     # A router does not care about queues.
     assert results.queues(simulated).shape == (0, 15)
     queueing = Queueing(mode="traffic_manager", queues=2, queue={"queue_packets": 5})  # type: ignore[arg-type]
-    simulated._core.set_queueing("s1", **queueing.model_dump())
-    simulated.add(
-        UdpStream(source="h1", destination="h2", packets_per_s=10_000, payload_bytes=958, start_s=2, stop_s=2.01)
-    )
-    simulated.run(4)
+    simulated, _ = network(queueing, rate_bps=8e6, queue_packets=20)
     results.queues(simulated).write_parquet(tmp_path / "queues.parquet")
     queues = pl.read_parquet(tmp_path / "queues.parquet")
     assert queues.select("switch", "port", "queue", "offered", "queue_drops", "max_packets").rows() == [

@@ -1,4 +1,4 @@
-//! Links and queues as topologies describe them: the JSON of the models in `holdfast.link` and `holdfast.topology`, in their units, with their
+//! Links and switches as topologies describe them: the JSON of the models in `holdfast.link` and `holdfast.topology`, in their units, with their
 //! names. Defaults are those of the models, which write all values, but for the directions of links: what a direction does not say is as in
 //! the direction that it differs from. This module makes configurations of descriptions, and checks no ranges; those of whom they are do.
 
@@ -8,6 +8,7 @@ use crate::error::NetError;
 use crate::link::{GilbertElliott, Jitter, LinkConfig, Loss, LossTrace};
 use crate::ordering::OrderingConfig;
 use crate::queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
+use crate::switch::processor::ProcessorConfig;
 use crate::traffic_manager::recirculation::{RecirculationConfig, Spread};
 use crate::traffic_manager::{Queueing, TrafficManagerConfig};
 use crate::units::Milliseconds;
@@ -52,11 +53,20 @@ struct Direction {
     ordering: Option<OrderingConfig>,
 }
 
+/// A switch, but for its program and its ports.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Switch {
+    latency_ms: Milliseconds,
+    queueing: Option<SwitchQueueing>,
+    pub(crate) processor: Option<ProcessorConfig>,
+}
+
 /// Where a switch's packets wait.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SwitchQueueing {
-    pub(crate) mode: Queueing,
+struct SwitchQueueing {
+    mode: Queueing,
     queues: u8,
     queue: Option<Queue>,
     by_priority: BTreeMap<u8, Queue>,
@@ -224,9 +234,22 @@ impl Direction {
     }
 }
 
+impl Switch {
+    /// Returns the time of a packet through the switch in picoseconds.
+    pub(crate) fn latency_ps(&self) -> u64 {
+        self.latency_ms.0
+    }
+
+    /// Returns where packets wait, and the configuration of the traffic manager; `None` if the description leaves that
+    /// to the program. Fails if values contradict each other.
+    pub(crate) fn queueing(&self) -> Result<Option<(Queueing, TrafficManagerConfig)>, NetError> {
+        let queueing = self.queueing.as_ref();
+        queueing.map(|it| Ok((it.mode, it.config()?))).transpose()
+    }
+}
+
 impl SwitchQueueing {
-    /// Returns the configuration of the traffic manager, if the switch has one. Fails if values contradict each other.
-    pub(crate) fn config(&self) -> Result<TrafficManagerConfig, NetError> {
+    fn config(&self) -> Result<TrafficManagerConfig, NetError> {
         let own = self.by_priority.iter();
         let own = own.map(|(&priority, queue)| Ok((priority, queue.config()?)));
         Ok(TrafficManagerConfig {

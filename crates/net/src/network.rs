@@ -110,6 +110,31 @@ impl Network {
         self.add_pipeline(name, switch, latency_ps)
     }
 
+    /// Adds a switch as a topology describes it, and returns its node.
+    pub fn add_described_switch(
+        &mut self,
+        name: &str,
+        switch: Box<Switch>,
+        described: &description::Switch,
+    ) -> Result<NodeId, NetError> {
+        // What is refused changes nothing.
+        let queueing = described.queueing()?;
+        if let Some((_, config)) = &queueing {
+            config.check()?;
+        }
+        if let Some(processor) = &described.processor {
+            processor.check()?;
+        }
+        let id = self.add_switch(name, switch, described.latency_ps())?;
+        if let Some((queueing, config)) = queueing {
+            self.set_queueing(name, queueing, config)?;
+        }
+        if let Some(processor) = described.processor {
+            self.add_processor(name, processor)?;
+        }
+        Ok(id)
+    }
+
     pub(crate) fn add_pipeline(
         &mut self,
         name: &str,

@@ -57,15 +57,22 @@ impl Network {
         }
     }
 
-    #[pyo3(signature = (name, program, *, executor="jit", cpu_port=None, latency_ps=0))]
+    /// Adds a switch that runs a program. The keywords are those of the JSON of :class:`holdfast.topology.SwitchNode`, without
+    /// its name, index and position.
+    #[pyo3(
+        signature = (name, program, *, executor="jit", cpu_port=None, **switch),
+        text_signature = "($self, name, program, *, executor=\"jit\", cpu_port=None, **switch)"
+    )]
     fn add_switch(
         &self,
+        py: Python<'_>,
         name: String,
         program: Py<Program>,
         executor: &str,
         cpu_port: Option<u32>,
-        latency_ps: u64,
+        switch: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Switch> {
+        let described = described::<net::description::Switch>(py, switch)?;
         let executor = ExecutorKind::parse(executor)?;
         let seed = {
             let name = name.clone();
@@ -75,7 +82,10 @@ impl Network {
         let config = switch_config(compiled.ir(), cpu_port, seed)?;
         let switch = detached(|| compiled.make_switch(executor, config)).map_err(failed)?;
         let node = name.clone();
-        self.call(move |n| n.add_switch(&node, Box::new(switch), latency_ps).map(drop))?;
+        self.call(move |n| {
+            n.add_described_switch(&node, Box::new(switch), &described)
+                .map(drop)
+        })?;
         let network = self.handle.clone();
         Ok(Switch::node(network, name, executor, config, program))
     }
@@ -471,37 +481,6 @@ impl Network {
     /// Stops the wall clock. The network can still be read. Does nothing if the clock is not running.
     fn stop(&self) -> PyResult<()> {
         detached(|| self.handle.stop()).map_err(failed)
-    }
-
-    /// Sets where packets of a switch wait. The keywords are those of the JSON of :class:`holdfast.link.Queueing`. Packets
-    /// in a former traffic manager are lost.
-    #[pyo3(
-        signature = (switch, /, **queueing),
-        text_signature = "($self, switch, /, **queueing)"
-    )]
-    fn set_queueing(
-        &self,
-        py: Python<'_>,
-        switch: String,
-        queueing: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<()> {
-        let queueing = described(py, queueing)?;
-        self.call(move |n| n.describe_queueing(&switch, &queueing))
-    }
-
-    /// Adds a processor to a switch. The keywords are those of the JSON of :class:`holdfast.link.Processor`.
-    #[pyo3(
-        signature = (switch, /, **processor),
-        text_signature = "($self, switch, /, **processor)"
-    )]
-    fn add_processor(
-        &self,
-        py: Python<'_>,
-        switch: String,
-        processor: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<()> {
-        let processor = described(py, processor)?;
-        self.call(move |n| n.add_processor(&switch, processor))
     }
 
     /// Returns the results of a kind, a class of :mod:`holdfast.measurements`: a list of its objects. The keywords say

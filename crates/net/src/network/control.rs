@@ -11,7 +11,7 @@ use crate::switch::SwitchNode;
 use crate::switch::processor::{Processor, ProcessorConfig};
 use crate::traffic_manager::recirculation::RecirculationStatistics;
 use crate::traffic_manager::{QueueStatistics, Queueing, TrafficManager, TrafficManagerConfig};
-use crate::{GeneratorId, NodeId, description};
+use crate::{GeneratorId, NodeId};
 use engine::packet::MAX_BYTES;
 use engine::{Packet, Switch};
 
@@ -115,15 +115,6 @@ impl Network {
             switch.refresh_queueing(own, medium);
         });
         Ok(())
-    }
-
-    /// Sets where packets of a switch wait, as a topology describes it ([`Network::set_queueing`]).
-    pub fn describe_queueing(
-        &mut self,
-        switch: &str,
-        queueing: &description::SwitchQueueing,
-    ) -> Result<(), NetError> {
-        self.set_queueing(switch, queueing.mode, queueing.config()?)
     }
 
     /// Adds a processor to a switch, through which all its packets then pass. Fails if the switch already has one; a
