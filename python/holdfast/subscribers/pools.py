@@ -1,6 +1,7 @@
 """Pools of IPv4 addresses, of IPv6 prefixes and of session ids: the free ones, without a list of all.
 
-Those that came back wait behind those never given, so that late packets of one subscriber do not meet the next.
+Those that came back wait behind those never given, so that late packets of one subscriber do not meet the next. So many wait at most
+that memory is bounded by the values in use, not by the sessions that there ever were.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+MOST_RETURNED = 65_536
+"""When as many have come back, the first of them is taken before those never given."""
 
 
 class Pool(Generic[T]):
@@ -44,6 +48,12 @@ class Pool(Generic[T]):
         ``obstacle`` returns None for a value that can be taken, else the last of the consecutive values that cannot; these are
         skipped, and tried again when no other value is left.
         """
+        if len(self._returned) >= MOST_RETURNED and (value := self._take_returned(obstacle)) is not None:
+            return value
+        value = self._take_fresh(obstacle)
+        return self._take_returned(obstacle) if value is None else value
+
+    def _take_fresh(self, obstacle: Callable[[T], T | None] | None) -> T | None:
         for _ in range(len(self._fresh)):
             index, end = self._fresh.popleft()
             while index < end:
@@ -59,6 +69,9 @@ class Pool(Generic[T]):
                     return value
                 self._fresh.append((index, min(free, end)))
                 index = free
+        return None
+
+    def _take_returned(self, obstacle: Callable[[T], T | None] | None) -> T | None:
         for _ in range(len(self._returned)):
             index, _ = self._returned.popitem(last=False)
             value = self._value(index)

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from holdfast.subscribers import pools
 from holdfast.subscribers.authentication import Answer, Question, Verdict
 from holdfast.subscribers.gateway import Gateway
 from holdfast.subscribers.grants import Grants, Refusal
@@ -167,6 +168,24 @@ TestRegistry = Registry.TestCase
 TestRegistry.settings = settings(
     max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+def test_a_pool_remembers_no_more_than_its_users_and_some_that_came_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a value that came back is not given at once again, and that memory does not grow with each session."""
+    monkeypatch.setattr(pools, "MOST_RETURNED", 16)
+    pool = Prefixes(IPv6Network("2001:db8::/29"), 56)
+    held = [pool.take() for _ in range(5)]
+    given = []
+    for _ in range(1000):
+        value = pool.take()
+        assert value is not None
+        assert value not in held
+        pool.give_back(value)
+        given.append(value)
+    assert len(set(given)) == 16
+    assert all(len(set(given[at : at + 16])) == 16 for at in range(0, 900, 7)), "the one that waited longest comes first"
+    assert len(pool._returned) <= 16
+    assert pool.used == 5
 
 
 def test_a_pool_passes_over_what_is_taken_of_it_and_gives_it_later() -> None:
