@@ -1,6 +1,6 @@
 """Pools of IPv4 addresses, of IPv6 prefixes and of session ids: the free ones, without a list of all.
 
-Those that came back wait behind those never given, so that late packets of one subscriber do not meet the next. So many wait at most
+Those that came back wait behind those never given, so that late packets of one subscriber do not meet the next. So few wait
 that memory is bounded by the values in use, not by the sessions that there ever were.
 """
 

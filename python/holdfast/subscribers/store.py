@@ -46,6 +46,8 @@ CREATE TABLE IF NOT EXISTS damaged (what TEXT NOT NULL, number INTEGER, content 
 """
 _COLUMNS = {"session": ("id", "state"), "accounting": ("number", "record")}
 _JOURNALS = ("-wal", "-journal")
+_LOG_MAGICS = (bytes.fromhex("377f0682"), bytes.fromhex("377f0683"))
+"""The first bytes of a write-ahead log."""
 _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
 Later = Callable[[float, Callable[[], None]], object]
@@ -79,6 +81,8 @@ class SqliteStore:
         self.dropped = self.failures = self.damaged = 0
         self._failing = self._closed = self._waiting = False
         self._replaced = False
+        self._files: dict[Path, int] = {}
+        """The file and its journal, with their numbers in the file system."""
         self._unwritten: dict[int, tuple[Kind, str]] = {}
         self._done: set[int] = set()
         """Numbers of records that the disk has and that are to go from it."""
@@ -97,6 +101,8 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise LiveError(f"{path}: {error}") from None
         self._last = self._tried = max(self._before, given[0] if given else 0)
+        with suppress(OSError):
+            self._check_files()
 
     def close(self) -> None:
         """Write all pending changes and close the file."""
@@ -233,6 +239,7 @@ class SqliteStore:
         done, aside = list(islice(self._done, _CHUNK)), list(self._aside.items())
         self._tried = max(self._tried, *(number for number, _ in records), 0)
         try:
+            self._check_files()
             self._transact(
                 [(each,) for each in sorted(self._gone.union(gone))],
                 rows,
@@ -245,6 +252,7 @@ class SqliteStore:
                 self._replaced = True
                 self._database.close()
                 self._database = self._replacement(str(error))
+                self._files = {}
                 self._recall()
                 self._write(gone, rows)
                 return
@@ -259,6 +267,15 @@ class SqliteStore:
         if self._failing:
             self._failing = False
             self._say(f"{self._path}: the disk takes writes again")
+
+    def _check_files(self) -> None:
+        """Raise OSError if the file or its journal is not at its path any more: what is written to it then, no restart finds."""
+        if str(self._path) == ":memory:":
+            return
+        for part in (self._path, self._path.with_name(self._path.name + _JOURNALS[0])):
+            found = part.stat(follow_symlinks=False)
+            if self._files.setdefault(part, found.st_ino) != found.st_ino:
+                raise OSError(f"somebody has put another {part.name} in its place")
 
     def _recall(self) -> None:
         """Schedule the records that are kept in memory for a write into a new file, which may lack some of them."""
@@ -367,6 +384,8 @@ class SqliteStore:
 def _opened(path: Path) -> sqlite3.Connection:
     """Open or create the file. Raises :class:`_DamagedError` for a damaged file, else :class:`LiveError` or sqlite3.Error."""
     _make_private(path)  # also empty journals: while they are there, nobody else can make them
+    if _is_headless_beside_log(path):
+        raise _DamagedError("it has no header, and its journal is not empty")  # SQLite would delete the journal
     database = sqlite3.connect(path, isolation_level=None, timeout=1)
     try:
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -429,6 +448,12 @@ def _check_journals(path: Path) -> None:
         rollback.unlink()  # none is written beside the other one
 
 
+def _is_headless_beside_log(path: Path) -> bool:
+    """Return True for a file shorter than SQLite's header beside a journal that is not empty."""
+    log = path.with_name(path.name + _JOURNALS[0])
+    return path.exists() and path.stat().st_size < 100 and log.exists() and log.stat().st_size > 0
+
+
 def _parts(path: Path) -> list[Path]:
     """Return the paths of the database file and of the files that SQLite keeps beside it."""
     return [path, *(path.with_name(path.name + end) for end in ("-shm", *_JOURNALS))]
@@ -487,7 +512,17 @@ def _salvage(aside: Path, database: sqlite3.Connection) -> dict[str, int]:
 
 
 def _lengthen(aside: Path) -> None:
-    """Extend a truncated file to the length in its header, as SQLite reads nothing of a file that is shorter."""
+    """Extend a truncated file to the length in its header, as SQLite reads nothing of a file that is shorter.
+
+    Extend one without a header beside a journal to one page, as SQLite reads no journal of an empty file.
+    """
+    if _is_headless_beside_log(aside):
+        with aside.with_name(aside.name + _JOURNALS[0]).open("rb") as log:
+            head = log.read(12)
+        if head[:4] in _LOG_MAGICS:
+            with aside.open("rb+") as file:
+                file.truncate(min(int.from_bytes(head[8:], "big"), 1 << 16))
+        return
     with aside.open("rb+") as file:
         head = file.read(32)
         wanted = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big")

@@ -183,7 +183,9 @@ def test_a_pool_remembers_no_more_than_its_users_and_some_that_came_back(monkeyp
         pool.give_back(value)
         given.append(value)
     assert len(set(given)) == 16
-    assert all(len(set(given[at : at + 16])) == 16 for at in range(0, 900, 7)), "the one that waited longest comes first"
+    assert all(len(set(given[at : at + 16])) == 16 for at in range(0, 900, 7)), (
+        "the one that waited longest comes first"
+    )
     assert len(pool._returned) <= 16
     assert pool.used == 5
 

@@ -326,6 +326,53 @@ def test_a_file_that_is_no_database_is_put_aside_with_its_journal(tmp_path: Path
     assert "is damaged" in said[0]
 
 
+@pytest.mark.parametrize("gone", ["state.db", "state.db-wal", "all", "directory", "replaced"])
+def test_nothing_is_written_where_no_restart_finds_it(gone: str, tmp_path: Path) -> None:
+    """Check that a removed or replaced file is a disk that takes no writes, until the file is back."""
+    folder, away = tmp_path / "state", tmp_path / "away"
+    folder.mkdir()
+    away.mkdir()
+    said: list[str] = []
+    store = SqliteStore(folder / "state.db", later=lambda *_: None, say=said.append)
+    store.save([stored(1)], ())
+    if gone == "directory":
+        folder.rename(away / "state")
+        moved = [(folder, away / "state")]
+    else:
+        names = [each.name for each in folder.iterdir()] if gone == "all" else [gone.replace("replaced", "state.db")]
+        moved = [(folder / name, away / name) for name in names]
+        for path, there in moved:
+            path.rename(there)
+        if gone == "replaced":
+            (folder / "state.db").write_bytes(b"")
+    with pytest.raises(LiveError):
+        store.save([stored(2)], ())
+    assert store.failures == 1
+    assert "no session begins" in said[0]
+    for path, there in moved:
+        there.replace(path)
+    store.save([stored(3)], ())
+    store.close()
+    assert [each.grant.session.session_id for each in SqliteStore(folder / "state.db").load()] == [1, 3]
+
+
+def test_an_empty_file_does_not_cost_its_journal(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+    store.save([stored(number) for number in range(1, 20)], ())
+    store.put(record(1))
+    copies = {name: (tmp_path / name).read_bytes() for name in ("state.db", "state.db-wal")}
+    store.close()
+    for size in (0, 1, 50, 4095):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        (folder / "state.db").write_bytes(copies["state.db"][:size])
+        (folder / "state.db-wal").write_bytes(copies["state.db-wal"])
+        said: list[str] = []
+        again = SqliteStore(folder / "state.db", say=said.append)
+        assert [each.grant.session.session_id for each in again.load()] == list(range(1, 20)), said
+        assert len(again) == 1
+
+
 ROWS = ["", "{}", "null", "[]", "{" * 2000, '"text"', "\\x00", '{"grant": 3}', '{"grant": {"session": []}, "bound": 1}']
 
 
