@@ -25,7 +25,7 @@ from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, ways
 from holdfast.apps.bier.planning import shortest, tunnel_routes
 from holdfast.apps.bier.program import TAG_BYTES, TUNNEL_OVERHEAD_BYTES, header_bytes
 from holdfast.apps.bier.protection import FastReroute, Protect
-from holdfast.apps.ipmc import IpmcController, Root, compile_ipmc, plan
+from holdfast.apps.ipmc import IpmcController, Root, compile_ipmc, tree
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Ends
@@ -77,14 +77,12 @@ def _ipmc_core(topology: Topology, flows: Sequence[Ends]) -> list[int]:
     place = {name: topology.attachment(name).switch for name in topology.hosts}
     edges = {numbers[channel(topology, ends)]: {place[host] for host in ends.hosts} for ends in flows}
 
-    def root_of(each: Channel) -> Root:
-        return Root(roots[each].switch, roots[each].port)
-
     paths = ShortestPaths.of(topology)
-    for switch, forwarding in plan(topology, paths, members.channels, root_of, numbers).items():
-        for number, replicas in forwarding.groups.items():
+    for each, at in members.channels.items():
+        number, root = numbers[each], Root(roots[each].switch, roots[each].port)
+        for switch, (group, _) in tree(topology, paths, each, root, at, number).items():
             if switch not in edges[number]:
-                size[switch] += 1 + len(replicas)
+                size[switch] += 1 + len(group.replicas)
     return list(size.values())
 
 

@@ -6,8 +6,10 @@ encapsulations a domain owns is each program's business (``apps/domain.p4``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from holdfast.control.desired import Desired, Writer
+from holdfast.control.entities import Register
 from holdfast.control.link_state import LinkState
 from holdfast.control.tables import has_register
 from holdfast.p4runtime.client import Client
@@ -27,15 +29,16 @@ class DomainPorts:
     def __init__(self, clients: Mapping[str, Client], links: LinkState) -> None:
         self._links = links
         self._clients = {name: client for name, client in clients.items() if has_register(client, REGISTER)}
-        self._installed: dict[str, frozenset[int]] = {}
+        self._writers = {name: Writer(client) for name, client in self._clients.items()}
         self._adopted: dict[str, frozenset[int]] = {}
 
     def start(self) -> None:
         """Read the domain ports that an earlier controller wrote, keep them for now, and write the ports that are known now."""
         hosts = self._links.host_ports()
         for name, client in self._clients.items():
-            self._installed[name] = domain_ports(client)
-            self._adopted[name] = frozenset(port for port in self._installed[name] if (name, port) not in hosts)
+            there = domain_ports(client)
+            self._writers[name].adopt(domain_registers(there))
+            self._adopted[name] = frozenset(port for port in there if (name, port) not in hosts)
         self.install()
 
     def install(self) -> None:
@@ -46,11 +49,8 @@ class DomainPorts:
         wanted = self._links.domain_ports()
         if self._links.is_settled:
             self._adopted = {}
-        for name, client in self._clients.items():
-            ports = wanted.get(name, frozenset()) | self._adopted.get(name, frozenset())
-            with client.batch():
-                set_domain_ports(client, ports, self._installed[name])
-            self._installed[name] = ports
+        for name, writer in self._writers.items():
+            writer.write(domain_registers(wanted.get(name, frozenset()) | self._adopted.get(name, frozenset())))
 
 
 def domain_ports(client: Client) -> frozenset[int]:
@@ -58,10 +58,9 @@ def domain_ports(client: Client) -> frozenset[int]:
     return frozenset(port for port, leads in client.registers(REGISTER).items() if leads)
 
 
-def set_domain_ports(client: Client, ports: frozenset[int], before: frozenset[int] = frozenset()) -> None:
-    """Write that ``ports`` of a switch lead to the domain, and that the ports in ``before`` alone no longer do."""
-    for port in sorted(ports ^ before):
-        client.write_register(REGISTER, port, int(port in ports))
+def domain_registers(ports: Collection[int]) -> Desired:
+    """Return what a switch is to hold if these of its ports lead to the domain."""
+    return tuple(Register(REGISTER, port, 1) for port in sorted(ports))
 
 
 def refused(client: Client, port: int) -> int:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from holdfast.control.desired import Writer
 from holdfast.control.next_hop import NextHop, over_link, to_host
-from holdfast.control.tables import EntryKey, MatchValue, TableEntry, TableWriter, entry_key, has_table
+from holdfast.control.tables import EntryKey, MatchValue, TableEntry, entry_key, has_table
 from holdfast.p4runtime.client import Client
+from holdfast.p4runtime.limits import MAX_ATOMIC_UPDATES
 from holdfast.paths import Hop, ShortestPaths
 from holdfast.topology import Attachment, Topology
 
@@ -157,7 +159,7 @@ class Routing:
         self._clients = clients
         self._action = action
         self._planned: _Planned | None = None
-        self.writers = {name: TableWriter(client) for name, client in clients.items()}
+        self.writers = {name: Writer(client, most=MAX_ATOMIC_UPDATES) for name, client in clients.items()}
 
     @classmethod
     def of_router(cls, clients: Mapping[str, Client]) -> Routing:

@@ -14,7 +14,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -28,9 +28,12 @@ from holdfast.p4runtime.entity_messages import (
     describe,
     fill_action,
     fill_key,
+    fill_rates,
     fill_replicas,
     int64,
+    read_action,
     read_entry,
+    read_rates,
     read_replicas,
     uint,
 )
@@ -39,7 +42,12 @@ from holdfast.p4runtime.limits import MAX_READ_ENTITIES
 from holdfast.p4runtime.received import Arbitration, Entry, Event, Group, Member, StreamError
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, status_pb2
 
-__all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction"]
+__all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction", "Rates", "Verb"]
+
+Rates: TypeAlias = tuple[int, int, int, int]
+"""Of a meter: cir, cburst, pir and pburst."""
+
+Verb: TypeAlias = Literal["insert", "modify", "delete"]
 
 _FAREWELL_S = 1.0
 """For how long a server may take to end a stream to which its client has said all."""
@@ -69,13 +77,15 @@ class Client(ClientSession):
         *,
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
+        rates: Rates | None = None,
     ) -> None:
         """Add an entry to a table. Fields that are left out of ``match`` (or are None) match any value.
 
         ``action``: in a table with an action profile or selector, a :class:`Member` or :class:`Group`. ``priority``: the
-        highest wins; only for tables with ternary, range or optional fields, and there required.
+        highest wins; only for tables with ternary, range or optional fields, and there required. ``rates``: of the table's direct
+        meter.
         """
-        self._write_entry("insert", table, match, action, params, priority, metadata, idle_timeout_ns)
+        self._write_entry("insert", table, match, action, params, priority, metadata, idle_timeout_ns, rates)
 
     def modify(
         self,
@@ -87,9 +97,10 @@ class Client(ClientSession):
         *,
         metadata: bytes = b"",
         idle_timeout_ns: int = 0,
+        rates: Rates | None = None,
     ) -> None:
-        """Replace the action of an existing entry of a table, and its metadata and idle timeout."""
-        self._write_entry("modify", table, match, action, params, priority, metadata, idle_timeout_ns)
+        """Replace the action of an existing entry of a table, and its metadata, idle timeout and direct meter."""
+        self._write_entry("modify", table, match, action, params, priority, metadata, idle_timeout_ns, rates)
 
     def delete(self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None) -> None:
         """Remove an entry from a table."""
@@ -118,12 +129,13 @@ class Client(ClientSession):
         priority: int | None,
         metadata: bytes,
         idle_timeout_ns: int = 0,
+        rates: Rates | None = None,
     ) -> None:
         info = self.p4info.tables[table]
         given = dict(match)  # the caller's may change before the batch is sent
         what = EntryName(info.name, given, priority)
         # Most entries are plain numbers, and there are many.
-        if not idle_timeout_ns and (action is None or isinstance(action, str)):
+        if not idle_timeout_ns and rates is None and (action is None or isinstance(action, str)):
             encoded = info.encoder.update(
                 UPDATE_TYPES[verb],
                 given,
@@ -142,6 +154,8 @@ class Client(ClientSession):
             entry.metadata = metadata
         if idle_timeout_ns:
             entry.idle_timeout_ns = int64(idle_timeout_ns, "idle_timeout_ns")
+        if rates is not None:
+            fill_rates(entry.meter_config, rates)
         if isinstance(action, str):
             fill_action(entry.action.action, info, action, params)
         elif isinstance(action, Member):
@@ -210,7 +224,7 @@ class Client(ClientSession):
         entity = p4runtime_pb2.Entity(action_profile_group=given)
         self._update("delete", entity, f"group {group_id} of {info.name}")
 
-    def configure_meter(self, name: str, index: int | None, rates: tuple[int, int, int, int] | None) -> None:
+    def configure_meter(self, name: str, index: int | None, rates: Rates | None) -> None:
         """Configure a cell of a meter (None: all cells) with cir, cburst, pir and pburst.
 
         ``rates`` of None turns the meter off: all packets are green.
@@ -218,20 +232,14 @@ class Client(ClientSession):
         meter = self.p4info.meters[name]
         entity = p4runtime_pb2.Entity(meter_entry={"meter_id": meter.id, "index": _cell(index)})
         if rates is not None:
-            config = entity.meter_entry.config
-            config.cir, config.cburst, config.pir, config.pburst = (int64(rate, "rate") for rate in rates)
+            fill_rates(entity.meter_entry.config, rates)
         self._update("modify", entity, f"meter {meter.name}[{'*' if index is None else index}]")
 
-    def meter_rates(self, name: str, index: int | None = None) -> dict[int, tuple[int, int, int, int] | None]:
+    def meter_rates(self, name: str, index: int | None = None) -> dict[int, Rates | None]:
         """Return (cir, cburst, pir, pburst) of a meter's cells by index; None for a cell that is not configured."""
         entity = p4runtime_pb2.Entity(meter_entry={"meter_id": self.p4info.meters[name].id, "index": _cell(index)})
         cells = [entry.meter_entry for entry in self._read(entity)]
-        return {
-            cell.index.index: (cell.config.cir, cell.config.cburst, cell.config.pir, cell.config.pburst)
-            if cell.HasField("config")
-            else None
-            for cell in cells
-        }
+        return {cell.index.index: read_rates(cell.config) if cell.HasField("config") else None for cell in cells}
 
     def multicast_group(
         self,
@@ -322,32 +330,31 @@ class Client(ClientSession):
         self._update("modify", entity, f"direct counter of {info.name} {describe(match, priority)}")
 
     def enable_digest(
-        self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
+        self,
+        name: str,
+        *,
+        max_timeout_ns: int = 0,
+        max_list_size: int = 1,
+        ack_timeout_ns: int = 0,
+        verb: Literal["insert", "modify"] = "insert",
     ) -> None:
-        """Enable the sending of digests of this name; by default each is sent alone, and need not be acknowledged."""
-        digest = self.p4info.digests[name]
+        """Enable the sending of digests of this name; by default each is sent alone, and need not be acknowledged.
+
+        ``verb="modify"`` configures a digest that is enabled.
+        """
         config = {
             "max_timeout_ns": int64(max_timeout_ns, "max_timeout_ns"),
             "max_list_size": uint(max_list_size, 31, "max_list_size"),
             "ack_timeout_ns": int64(ack_timeout_ns, "ack_timeout_ns"),
         }
-        entity = p4runtime_pb2.Entity(digest_entry={"digest_id": digest.id, "config": config})
-        self._update("insert", entity, f"digest {digest.name}")
+        self._update(verb, self._digest_entity(name, config=config), f"digest {self.p4info.digests[name].name}")
 
-    def ensure_digest(
-        self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
-    ) -> None:
-        """Enable a digest as :meth:`enable_digest` does; if an earlier controller has enabled it, keep its configuration.
+    def disable_digest(self, name: str) -> None:
+        """Disable the sending of digests of this name."""
+        self._update("delete", self._digest_entity(name), f"digest {self.p4info.digests[name].name}")
 
-        It cannot be used in a batch.
-        """
-        try:
-            self.enable_digest(
-                name, max_timeout_ns=max_timeout_ns, max_list_size=max_list_size, ack_timeout_ns=ack_timeout_ns
-            )
-        except P4RuntimeError as error:
-            if "ALREADY_EXISTS" not in (error.code, *(failure.code for failure in error.failures)):
-                raise
+    def _digest_entity(self, name: str, **more: Any) -> Proto:
+        return p4runtime_pb2.Entity(digest_entry={"digest_id": self.p4info.digests[name].id, **more})
 
     # ---- Reading ----
 
@@ -364,6 +371,8 @@ class Client(ClientSession):
             entity.table_entry.priority = uint(priority or 0, 31, "priority")
         if info.direct_counter_id:
             entity.table_entry.counter_data.SetInParent()
+        if info.direct_meter_id:
+            entity.table_entry.meter_config.SetInParent()
         return [read_entry(self.p4info, info, e.table_entry) for e in self._read(entity)]
 
     def read_default(self, table: str) -> Entry:
@@ -371,6 +380,36 @@ class Client(ClientSession):
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         return next(read_entry(self.p4info, info, e.table_entry) for e in self._read(entity))
+
+    def profile_members(self, profile: str) -> dict[int, tuple[str, dict[str, int | str]]]:
+        """Read the members of an action profile or selector: action and parameters by the member's id."""
+        info = self.p4info.action_profiles[profile]
+        entity = p4runtime_pb2.Entity(action_profile_member={"action_profile_id": info.id})
+        members = (e.action_profile_member for e in self._read(entity))
+        return {member.member_id: read_action(self.p4info, member.action) for member in members}
+
+    def profile_groups(self, profile: str) -> dict[int, tuple[dict[int, int], dict[int, int], int]]:
+        """Read the groups of an action selector: weights by member, ports that are watched by member, and most members, by id."""
+        info = self.p4info.action_profiles[profile]
+        entity = p4runtime_pb2.Entity(action_profile_group={"action_profile_id": info.id})
+        groups = (e.action_profile_group for e in self._read(entity))
+        return {
+            group.group_id: (
+                {member.member_id: member.weight for member in group.members},
+                {m.member_id: int.from_bytes(m.watch_port, "big") for m in group.members if m.watch_port},
+                group.max_size,
+            )
+            for group in groups
+        }
+
+    def digest_settings(self, name: str) -> tuple[int, int, int] | None:
+        """Read a digest's (max_timeout_ns, max_list_size, ack_timeout_ns); None if it is not enabled."""
+        wanted = self.p4info.digests[name].id
+        for found in self._read(p4runtime_pb2.Entity(digest_entry={})):
+            if found.digest_entry.digest_id == wanted:
+                config = found.digest_entry.config
+                return config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns
+        return None
 
     def counters(self, name: str, index: int | None = None) -> dict[int, tuple[int, int]]:
         """Read a counter's cells, or one of them. Returns (packets, bytes) by index."""
@@ -439,10 +478,14 @@ class Client(ClientSession):
 
     def clone_sessions(self) -> dict[int, list[tuple[int, int]]]:
         """Read the clone sessions: (egress port, instance) of each replica, by the session's id."""
+        return {number: replicas for number, (replicas, *_) in self.clone_session_settings().items()}
+
+    def clone_session_settings(self) -> dict[int, tuple[list[tuple[int, int]], int, int]]:
+        """Read the clone sessions: replicas, length in bytes that clones are truncated to, and class of service, by id."""
         entity = p4runtime_pb2.Entity()
         entity.packet_replication_engine_entry.clone_session_entry.SetInParent()
         sessions = (e.packet_replication_engine_entry.clone_session_entry for e in self._read(entity))
-        return {s.session_id: read_replicas(s) for s in sessions}
+        return {s.session_id: (read_replicas(s), s.packet_length_bytes, s.class_of_service) for s in sessions}
 
 
 class LocalClient(Client):

@@ -108,15 +108,13 @@ def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:
     for item in message.match:
         match_field = table.fields.by_id(item.field_id)
         match[match_field.name] = _read_match(match_field, item)
-    action_id = message.action.action.action_id
-    action = p4info.actions.by_id(action_id) if action_id else None
-    params = message.action.action.params if action else ()
+    action, params = read_action(p4info, message.action.action)
     counted = message.HasField("counter_data")
     return Entry(
         table=table.name,
         match=match,
-        action=action.name if action else "",
-        params=dict(_read_param(action, p) for p in params if action),
+        action=action,
+        params=params,
         priority=message.priority,
         is_default=message.is_default_action,
         is_const=message.is_const,
@@ -125,7 +123,17 @@ def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:
         idle_timeout_ns=message.idle_timeout_ns,
         member=message.action.action_profile_member_id or None,
         group=message.action.action_profile_group_id or None,
+        rates=read_rates(message.meter_config) if message.HasField("meter_config") else None,
+        is_initial=message.is_default_action and message.action.action == table.initial_default,
     )
+
+
+def read_action(p4info: P4InfoIndex, message: Proto) -> tuple[str, dict[str, int | str]]:
+    """Return the name and the parameters of an ``Action`` message; both are empty if it has no action."""
+    if not message.action_id:
+        return "", {}
+    action = p4info.actions.by_id(message.action_id)
+    return action.name, dict(_read_param(action, param) for param in message.params)
 
 
 def _read_param(action: Action, message: Proto) -> tuple[str, int | str]:
@@ -163,6 +171,16 @@ def read_replicas(message: Proto) -> list[tuple[int, int]]:
         (int.from_bytes(r.port, "big") if r.WhichOneof("port_kind") == "port" else r.egress_port, r.instance)
         for r in message.replicas
     ]
+
+
+def fill_rates(message: Proto, rates: tuple[int, int, int, int]) -> None:
+    """Write cir, cburst, pir and pburst into a ``MeterConfig``."""
+    message.cir, message.cburst, message.pir, message.pburst = (int64(rate, "rate") for rate in rates)
+
+
+def read_rates(message: Proto) -> tuple[int, int, int, int]:
+    """Return cir, cburst, pir and pburst of a ``MeterConfig``."""
+    return message.cir, message.cburst, message.pir, message.pburst
 
 
 def describe(match: Mapping[str, Value | Pair], priority: int | None) -> str:

@@ -16,7 +16,7 @@ from google.protobuf import text_format
 
 from holdfast._core import EntryEncoder, Program
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, quoted
-from holdfast.p4runtime.stubs import Proto, p4info_pb2
+from holdfast.p4runtime.stubs import Proto, p4info_pb2, p4runtime_pb2
 
 MatchKind: TypeAlias = Literal["exact", "lpm", "ternary", "range", "optional"]
 
@@ -77,6 +77,9 @@ class Table(Object):
     size: int
     implementation_id: int
     direct_counter_id: int
+    direct_meter_id: int
+    initial_default: Proto = field(repr=False, compare=False)
+    """The program's default action, as an ``Action`` message."""
 
     @cached_property
     def needs_priority(self) -> bool:
@@ -253,7 +256,9 @@ class P4InfoIndex:
     def _table(self, message: Proto) -> Table:
         name = message.preamble.name
         where = f" of table '{name}'"
-        direct = {counter.preamble.id for counter in self.message.direct_counters}
+        direct_counters, direct_meters = (
+            {each.preamble.id for each in kind} for kind in (self.message.direct_counters, self.message.direct_meters)
+        )
         refs = [(self.actions.get(ref.id), ref) for ref in message.action_refs]
         for action, ref in refs:
             if action is None:
@@ -264,7 +269,9 @@ class P4InfoIndex:
             actions=Names("action", [a for a, _ in refs if a is not None], where),
             size=message.size,
             implementation_id=message.implementation_id,
-            direct_counter_id=next((i for i in message.direct_resource_ids if i in direct), 0),
+            direct_counter_id=next((i for i in message.direct_resource_ids if i in direct_counters), 0),
+            direct_meter_id=next((i for i in message.direct_resource_ids if i in direct_meters), 0),
+            initial_default=_initial_default(message),
         )
 
     def _uri(self, type_name: str) -> str | None:
@@ -302,6 +309,15 @@ class P4InfoIndex:
             width = 0 if uri is not None else _width(m.bitwidth, f"field '{m.name}'{where}")
             fields.append(Param(m.id, m.name, width, uri))
         return ControllerHeader(message.preamble.id, message.preamble.name, Names("metadata field", fields, where))
+
+
+def _initial_default(table: Proto) -> Proto:
+    """Return the default action of a table's program as an ``Action`` message, which an entry has, too."""
+    initial = table.initial_default_action
+    action = p4runtime_pb2.Action(action_id=initial.action_id)
+    for argument in initial.arguments:
+        action.params.add(param_id=argument.param_id, value=argument.value)
+    return action
 
 
 def message_of(program: Program) -> Proto:

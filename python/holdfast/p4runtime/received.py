@@ -31,6 +31,10 @@ class Entry:
     """In a table with an action profile or selector: a member, or"""
     group: int | None = None
     """a group of them (``action`` is empty then)."""
+    rates: tuple[int, int, int, int] | None = None
+    """cir, cburst, pir and pburst of the entry's direct meter."""
+    is_initial: bool = False
+    """True if it is a default action, and the program's own."""
 
 
 @dataclass(frozen=True)

@@ -16,19 +16,21 @@ from holdfast.apps.bier.entries import (
     Configuration,
     channel_match,
     delivered_entry,
+    group,
     in_passes,
     matched_channel,
     sent_entries,
 )
 from holdfast.apps.bier.planning import Bift, SwitchPlan
-from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.desired import Entity, Key, Writer
+from holdfast.control.entities import Replicas
 from holdfast.control.membership.channels import Channel, Channels
 from holdfast.control.numbers import Numbers
-from holdfast.control.tables import EntryKey, Replicas, TableEntry, entry_key
+from holdfast.control.tables import entry_key
 from holdfast.errors import HoldfastError
 from holdfast.p4runtime.client import Client
 
-Key = TypeVar("Key")
+Name = TypeVar("Name")
 Value = TypeVar("Value")
 
 Sent: TypeAlias = Mapping[Channel, Mapping[Bift, int] | None]
@@ -70,7 +72,7 @@ class ChannelWriter:
     """The channels that one controller keeps in one switch. A change that the switch refuses leaves nothing changed."""
 
     def __init__(self, client: Client, *, bsl: int = program.DEFAULT_BSL, mtu: int = DEFAULT_MTU) -> None:
-        self._writer = ConfigurationWriter(client)
+        self._writer = Writer(client)
         self._bsl, self._mtu = bsl, mtu
         receivers = program.RECEIVER_GROUPS
         self._free_groups = Numbers(receivers.start, receivers.stop - 1, "multicast groups of receivers of a switch")
@@ -104,8 +106,8 @@ class ChannelWriter:
         """Write all channels that the switch sends and delivers, and remove adopted entries that are not among them."""
         self._plan = plan
         self._step = _Step()
-        put, _, groups = self._changes(sent, delivered)
-        self._writer.write(Configuration(tuple(put), {number: at for number, at in groups.items() if at is not None}))
+        put, _ = self._changes(sent, delivered)
+        self._writer.write(put)
         self._commit()
         for ports in [ports for ports in self._groups if ports not in self._users]:
             self._free_groups.give_back(self._groups.pop(ports))
@@ -137,18 +139,16 @@ class ChannelWriter:
             numbers.give_back(number)
         for channel, further in step.further.items():
             _put_back(self._further, channel, further)
-        for ports, group in step.groups.items():
-            _put_back(self._groups, ports, group)
+        for ports, before_it in step.groups.items():
+            _put_back(self._groups, ports, before_it)
         for channel, before in step.delivered.items():
             _put_back(self._delivered, channel, before)
         for ports, more in step.users.items():
             self._count(ports, -more)
 
-    def _changes(
-        self, sent: Sent, delivered: Delivered
-    ) -> tuple[list[TableEntry], list[EntryKey], dict[int, Replicas | None]]:
-        put: list[TableEntry] = []
-        removed: list[EntryKey] = []
+    def _changes(self, sent: Sent, delivered: Delivered) -> tuple[list[Entity], list[Key]]:
+        put: list[Entity] = []
+        removed: list[Key] = []
         for channel, bit_strings in sent.items():
             self._send(channel, bit_strings, put, removed)
         groups: dict[int, Replicas | None] = {}
@@ -171,12 +171,17 @@ class ChannelWriter:
             put.append(delivered_entry(channel, number))
         for ports in left:
             self._give_back(ports, groups)
-        return put, removed, groups
+        for number, replicas in groups.items():
+            if replicas is None:
+                removed += (each.key for each in group(number, ()))
+            else:
+                put += group(number, replicas)
+        return put, removed
 
     # ---- As BFIR ----
 
     def _send(
-        self, channel: Channel, bit_strings: Mapping[Bift, int] | None, put: list[TableEntry], removed: list[EntryKey]
+        self, channel: Channel, bit_strings: Mapping[Bift, int] | None, put: list[Entity], removed: list[Key]
     ) -> None:
         self._step.further[channel] = self._further.pop(channel, None)
         numbers = self._step.further[channel] or {}
@@ -222,7 +227,7 @@ class ChannelWriter:
             groups[number] = None
 
 
-def _put_back(known: dict[Key, Value], key: Key, value: Value | None) -> None:
+def _put_back(known: dict[Name, Value], key: Name, value: Value | None) -> None:
     if value is None:
         known.pop(key, None)
     else:

@@ -25,8 +25,8 @@ from holdfast.apps.bier.entries import (
 from holdfast.apps.bier.header import ETHERTYPE_BIER, ETHERTYPE_MPLS, BierHeader
 from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
 from holdfast.apps.bier.program import Replication, compile_bier
-from holdfast.apps.bier.writer import ConfigurationWriter
-from holdfast.control.domain import refused, set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers, refused
 from holdfast.control.membership.channels import Channel
 from holdfast.control.next_hop import NextHop
 from holdfast.p4runtime.client import LocalClient
@@ -94,14 +94,14 @@ class Bfr:
         self.switch = Switch(compiled, executor=executor)  # type: ignore[arg-type]
         self.client = LocalClient(Device(1, self.switch, executor=executor))  # type: ignore[arg-type]
         self.client.set_pipeline(compiled)
-        self.writer = ConfigurationWriter(self.client)
+        self.writer = Writer(self.client)
         neighbours = [entry for buckets in plan.bifts.values() for bucket in buckets for entry in bucket]
         core = {entry.next_hop.port for entry in neighbours} | {
             backup.next_hop.port for entry in neighbours for backup in entry.backups
         }
         hosts = (HOST, OTHER_HOST)
         macs = {port: hop(port).src_mac for port in hosts}
-        set_domain_ports(self.client, frozenset(core | set(domain)))
+        Writer(self.client).write(domain_registers(frozenset(core | set(domain))))
         self.wanted = port_configuration({*hosts, *core}, macs) | switch_configuration(plan, bsl=bsl)
         self.write(Configuration())
 

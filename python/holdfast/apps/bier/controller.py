@@ -56,15 +56,16 @@ from holdfast.apps.bier.program import (
 )
 from holdfast.apps.bier.protection import FastReroute, Loss, Protect, Underlay
 from holdfast.apps.bier.takeover import Found, find
-from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.desired import Desired, Writer, read_state
 from holdfast.control.domain import DomainPorts
+from holdfast.control.entities import Digest, Meter
 from holdfast.control.link_state import LinkState
 from holdfast.control.membership.channels import Channel, ChannelChange, Channels
 from holdfast.control.membership.members import SourcePlaces, StaticMembers
 from holdfast.control.membership.overlay import Overlay, OverlayParameters, edge_ports
 from holdfast.control.next_hop import NextHop
 from holdfast.control.routes import Routing
-from holdfast.control.tables import EntryKey, TableEntry, TableWriter, entry_key
+from holdfast.control.tables import EntryKey, TableEntry, entry_key
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.received import DigestList
@@ -178,9 +179,9 @@ class BierController(Controller):
         self._links.attach(plane, self._links_changed, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(ROUTES, plane.clients, lambda topology, route: FORWARD)
-        self._tunnel_writers = {name: TableWriter(client) for name, client in plane.clients.items()}
-        self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
-        self._port_writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._tunnel_writers = {name: Writer(client) for name, client in plane.clients.items()}
+        self._writers = {name: Writer(client) for name, client in plane.clients.items()}
+        self._port_writers = {name: Writer(client) for name, client in plane.clients.items()}
         self._channel_writers = {
             name: ChannelWriter(client, bsl=self.bsl, mtu=self.mtu) for name, client in plane.clients.items()
         }
@@ -226,11 +227,8 @@ class BierController(Controller):
         self._scheme = self._options(number_switches(topology, self.bsl, numbers))
         self._domain.start()
         for name, writer in self._port_writers.items():
-            writer.write(self._ports(name))
+            writer.write((*self._ports(name), *self._settings()))
         self._converge()
-        self._limit_reports(self._overlay_parameters or OverlayParameters())
-        for client in self.clients.values() if self.clusters else ():
-            client.ensure_digest(SAMPLE_DIGEST)
         if self._overlay_parameters is not None:
             channels = delivered_channels({name: each.channels for name, each in found.items()})
             self._listen(self._overlay_parameters, channels)
@@ -301,11 +299,11 @@ class BierController(Controller):
         self.overlay.changed(self._collect)
         self._channels = self.overlay.channels
 
-    def _limit_reports(self, parameters: OverlayParameters) -> None:
+    def _settings(self) -> Desired:
+        """Return what all switches hold alike: the rate of reports by port, and with clusters the digest of samples."""
+        parameters = self._overlay_parameters or OverlayParameters()
         rate = parameters.reports_per_s, parameters.reports_burst
-        for client in self.clients.values():
-            if set(client.meter_rates(REPORT_RATE).values()) != {rate + rate}:
-                client.configure_meter(REPORT_RATE, None, rate + rate)
+        return (Meter(REPORT_RATE, None, rate + rate), *([Digest(SAMPLE_DIGEST)] if self.clusters else []))
 
     def report_drops(self, switch: str) -> dict[int, int]:
         """Return by port how many IGMP and MLD messages a switch has dropped because they exceeded the port's rate."""
@@ -657,7 +655,8 @@ class BierController(Controller):
         for name, each in found.items():
             self._routing.writers[name].adopt(each.host_routes)
             self._tunnel_writers[name].adopt(each.tunnels)
-            self._port_writers[name].adopt(each.ports)
+            settings = read_state(self.clients[name], {Meter: ((REPORT_RATE, None),), Digest: (SAMPLE_DIGEST,)})
+            self._port_writers[name].adopt((*each.ports, *settings))
             self._writers[name].adopt(each.bifts)
             self._channel_writers[name].adopt(each.channels)
             self._streams[name].adopt(each.streams)

@@ -1,6 +1,6 @@
 """Entries, multicast groups and clone sessions of a switch with ``bier.p4``, as pure functions of plans and channels.
 
-It does not know where plans and memberships come from, nor when they are written (``writer``).
+It does not know where plans and memberships come from, nor when they are written.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from ipaddress import IPv4Address, IPv6Address
 
 from holdfast.apps.bier import program
 from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
+from holdfast.control.desired import Entity
+from holdfast.control.entities import CloneSession, MulticastGroup, Replicas
 from holdfast.control.membership.channels import Channel
-from holdfast.control.tables import EntryKey, MatchValue, Replicas, TableEntry
+from holdfast.control.tables import EntryKey, MatchValue, TableEntry
 from holdfast.errors import NetworkError
 
 DEFAULT_MTU = 1500
@@ -38,6 +40,18 @@ class Configuration:
         return Configuration(
             self.entries + other.entries, {**self.groups, **other.groups}, {**self.sessions, **other.sessions}
         )
+
+    def __iter__(self) -> Iterator[Entity]:
+        """Yield all that a switch is to hold."""
+        for number, replicas in self.groups.items():
+            yield from group(number, replicas)
+        yield from (CloneSession(number, replicas) for number, replicas in self.sessions.items())
+        yield from self.entries
+
+
+def group(number: int, replicas: Replicas) -> tuple[MulticastGroup, CloneSession]:
+    """Return a multicast group and the clone session of the same number."""
+    return MulticastGroup(number, replicas), CloneSession(number, replicas)
 
 
 # ---- Ports ----
@@ -101,8 +115,8 @@ def switch_configuration(
 
 def switch_changes(
     before: SwitchPlan, after: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
-) -> tuple[list[TableEntry], list[EntryKey], dict[int, Replicas]] | None:
-    """Return (entries to write, keys to delete, groups to write) by which :func:`switch_configuration` changes.
+) -> tuple[list[Entity], list[EntryKey]] | None:
+    """Return (what to put, keys to remove) by which :func:`switch_configuration` changes.
 
     None if the plans number their groups differently or have other addresses, so that every entry may differ. Masks are not
     checked.
@@ -110,27 +124,24 @@ def switch_changes(
     numbered = bift_groups(before)
     if bift_groups(after) != numbered or (before.loopback, before.own) != (after.loopback, after.own):
         return None
-    put: list[TableEntry] = []
+    put: list[Entity] = []
     gone: list[EntryKey] = []
-    groups: dict[int, Replicas] = {}
     for bift, numbers in numbered.items():
         if before.bifts[bift] == after.bifts[bift]:
             continue
         put.append(_bift_entry(after, bift, numbers.start, bsl))
-        for group, olds, news in zip(numbers, before.bifts[bift], after.bifts[bift], strict=True):
+        for number, olds, news in zip(numbers, before.bifts[bift], after.bifts[bift], strict=True):
             old, new = instances(olds), instances(news)
             if old.keys() != new.keys():
-                groups[group] = tuple((entry.next_hop.port, instance) for instance, entry in new.items())
+                put += group(number, tuple((entry.next_hop.port, instance) for instance, entry in new.items()))
             for instance in dict.fromkeys((*old, *new)):
                 if (was := old.get(instance)) == (is_now := new.get(instance)):
                     continue
-                known = {} if was is None else _of_neighbour(group, instance, was, is_now, bsl, tunnel_mtu)
-                wanted = {} if is_now is None else _of_neighbour(group, instance, is_now, was, bsl, tunnel_mtu)
+                known = {} if was is None else _of_neighbour(number, instance, was, is_now, bsl, tunnel_mtu)
+                wanted = {} if is_now is None else _of_neighbour(number, instance, is_now, was, bsl, tunnel_mtu)
                 put += wanted.values()
                 gone += [key for key in known if key not in wanted]
-    # A pattern may go from one neighbour to another.
-    there = {entry.key for entry in put} if gone else ()
-    return put, [key for key in gone if key not in there], groups
+    return put, gone  # a pattern that goes from one neighbour to another is in both
 
 
 def _of_neighbour(

@@ -20,9 +20,11 @@ from holdfast.apps.bier.program import (
     eliminated_table,
     numbered_table,
 )
+from holdfast.control.desired import Writer
+from holdfast.control.entities import Register
 from holdfast.control.membership.channels import Channel
 from holdfast.control.numbers import Numbers
-from holdfast.control.tables import EntryKey, TableEntry, TableWriter
+from holdfast.control.tables import EntryKey, TableEntry
 from holdfast.errors import HoldfastError
 from holdfast.p4runtime.client import Client
 from holdfast.paths import Hop, IndependentTrees, ShortestPaths
@@ -47,8 +49,7 @@ class Streams:
     """The streams of one switch, in its registers and tables: those it numbers as their BFIR, and those it eliminates as a BFER."""
 
     def __init__(self, client: Client) -> None:
-        self._client = client
-        self._writer = TableWriter(client)
+        self._writer = Writer(client)
         self._indices: dict[EntryKey, int] = {}
         self._free = {
             eliminates: Numbers(0, STREAMS - 1, f"registers for protected channels that a {end} has")
@@ -73,11 +74,10 @@ class Streams:
         new = list(dict.fromkeys(key for key in _keys(numbered, eliminated) if key not in self._indices))
         try:
             for key in new:
-                self._indices[key] = index = self._free[_eliminates(key)].take()
-                if _eliminates(key):
-                    # The index may have been another's: any number is taken.
-                    self._client.write_register(HISTORY_REGISTER, index, 0)
-            self._writer.change(_entry(key, self._indices[key]) for key in new)
+                self._indices[key] = self._free[_eliminates(key)].take()
+            # An index may have been another's: any number is taken.
+            cleared = (Register(HISTORY_REGISTER, self._indices[key], 0) for key in new if _eliminates(key))
+            self._writer.change((_entry(key, self._indices[key]) for key in new), also=cleared)
         except HoldfastError:
             for key in new:
                 if key in self._indices:
@@ -92,7 +92,7 @@ class Streams:
     def forget(self, keys: Iterable[EntryKey]) -> None:
         """Remove the streams with these keys from the switch, and free their indices. Ignore missing ones."""
         gone = [key for key in keys if key in self._indices]
-        self._writer.change((), gone)
+        self._writer.change(removed=gone)
         for key in gone:
             self._free[_eliminates(key)].give_back(self._indices.pop(key))
 

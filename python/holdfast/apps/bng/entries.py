@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from holdfast.apps.bng import program
-from holdfast.apps.bng.edges import CorePort, Edges, mac_bytes
+from holdfast.apps.bng.edges import CorePort, Edges, control_meters, mac_bytes
 from holdfast.apps.bng.frames import check_line
+from holdfast.control.desired import Desired, Scope, Writer, read_state
+from holdfast.control.entities import Meter
 from holdfast.control.tables import TableEntry
 from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
 
 NO_USAGE = Usage()
@@ -189,11 +192,26 @@ def meter_rates(bit_s: int | None) -> tuple[int, int, int, int] | None:
     return rate, burst, rate, burst
 
 
-def edge_entries(edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> list[TableEntry]:
-    """Return the entries for the roles of ports and for a plane's routes.
+_EDGES: Scope = {
+    TableEntry: (program.PORTS, program.OWN_V4, program.OWN_V6, program.IPV4_LPM, program.IPV6_LPM),
+    Meter: ((program.CONTROL_RATE, None),),
+}
+
+
+def configure_edges(client: Client, edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> None:
+    """Make a plane hold what :func:`edge_configuration` returns, and nothing else of that kind."""
+    writer = Writer(client)
+    writer.adopt(read_state(client, _EDGES))
+    writer.write(edge_configuration(edges, trunk, forwards=forwards))
+
+
+def edge_configuration(edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> Desired:
+    """Return the roles of ports, a plane's routes, and the rates of packets to the controller.
 
     Behind a balancer, ``trunk`` is the only access port.
     """
+    line, cells = control_meters(edges.control)
+    meters = [Meter(program.LINE_RATE, None, line), *(Meter(program.CONTROL_RATE, *cell) for cell in cells.items())]
     entries = []
     access = [(port.port, port.mac) for port in edges.access] if trunk is None else [(trunk, edges.access[0].mac)]
     for number, mac in access:
@@ -217,7 +235,7 @@ def edge_entries(edges: Edges, trunk: int | None = None, *, forwards: bool = Tru
             }
             match = {key: (int(prefix.network_address), prefix.prefixlen)} if prefix.prefixlen else {}
             entries.append(TableEntry(table, match, action, hop))
-    return entries
+    return (*meters, *entries)
 
 
 def own_addresses(core: CorePort, number: int, names: tuple[str, str, str]) -> list[TableEntry]:

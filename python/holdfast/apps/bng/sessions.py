@@ -5,12 +5,15 @@ It does not know lines' frames, nor other switches. It holds what it has install
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 
 from holdfast.apps.bng import program
-from holdfast.apps.bng.entries import NO_USAGE, Way, edge_entries, meter_rates, session_entries, session_of
-from holdfast.control.tables import EntryKey, TableEntry, TableWriter, read_entries
+from holdfast.apps.bng.entries import NO_USAGE, Way, configure_edges, meter_rates, session_entries, session_of
+from holdfast.control.desired import Entity, Key, Writer
+from holdfast.control.entities import Meter, Register
+from holdfast.control.tables import TableEntry, read_entries
+from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.subscribers.plane import Session, Usage
 
@@ -34,6 +37,13 @@ def total(*parts: Usage) -> Usage:
     )
 
 
+def _meters(session: Session) -> list[Meter]:
+    """Return the meters of a session's rates; a direction without a limit has none."""
+    directions = ((program.RATE_UP, session.rates.up_bit_s), (program.RATE_DOWN, session.rates.down_bit_s))
+    rates = [(meter, meter_rates(bit_s)) for meter, bit_s in directions]
+    return [Meter(meter, session.session_id, each) for meter, each in rates if each is not None]
+
+
 class SessionTables:
     """The sessions of one switch with ``bng.p4`` in it. Those that an earlier controller left are taken over at once."""
 
@@ -42,30 +52,29 @@ class SessionTables:
         self._way = way
         self._sessions: dict[int, Session] = {}
         self._earlier: dict[int, Usage] = {}
-        self._entries: dict[int, dict[EntryKey, TableEntry]] = {}
+        self._writer = Writer(client)
+        self._keys: dict[int, list[Key]] = {}
+        """Those of each session's entries and meters."""
         self._owners: dict[int, int] = {}
         self._prefixes: dict[tuple[int, int], int] = {}
         self._lengths: set[int] = set()
         """Of all prefixes that there have been: a thread that receives asks for owners while sessions change."""
         self._adopt()
+        configure_edges(client, way.edges, way.trunk)
 
     def _adopt(self) -> None:
+        found: list[Entity] = []
         for entry in read_entries(self._client, program.SESSIONS):
             session, earlier = session_of(entry)
             self._sessions[session.session_id] = session
             self._earlier[session.session_id] = earlier
-            self._entries[session.session_id] = {entry.key: entry}
-        for table in (program.SUBSCRIBERS_V4, program.SUBSCRIBERS_V6):
-            for entry in read_entries(self._client, table):
-                self._entries.setdefault(int(entry.params["session"]), {})[entry.key] = entry
+            found += (entry, *_meters(session))
+            self._keys[session.session_id] = [entry.key, *(meter.key for meter in _meters(session))]
+        for entry in read_entries(self._client, program.SUBSCRIBERS_V4, program.SUBSCRIBERS_V6):
+            found.append(entry)
+            self._keys.setdefault(int(entry.params["session"]), []).append(entry.key)
+        self._writer.adopt(found)
         self._index(self._sessions)
-        edges = TableWriter(self._client)
-        edges.adopt(
-            entry
-            for table in (program.PORTS, program.OWN_V4, program.OWN_V6, program.IPV4_LPM, program.IPV6_LPM)
-            for entry in read_entries(self._client, table)
-        )
-        edges.write(edge_entries(self._way.edges, self._way.trunk))
 
     @property
     def installed(self) -> Mapping[int, Session]:
@@ -113,46 +122,42 @@ class SessionTables:
             self._install(given[first : first + CHUNK], wanted, known)
 
     def _install(
-        self, sessions: list[Session], wanted: Mapping[int, list[TableEntry]], earlier: Mapping[int, Usage]
+        self, sessions: list[Session], entries: Mapping[int, list[TableEntry]], earlier: Mapping[int, Usage]
     ) -> None:
-        client = self._client
-        entries = {
-            number: {entry.key: entry for entry in wanted[number]} for number in (s.session_id for s in sessions)
+        wanted: dict[int, list[Entity]] = {
+            each.session_id: [*entries[each.session_id], *_meters(each)] for each in sessions
         }
-        with client.batch():
-            for number, new in entries.items():
-                for key, entry in self._entries.get(number, {}).items():
-                    if key not in new:
-                        entry.delete(client)
-            for session in sessions:
-                old = self._entries.get(session.session_id, {})
-                for key, entry in entries[session.session_id].items():
-                    if key not in old:
-                        entry.insert(client)
-                    elif old[key] != entry:
-                        entry.modify(client)
-                before = self._sessions.get(session.session_id)
-                self._write_rates(session, before)
-                if before is None:  # a former session may have had this number
-                    for register in (program.USAGE_UP, program.USAGE_DOWN):
-                        client.write_register(register, session.session_id, 0)
+        put = self._by_key(wanted)
+        # A former session may have had a new one's number.
+        new = [number for number in wanted if number not in self._sessions]
+        self._writer.change(
+            put.values(),
+            [key for number in wanted for key in self._keys.get(number, ())],
+            [Register(register, number, 0) for number in new for register in (program.USAGE_UP, program.USAGE_DOWN)],
+        )
         for session in sessions:
             number = session.session_id
             self._forget(number)
             self._sessions[number] = session
-            self._entries[number] = entries[number]
+            self._keys[number] = [entity.key for entity in wanted[number]]
             self._earlier[number] = earlier.get(number, self._earlier.get(number, NO_USAGE))
         self._index([session.session_id for session in sessions])
 
-    def _write_rates(self, session: Session, before: Session | None) -> None:
-        """Configure the meters whose rates change, as part of an open batch; other meters keep their state."""
-        pairs = (
-            (program.RATE_UP, session.rates.up_bit_s, before.rates.up_bit_s if before else None),
-            (program.RATE_DOWN, session.rates.down_bit_s, before.rates.down_bit_s if before else None),
-        )
-        for meter, rate, old in pairs:
-            if rate != old:
-                self._client.configure_meter(meter, session.session_id, meter_rates(rate))
+    def _by_key(self, wanted: Mapping[int, Sequence[Entity]]) -> dict[Key, Entity]:
+        """Return the entries and meters of sessions by key.
+
+        Raise :class:`NetworkError` if two of the sessions have the same address or prefix, or if a session that is none of them has
+        it.
+        """
+        found: dict[Key, Entity] = {}
+        for number, entities in wanted.items():
+            for entity in entities:
+                there = self._writer.installed.get(entity.key)
+                owner = int(there.params.get("session", number)) if isinstance(there, TableEntry) else number
+                if entity.key in found or (owner != number and owner not in wanted):
+                    raise NetworkError(f"session {number}: another session has the same address or prefix")
+                found[entity.key] = entity
+        return found
 
     def _index(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -186,20 +191,13 @@ class SessionTables:
         numbers = [number for number in dict.fromkeys(session_ids) if number in self._sessions]
         for first in range(0, len(numbers), CHUNK):
             chunk = numbers[first : first + CHUNK]
-            with self._client.batch():
-                for number in chunk:
-                    for entry in self._entries[number].values():
-                        entry.delete(self._client)
-                    rates = self._sessions[number].rates
-                    for meter, rate in ((program.RATE_UP, rates.up_bit_s), (program.RATE_DOWN, rates.down_bit_s)):
-                        if rate is not None and self._entries[number]:
-                            self._client.configure_meter(meter, number, None)
+            self._writer.change(removed=[key for number in chunk for key in self._keys[number]])
             for number in chunk:  # there is nothing to delete any more, if reading the usage fails
-                self._entries[number] = {}
+                self._keys[number] = []
         found = self.usage(numbers)
         for number in numbers:
             self._forget(number)
-            del self._sessions[number], self._entries[number], self._earlier[number]
+            del self._sessions[number], self._keys[number], self._earlier[number]
         return found
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 
 from holdfast.apps.bng import program
-from holdfast.apps.bng.edges import CorePort, Edges, control_meters, mac_bytes
+from holdfast.apps.bng.edges import CorePort, Edges, mac_bytes
 from holdfast.apps.bng.entries import Way
 from holdfast.apps.bng.frames import arp_reply, neighbour_advertisement, tagged, untagged
 from holdfast.apps.bng.sessions import SessionTables
@@ -23,15 +23,6 @@ Handler = Callable[[Line, bytes], None]
 
 def refuse(line: Line, frame: bytes) -> None:
     """Ignore a frame. This handler is used until a control plane sets its own."""
-
-
-def configure_control(client: Client, edges: Edges) -> None:
-    """Configure the meters of the switch that limit packets to the controller."""
-    line, cells = control_meters(edges.control)
-    with client.batch():
-        client.configure_meter(program.LINE_RATE, None, line)
-        for cell, rates in cells.items():
-            client.configure_meter(program.CONTROL_RATE, cell, rates)
 
 
 def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...] = program.REASONS) -> dict[str, int]:
@@ -64,7 +55,6 @@ class SinglePlane:
         self._client = client
         self._edges = edges
         self._handler: Handler = refuse
-        configure_control(client, edges)
         self.sessions = SessionTables(client, Way(edges))
 
     def listen(self) -> None:

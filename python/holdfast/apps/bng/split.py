@@ -16,11 +16,13 @@ from ipaddress import IPv4Address, IPv6Address
 from holdfast.apps.bng import program
 from holdfast.apps.bng.balancing import assigned, bucket_of
 from holdfast.apps.bng.edges import Edges
-from holdfast.apps.bng.entries import NO_USAGE, Way, edge_entries, own_addresses
+from holdfast.apps.bng.entries import NO_USAGE, Way, configure_edges, own_addresses
 from holdfast.apps.bng.frames import check_line, tagged, untagged
 from holdfast.apps.bng.sessions import CHUNK, SessionTables, total
-from holdfast.apps.bng.single import Handler, answer_neighbour, configure_control, drops, refuse
-from holdfast.control.tables import EntryKey, MatchValue, TableEntry, TableWriter, read_entries
+from holdfast.apps.bng.single import Handler, answer_neighbour, drops, refuse
+from holdfast.control.desired import Entity, Scope, Writer, read_state
+from holdfast.control.entities import DefaultAction, Meter
+from holdfast.control.tables import EntryKey, MatchValue, TableEntry
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.subscribers.plane import Clock, Line, Session, Usage
@@ -57,6 +59,21 @@ class Balancer:
 
 
 _BALANCER_OWN = program.BALANCER_OWN_V4, program.BALANCER_OWN_V6, program.BALANCER_OWN
+_BALANCER: Scope = {
+    TableEntry: (
+        program.BALANCER_PORTS,
+        program.BUCKET_TABLE,
+        program.DESTINATIONS_V4,
+        program.DESTINATIONS_V6,
+        program.UPLINKS,
+        *_BALANCER_OWN[:2],
+    ),
+    DefaultAction: (program.AUTHENTICATION,),
+    Meter: ((program.CORE_RATE, 0),),
+}
+_MOST = 6 * CHUNK
+"""Updates of the balancer in one batch: at least all those of sessions that are installed at once."""
+
 _DRAINED = b"drained"
 """Metadata of the balancer's entry for a plane that an operator has drained, so that the next controller knows it, too."""
 
@@ -116,10 +133,8 @@ class SplitPlane:
             for name, cables in planes.items()
         }
         self._drained: set[str] = set()
-        for plane in self._planes.values():
-            configure_control(plane.cables.client, edges)
         self.restore_authentication()
-        self._table = TableWriter(balancer.client)
+        self._table = Writer(balancer.client, most=_MOST)
         self._adopt()
 
     # ---- Start ----
@@ -128,10 +143,7 @@ class SplitPlane:
         """Write the entries that the authentication plane lacks. ``client``: a client of its new process, if it was restarted."""
         if client is not None:
             self._authentication = dataclasses.replace(self._authentication, client=client)
-        configure_control(self._authentication.client, self._edges)
-        writer = TableWriter(self._authentication.client)
-        writer.adopt(read_entries(self._authentication.client, program.PORTS))
-        writer.write(edge_entries(self._edges, self._authentication.trunk, forwards=False))
+        configure_edges(self._authentication.client, self._edges, self._authentication.trunk, forwards=False)
 
     def _adopt(self) -> None:
         found = self._read_balancer()
@@ -165,34 +177,20 @@ class SplitPlane:
             self._rebalance()
 
     def _read_balancer(self) -> list[TableEntry]:
-        client = self._balancer.client
-        tables = (
-            program.BALANCER_PORTS,
-            program.BUCKET_TABLE,
-            program.DESTINATIONS_V4,
-            program.DESTINATIONS_V6,
-            program.UPLINKS,
-            *_BALANCER_OWN[:2],
-        )
-        found = [entry for table in tables for entry in read_entries(client, table)]
+        found = read_state(self._balancer.client, _BALANCER)
         self._table.adopt(found)
-        client.set_default(program.AUTHENTICATION, program.TO_PLANE, {"port": self._authentication.access_port})
-        rates = self._edges.control.core
-        client.configure_meter(program.CORE_RATE, 0, (rates.per_s, rates.burst, rates.per_s, rates.burst))
-        return found
+        return [each for each in found if isinstance(each, TableEntry)]
 
     def _write_balancer(self) -> None:
         """Write the entries that the balancer lacks, and delete those that it should not have."""
-        wanted = {entry.key: entry for entry in (*self._static(), *self._buckets(range(program.BUCKETS)))}
-        for session in self._sessions():
-            wanted |= {entry.key: entry for entry in destinations(session, bucket_of(session.line))}
-        self._change(wanted.values(), [entry.key for entry in self._table.installed if entry.key not in wanted])
+        addresses = (each for session in self._sessions() for each in destinations(session, bucket_of(session.line)))
+        self._table.write((*self._static(), *self._buckets(range(program.BUCKETS)), *addresses))
 
     def restore_balancer(self, client: Client | None = None) -> None:
         """Write the entries that the balancer lacks after it came back. ``client``: of its new process, if it was restarted."""
         if client is not None:
             self._balancer = dataclasses.replace(self._balancer, client=client)
-            self._table = TableWriter(client)
+            self._table = Writer(client, most=_MOST)
         self._read_balancer()
         self._write_balancer()
 
@@ -205,7 +203,6 @@ class SplitPlane:
         old = self._planes[name]
         cables = cables or old.cables
         sessions = SessionTables(cables.client, Way(self._edges, cables.trunk))
-        configure_control(cables.client, self._edges)
         known = list(old.sessions.installed.values())
         wanted = {each.session_id: each for each in known if self.serving(each.line) == name}
         there = dict(sessions.installed)
@@ -216,12 +213,17 @@ class SplitPlane:
         if self._serving != assigned(self._takers()):
             self._rebalance()
 
-    def _static(self) -> list[TableEntry]:
+    def _static(self) -> list[Entity]:
         def role(port: int, name: str, metadata: bytes = b"") -> TableEntry:
             number = {"number": program.ROLES[name]}
             return TableEntry(program.BALANCER_PORTS, {"port": port}, program.SET_ROLE, number, metadata=metadata)
 
-        entries = [role(port.port, "access") for port in self._edges.access]
+        rates, to = self._edges.control.core, {"port": self._authentication.access_port}
+        entries: list[Entity] = [
+            DefaultAction(program.AUTHENTICATION, program.TO_PLANE, to),
+            Meter(program.CORE_RATE, 0, (rates.per_s, rates.burst, rates.per_s, rates.burst)),
+        ]
+        entries += (role(port.port, "access") for port in self._edges.access)
         entries.append(role(self._authentication.access_port, "plane"))
         for plane in self._planes.values():
             mark = _DRAINED if plane.name in self._drained else b""
@@ -242,14 +244,6 @@ class SplitPlane:
             params = {"access": cables.access_port, "core": cables.core_port}
             entries.append(TableEntry(program.BUCKET_TABLE, {"bucket": number}, program.SERVE, params))
         return entries
-
-    def _change(self, put: Iterable[TableEntry], removed: Iterable[EntryKey]) -> None:
-        """Delete and then write entries of the balancer, in atomic batches of bounded size."""
-        gone, new = list(removed), list(put)
-        for first in range(0, len(gone), 4 * CHUNK):
-            self._table.change([], gone[first : first + 4 * CHUNK])
-        for first in range(0, len(new), 4 * CHUNK):
-            self._table.change(new[first : first + 4 * CHUNK])
 
     # ---- Present sessions and planes ----
 
@@ -375,7 +369,7 @@ class SplitPlane:
         numbers = list(dict.fromkeys(session_ids))
         known = [number for number in numbers if self._holders(number)]
         keys = [key for number in known for key in self._keys.get(number, ())]
-        self._change([], keys)
+        self._table.change(removed=keys)
         # Each step may fail with its switch, and is not repeated then when the whole is.
         for key in keys:
             del self._owners[key]
@@ -485,7 +479,7 @@ class SplitPlane:
             self._planes[name].sessions.install(sessions)
         for bucket in moving:
             self._serving[bucket] = wanted[bucket]
-        self._change(self._buckets(moving), [])
+        self._table.change(self._buckets(moving))
 
         def finish() -> None:
             for name, numbers in leaving.items():
@@ -531,7 +525,7 @@ class SplitPlane:
         except HoldfastError:
             self._planes, self._serving = before
             raise
-        self._change(self._buckets(moving), [])
+        self._table.change(self._buckets(moving))
 
     def _recover(self, sessions: Iterable[Session]) -> None:
         """Install sessions on the planes that serve their lines, with the usage that was read last.
@@ -557,7 +551,6 @@ class SplitPlane:
             raise NetworkError(f"there is a forwarding plane {name!r} already")
         plane = _Plane(name, cables, SessionTables(cables.client, Way(self._edges, cables.trunk)))
         plane.sessions.remove(list(plane.sessions.installed))
-        configure_control(cables.client, self._edges)
         self._planes[name] = plane
         self._table.change(self._static())
         self._rebalance(done)

@@ -23,7 +23,8 @@ from holdfast.apps.bng.program import (
     SET_ROLE,
     Variant,
 )
-from holdfast.control.tables import TableEntry, TableWriter
+from holdfast.control.desired import Writer
+from holdfast.control.tables import TableEntry
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -44,7 +45,7 @@ def switch(
     client = LocalClient(Device(1, found, executor=executor))  # type: ignore[arg-type]
     client.set_pipeline(balancer)
     core = TableEntry(BALANCER_PORTS, {"port": CORE}, SET_ROLE, {"number": ROLES["core"]})
-    TableWriter(client).write([core, *own_addresses(CORE_PORT, CORE, (BALANCER_OWN_V4, BALANCER_OWN_V6, BALANCER_OWN))])
+    Writer(client).write([core, *own_addresses(CORE_PORT, CORE, (BALANCER_OWN_V4, BALANCER_OWN_V6, BALANCER_OWN))])
     return found
 
 

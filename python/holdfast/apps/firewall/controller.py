@@ -106,7 +106,6 @@ class FirewallController(Controller):
         self._check_hosts(self.rules)
         for switch in self._switches.values():
             switch.writer.adopt()
-            switch.writer.prepare(self.rules)
         self.replace(self.rules)
         if self._links.is_discovered:
             self._links.discovery.start()

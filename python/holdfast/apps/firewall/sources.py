@@ -6,14 +6,15 @@ other switches' ports come in by the ports that lead to switches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from holdfast.apps.firewall import program
 from holdfast.apps.firewall.entries import Station, number_of
 from holdfast.apps.firewall.rules import Port, Prefix
+from holdfast.control.desired import Writer
 from holdfast.control.numbers import Numbers
-from holdfast.control.tables import TableEntry, TableWriter, has_table, read_entries
+from holdfast.control.tables import TableEntry, has_table, read_entries
 from holdfast.p4runtime.client import Client
 
 Holders: TypeAlias = dict[tuple[int, int], frozenset[int]]
@@ -63,7 +64,7 @@ class SourceWriter:
 
     def __init__(self, client: Client) -> None:
         self._is_there = has_table(client, program.SOURCES)
-        self._writer = TableWriter(client)
+        self._writer = Writer(client, most=CHUNK)
         self._client = client
         self._written: Holders = {}
         self._free = Numbers(FIRST_SET, 0xFFFF, "sets of ports with networks in common")
@@ -100,20 +101,14 @@ class SourceWriter:
         for ports in sets - self._sets.keys():
             self._sets[ports] = self._free.take()
         members = [_member(port, self._sets[ports]) for ports in sets for port in sorted(ports)]
-        self._in_chunks(members, lambda chunk: self._writer.change(chunk))
-        self._in_chunks(list(new.items()), lambda chunk: self._writer.change([self._entry(*item) for item in chunk]))
-        self._in_chunks(
-            gone, lambda chunk: self._writer.change((), [self._entry(key, frozenset()).key for key in chunk])
-        )
+        self._writer.change(members)
+        self._writer.change(self._entry(*item) for item in new.items())
+        self._writer.change(removed=[self._entry(key, frozenset()).key for key in gone])
         for ports in self._sets.keys() - sets:
             number = self._sets.pop(ports)
-            self._writer.change((), [_member(port, number).key for port in ports])
+            self._writer.change(removed=[_member(port, number).key for port in ports])
             self._free.give_back(number)
         self._written = dict(wanted)
-
-    def _in_chunks(self, items: list, write: Callable[[list], None]) -> None:  # type: ignore[type-arg]
-        for first in range(0, len(items), CHUNK):
-            write(items[first : first + CHUNK])
 
     def _entry(self, key: tuple[int, int], ports: frozenset[int]) -> TableEntry:
         number = self._sets[ports] if len(ports) > 1 else next(iter(ports), NOWHERE)

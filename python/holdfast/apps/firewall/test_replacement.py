@@ -133,7 +133,6 @@ def test_a_later_controller_keeps_flows_and_rules(standalone: Any, programs: dic
     assert bridge.reason(1, packet(1, 5)) == "passes"
     later = writer.FirewallWriter(bridge.client, b"another secret")
     later.adopt()
-    later.prepare(rules)
     controller = bridge.controller
     later.replace(rules, list(rules.ports), controller._switches["s1"].stations())
     back = make.ethernet(make.mac(1), make.mac(2), 0x0800, make.ipv4(destination(1), "10.0.0.1", 17, make.udp(1000, 5)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from holdfast.apps.firewall import writer
+from holdfast.apps.firewall import entries
+from holdfast.apps.firewall.entries import Numbering
+from holdfast.apps.firewall.rules import RuleSet
 from holdfast.apps.firewall.tests import swap
+from holdfast.control.tables import TableEntry
 
 RULES = swap.DESTINATIONS
 
@@ -23,23 +25,14 @@ def test_no_packet_is_judged_by_a_mixture_at_a_million_per_second(tmp_path: Path
 
 def test_a_mixture_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The new rules are written over those that are active, as a switch without generations would have them."""
-    plain = writer.FirewallWriter._write_rules
+    plain = entries.rule_entries
 
-    def over_the_active(self: writer.FirewallWriter, generation: int, wanted: list[Any]) -> None:
-        active = self._epoch % 2
-        if self._rules[active] and wanted:
-            wanted = [
-                type(entry)(entry.table, {**entry.match, "generation": active}, *_rest(entry)) for entry in wanted
-            ]
-            return plain(self, active, wanted)
-        return plain(self, generation, wanted)
+    def over_the_active(rules: RuleSet, numbers: Numbering, generation: int) -> list[TableEntry]:
+        found = plain(rules, numbers, generation)
+        return found + [entry._replace(match={**entry.match, "generation": 1 - generation}) for entry in found]
 
-    monkeypatch.setattr(writer.FirewallWriter, "_write_rules", over_the_active)
+    monkeypatch.setattr(entries, "rule_entries", over_the_active)
     assert swap.simulated(tmp_path, rules=RULES).wrong != []
-
-
-def _rest(entry: Any) -> tuple[Any, ...]:
-    return entry.action, entry.params, entry.priority
 
 
 def test_numbers_out_of_turn_are_found() -> None:

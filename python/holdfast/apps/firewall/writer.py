@@ -10,16 +10,35 @@ import hashlib
 from collections.abc import Iterable, Mapping
 
 from holdfast.apps.firewall import entries, program
-from holdfast.apps.firewall.entries import Numbering, Rates, Station
+from holdfast.apps.firewall.entries import Numbering, Station
 from holdfast.apps.firewall.rules import Port, Rate, RuleSet
 from holdfast.apps.firewall.sources import SourceWriter
-from holdfast.control.tables import EntryKey, TableEntry, TableWriter, has_table, read_entries
-from holdfast.p4runtime.client import Client
+from holdfast.control.desired import Desired, Entity, Scope, Writer, read_state
+from holdfast.control.entities import DefaultAction, Digest, Meter, MulticastGroup, Register
+from holdfast.control.tables import TableEntry, has_table, read_entries
+from holdfast.p4runtime.client import Client, Rates
 
 CHUNK = 500
 """Entries of a rule set that is not active, in one batch: packets pass between batches."""
 
 EPOCHS = 1 << 32
+
+_KEPT: Scope = {
+    TableEntry: (
+        program.PORTS,
+        program.MAC_BINDINGS,
+        program.ADDRESS_BINDINGS,
+        program.STATIONS,
+        program.RECEIVERS,
+        program.MAC_OWNERS,
+    ),
+    MulticastGroup: (program.FLOOD_GROUP,),
+    Digest: (program.LOG,),
+    Meter: tuple((meter, None) for meter in (program.LOG_RATE, program.PACKET_LIMITS, program.BYTE_LIMITS)),
+    Register: ((program.TIMEOUTS, None),),
+    DefaultAction: (program.RULE_SET,),
+}
+"""All but rules, of which two sets can be there. Rates of sources and of ports are written anew, as they have many cells."""
 
 
 class FirewallWriter:
@@ -32,117 +51,68 @@ class FirewallWriter:
         self.numbers = Numbering()
         self._keys = _hash_keys(secret)
         self._epoch = 0
-        self._configuration = TableWriter(client)
+        self._kept = Writer(client)
+        self._settings: Desired = ()
+        self._rules = Writer(client, most=CHUNK)
         self.sources = SourceWriter(client)
-        self._rules: dict[int, dict[EntryKey, TableEntry]] = {0: {}, 1: {}}
-        self._limits: dict[int, tuple[Rates | None, Rates | None]] = {}
-        self._timeouts: dict[int, int] = {}
-        self._new_flows: Rate | None = None
-        self._flood: tuple[int, ...] | None = None
 
     def adopt(self) -> None:
         """Take over the entries and hash keys that an earlier controller has left in the switch, so that flows survive."""
-        tables = [program.PORTS, program.MAC_BINDINGS, program.ADDRESS_BINDINGS, program.STATIONS, program.RECEIVERS]
-        tables.append(program.MAC_OWNERS)
-        self._configuration.adopt(entry for table in tables for entry in read_entries(self._client, table))
+        self._kept.adopt(read_state(self._client, _KEPT))
+        self._rules.adopt(read_entries(self._client, program.RULE_TABLE))
         self.sources.adopt()
-        if program.FLOOD_GROUP in self._client.multicast_groups():
-            self._flood = ()
-        if not self.judges:
-            return
-        for entry in read_entries(self._client, program.RULE_TABLE):
-            self._rules[int(str(entry.match["generation"]))][entry.key] = entry
-        active = self._client.read_default(program.RULE_SET)
-        if active.action == program.ACTIVATE:
-            params = {name: int(value) for name, value in active.params.items()}
-            self._epoch = params["epoch"]
-            self._keys = {f"k{i}": params[f"k{i}"] for i in range(program.HASH_KEYS)}
-
-    def prepare(self, rules: RuleSet) -> None:
-        """Configure the digests and the rates of logs and of packets to the controller, which are set before any rules."""
-        self._client.ensure_digest(
-            program.LOG, max_list_size=100, max_timeout_ns=100_000_000, ack_timeout_ns=1_000_000_000
-        )
-        self._rate(program.LOG_RATE, rules.log_per_reason)
-        self._rate(program.CONTROLLER_RATE, rules.controller_per_port)
-
-    def _rate(self, meter: str, rate: Rate) -> None:
-        self._client.configure_meter(meter, None, (rate.per_s, rate.burst, rate.per_s, rate.burst))
+        active = self._kept.installed.get((DefaultAction, program.RULE_SET))
+        if isinstance(active, DefaultAction) and active.action == program.ACTIVATE:
+            self._epoch = int(active.params["epoch"])
+            self._keys = {f"k{i}": int(active.params[f"k{i}"]) for i in range(program.HASH_KEYS)}
 
     def write_stations(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
         """Write the entries of ``ports`` and of the bindings ``stations``, and delete those of others."""
-        self._configuration.write(self._wanted(rules, list(ports), stations))
+        self._write(self._settings, rules, list(ports), stations)
 
-    def _wanted(self, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> list[TableEntry]:
+    def _write(self, settings: Desired, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> None:
         bindings = entries.station_entries(stations, ports, self.numbers, bridged=self.bridged)
-        return entries.port_entries(rules, ports, self.numbers) + bindings
+        self._kept.write((*settings, *entries.port_entries(rules, ports, self.numbers), *bindings))
+        self._settings = settings
 
     def replace(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
         """Write a rule set with its ports and bindings, and make it the active rule set with a single write."""
-        ports, client = list(ports), self._client
+        ports = list(ports)
         self.numbers.follow(rules)
-        generation = 1 - self._epoch % 2
+        epoch = (self._epoch + 1) % EPOCHS
         if self.judges:
-            self._write_rules(generation, entries.rule_entries(rules, self.numbers, generation))
-        flood = tuple(sorted({port.port for port in ports}))
-        with client.batch():
-            if self.bridged and flood != self._flood:
-                replicas = [(port, 1) for port in flood]
-                verb = "insert" if self._flood is None else "modify"
-                client.multicast_group(program.FLOOD_GROUP, replicas, verb=verb)  # type: ignore[arg-type]
-                self._flood = flood
-            self._write_configuration(rules, ports, stations)
-            if self.judges:
-                self._write_rates(rules)
-                self._epoch = (self._epoch + 1) % EPOCHS
-                client.set_default(
-                    program.RULE_SET,
-                    program.ACTIVATE,
-                    {"epoch": self._epoch, "judges_again": int(rules.established == "judge-again"), **self._keys},
-                )
+            self._forget_rules(epoch % 2)
+            self._rules.change(entries.rule_entries(rules, self.numbers, epoch % 2))
+        self._write(self._settings_of(rules, ports, epoch), rules, ports, stations)
         if self.judges:
-            self._write_rules(1 - generation, [])
+            self._forget_rules(self._epoch % 2)
+            self._epoch = epoch
 
-    def _write_configuration(self, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> None:
-        """Write the differences of ports and bindings as part of an open batch."""
-        before = {entry.key: entry for entry in self._configuration.installed}
-        wanted = {entry.key: entry for entry in self._wanted(rules, ports, stations)}
-        for key in sorted(before.keys() - wanted.keys()):
-            before[key].delete(self._client)
-        for key, entry in wanted.items():
-            if before.get(key) != entry:
-                (entry.modify if key in before else entry.insert)(self._client)
-        self._configuration.adopt(wanted.values())
+    def _forget_rules(self, generation: int) -> None:
+        """Delete the rules of the generation that is not active, in batches between which packets pass."""
+        rules = (each for each in self._rules.installed.values() if isinstance(each, TableEntry))
+        self._rules.change(removed=[each.key for each in rules if each.match["generation"] == generation])
 
-    def _write_rates(self, rules: RuleSet) -> None:
-        client = self._client
-        limits = {self.numbers.limits[name]: entries.meter_rates(limit) for name, limit in rules.limits.items()}
-        for number in sorted(self._limits.keys() | limits.keys()):
-            before, after = self._limits.get(number, (None, None)), limits.get(number, (None, None))
-            for meter, old, new in zip((program.PACKET_LIMITS, program.BYTE_LIMITS), before, after, strict=True):
-                if old != new:
-                    client.configure_meter(meter, number, new)
-        self._limits = limits
-        rate = rules.new_flows_per_source
-        if self._new_flows != rate:
-            client.configure_meter(program.NEW_FLOWS, None, (rate.per_s, rate.burst, rate.per_s, rate.burst))
-            self._new_flows = rate
-        for state, timeout in entries.timeouts_us(rules).items():
-            if self._timeouts.get(state) != timeout:
-                client.write_register(program.TIMEOUTS, state, timeout)
-                self._timeouts[state] = timeout
-
-    def _write_rules(self, generation: int, wanted: list[TableEntry]) -> None:
-        """Write the differences of rules in the generation that is not active, in batches between which packets pass."""
-        installed, entries_by_key = self._rules[generation], {entry.key: entry for entry in wanted}
-        gone = [entry for key, entry in installed.items() if entries_by_key.get(key) != entry]
-        new = [entry for key, entry in entries_by_key.items() if installed.get(key) != entry]
-        writes = [entry.delete for entry in gone] + [entry.insert for entry in new]
-        for first in range(0, len(writes), CHUNK):
-            with self._client.batch():
-                for write in writes[first : first + CHUNK]:
-                    write(self._client)
-        self._rules[generation] = dict(entries_by_key)
+    def _settings_of(self, rules: RuleSet, ports: list[Port], epoch: int) -> Desired:
+        """Return all that is written with a rule set but entries: rates, timeouts, flooding, and the epoch."""
+        found: list[Entity] = [
+            Digest(program.LOG, max_timeout_ns=100_000_000, max_list_size=100, ack_timeout_ns=1_000_000_000),
+            Meter(program.LOG_RATE, None, _one_rate(rules.log_per_reason)),
+            Meter(program.CONTROLLER_RATE, None, _one_rate(rules.controller_per_port)),
+        ]
+        if self.bridged:
+            found.append(
+                MulticastGroup(program.FLOOD_GROUP, tuple((port, 1) for port in sorted({p.port for p in ports})))
+            )
+        if not self.judges:
+            return tuple(found)
+        for name, limit in rules.limits.items():
+            meters = zip((program.PACKET_LIMITS, program.BYTE_LIMITS), entries.meter_rates(limit), strict=True)
+            found += (Meter(meter, self.numbers.limits[name], rates) for meter, rates in meters if rates is not None)
+        found.append(Meter(program.NEW_FLOWS, None, _one_rate(rules.new_flows_per_source)))
+        found += (Register(program.TIMEOUTS, state, us) for state, us in entries.timeouts_us(rules).items())
+        active = {"epoch": epoch, "judges_again": int(rules.established == "judge-again"), **self._keys}
+        return (*found, DefaultAction(program.RULE_SET, program.ACTIVATE, active))
 
     # ---- Reading ----
 
@@ -174,6 +144,10 @@ def hits(client: Client) -> dict[str, int]:
             name = entry.metadata.decode()
             found[name] = found.get(name, 0) + (entry.counter[0] if entry.counter else 0)
     return found
+
+
+def _one_rate(rate: Rate) -> Rates:
+    return rate.per_s, rate.burst, rate.per_s, rate.burst
 
 
 def _hash_keys(secret: bytes) -> Mapping[str, int]:

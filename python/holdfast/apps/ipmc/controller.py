@@ -12,12 +12,12 @@ from pathlib import Path
 
 from holdfast._core import Program
 from holdfast.apps.ipmc.planning import ANY_PORT, GROUPS, Root, interfaces, tree
+from holdfast.control.desired import Desired, Entity, Key
 from holdfast.control.link_state import LinkState
 from holdfast.control.membership.channels import Channel, ChannelChange
 from holdfast.control.membership.members import SourcePlaces, StaticMembers
 from holdfast.control.numbers import Numbers
 from holdfast.control.routes import Routing
-from holdfast.control.tables import EntryKey, Replicas, TableEntry
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import ShortestPaths
@@ -65,7 +65,7 @@ class IpmcController(Controller):
                 raise NetworkError(f"{group}: there is no switch {switch!r} to be its root")
         self._free = Numbers(1, GROUPS, "groups, the most that a switch can have,")
         self._numbers: dict[Channel, int] = {}
-        self._trees: dict[Channel, dict[str, tuple[TableEntry, Replicas]]] = {}
+        self._trees: dict[Channel, Mapping[str, Desired]] = {}
         self._static = StaticMembers(self.topology, self._first_members)
         for channel in self._static.channels:
             self._root(channel)
@@ -98,28 +98,23 @@ class IpmcController(Controller):
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
         """Plan the trees of the changed channels again, and write what differs: one batch for each switch."""
-        put: dict[str, list[TableEntry]] = {}
-        removed: dict[str, list[EntryKey]] = {}
-        groups: dict[str, dict[int, Replicas | None]] = {}
+        put: dict[str, list[Entity]] = {}
+        removed: dict[str, list[Key]] = {}
         for channel in dict.fromkeys(change.channel for change in changes):
             before, after = self._trees.pop(channel, {}), self._tree(channel)
-            number = self._numbers[channel]
-            for switch, (entry, replicas) in after.items():
-                if before.get(switch) != (entry, replicas):
-                    put.setdefault(switch, []).append(entry)
-                    groups.setdefault(switch, {})[number] = replicas
+            for switch, part in after.items():
+                if before.get(switch) != part:
+                    put.setdefault(switch, []).extend(part)
             for switch in [switch for switch in before if switch not in after]:
-                removed.setdefault(switch, []).append(before[switch][0].key)
-                groups.setdefault(switch, {})[number] = None
+                removed.setdefault(switch, []).extend(each.key for each in before[switch])
             if channel in self._static.channels:
                 self._trees[channel] = after
             else:
                 self._free.give_back(self._numbers.pop(channel))
-        for switch in sorted(groups):
-            writer = self._routing.writers[switch]
-            writer.change(put.get(switch, ()), removed.get(switch, ()), groups[switch])
+        for switch in sorted(put.keys() | removed.keys()):
+            self._routing.writers[switch].change(put.get(switch, ()), removed.get(switch, ()))
 
-    def _tree(self, channel: Channel) -> dict[str, tuple[TableEntry, Replicas]]:
+    def _tree(self, channel: Channel) -> Mapping[str, Desired]:
         if channel not in self._numbers:
             self._numbers[channel] = self._free.take()
         members = self._static.channels.get(channel, {})
@@ -140,12 +135,11 @@ class IpmcController(Controller):
     def _install(self) -> None:
         topology = self.topology
         self._paths = ShortestPaths.of(topology, self._links.down if self.reroute else ())
-        wanted = self._routing.plan(topology, self._paths)
-        groups: dict[str, dict[int, Replicas]] = {name: {} for name in wanted}
+        routes = self._routing.plan(topology, self._paths)
+        trees: dict[str, list[Entity]] = {name: [] for name in routes}
         for channel in self._static.channels:
             found = self._trees[channel] = self._tree(channel)
-            for switch, (entry, replicas) in found.items():
-                wanted[switch].append(entry)
-                groups[switch][self._numbers[channel]] = replicas
-        for switch, entries in wanted.items():
-            self._routing.writers[switch].write(entries + self._interfaces[switch], groups[switch])
+            for switch, part in found.items():
+                trees[switch] += part
+        for switch, entries in routes.items():
+            self._routing.writers[switch].write([*entries, *trees[switch], *self._interfaces[switch]])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from holdfast.control.membership.channels import Channel, Channels
+from holdfast.control.entities import MulticastGroup
+from holdfast.control.membership.channels import Channel
 from holdfast.control.next_hop import over_link, to_host
-from holdfast.control.tables import Replicas, TableEntry
+from holdfast.control.tables import TableEntry
 from holdfast.paths import ShortestPaths, shortest_path_tree
 from holdfast.topology import Topology
 
@@ -31,36 +32,6 @@ class Root:
     port: int
 
 
-@dataclass
-class Forwarding:
-    """A switch's entries of all groups."""
-
-    entries: list[TableEntry] = field(default_factory=list)
-    groups: dict[int, Replicas] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """The number of entries and copies."""
-        return len(self.entries) + sum(map(len, self.groups.values()))
-
-
-def plan(
-    topology: Topology,
-    paths: ShortestPaths,
-    channels: Channels,
-    root_of: Callable[[Channel], Root],
-    numbers: Mapping[Channel, int],
-) -> dict[str, Forwarding]:
-    """Return the entries and multicast groups of every switch, by name. ``numbers``: the channels' multicast groups."""
-    found = {name: Forwarding() for name in topology.switches}
-    for channel, members in channels.items():
-        number = numbers[channel]
-        for switch, (entry, replicas) in tree(topology, paths, channel, root_of(channel), members, number).items():
-            found[switch].entries.append(entry)
-            found[switch].groups[number] = replicas
-    return found
-
-
 def tree(
     topology: Topology,
     paths: ShortestPaths,
@@ -68,8 +39,8 @@ def tree(
     root: Root,
     members: Mapping[str, frozenset[int]],
     number: int,
-) -> dict[str, tuple[TableEntry, Replicas]]:
-    """Return by switch its entry and copies for one channel's tree. ``members``: by switch, the ports with receivers.
+) -> Mapping[str, tuple[MulticastGroup, TableEntry]]:
+    """Return by switch its multicast group and its entry for one channel's tree. ``members``: by switch, the ports with receivers.
 
     The tree has the routers' path from its root to each member; a member to which no path leads is left out.
     """
@@ -86,7 +57,8 @@ def tree(
             rpf_port = root.port if branch.incoming is None else over_link(topology, switch, branch.incoming).port
             params = {"m_grp": number, "rpf_port": rpf_port}
             replicas = tuple((port, INSTANCE) for port in sorted(ports))
-            found[switch] = TableEntry(table, match, f"{_CONTROL}.replicate", params), replicas
+            entry = TableEntry(table, match, f"{_CONTROL}.replicate", params)
+            found[switch] = MulticastGroup(number, replicas), entry
     return found
 
 

@@ -14,7 +14,6 @@ from holdfast.apps.mpls.lsp import Connection, Fec, LastHop, Lsp, LspStatistics,
 from holdfast.apps.mpls.lsr import (
     BACKUP_TRAFFIC,
     DISCARDED,
-    FAILED_HOPS,
     LOOPED,
     LSP_TRAFFIC,
     NOTICES_RECEIVED,
@@ -213,9 +212,7 @@ class MplsController(Controller):
         """
         for lsp in self.lsps.values():
             if lsp.recovery.mechanism.notifies:
-                self.clients[lsp.ingress].write_register(
-                    FAILED_HOPS, lsp.number, failed_hops(self.topology, self.lsrs, lsp)
-                )
+                self.lsrs[lsp.ingress].set_failed_hops(lsp.number, failed_hops(self.topology, self.lsrs, lsp))
 
     # ---- Reading ----
 

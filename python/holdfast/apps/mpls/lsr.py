@@ -9,10 +9,11 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from holdfast.apps.mpls.lsp import Fec
 from holdfast.apps.mpls.owned_numbers import OwnedNumbers
+from holdfast.control.desired import Desired, Writer
+from holdfast.control.entities import CloneSession, Counter, MulticastGroup, Register
 from holdfast.control.tables import TableEntry
 from holdfast.control.ternary import prefix_of
 from holdfast.errors import NetworkError
@@ -99,6 +100,7 @@ class Lsr:
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._writer = Writer(client)
         self._labels = OwnedNumbers(FIRST_LABEL, LAST_LABEL, "all labels of a node are in use")
         self._nhlfes = OwnedNumbers(1, NHLFE_REMIND - 1, "all NHLFEs of a node are in use")
         self._instances = OwnedNumbers(1, 0xFFFF, "a node has no room for more notices")
@@ -110,16 +112,17 @@ class Lsr:
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
         """Write the entries that every router needs: reserved labels, and notices to neighbours that their port has a signal."""
-        with self.client.batch():
-            self.client.insert(
-                ILM, {"label": EXPLICIT_NULL}, "MplsIngress.pop", {"lsp": 0, "uniform": int(explicit_null_uniform)}
-            )
-            self.client.insert(ILM, {"label": ROUTER_ALERT}, "MplsIngress.punt")
-            self.client.insert(ILM, {"label": GAL}, "MplsIngress.drop")
+        pop = {"lsp": 0, "uniform": int(explicit_null_uniform)}
+        self._writer.change(
+            [
+                TableEntry(ILM, {"label": EXPLICIT_NULL}, "MplsIngress.pop", pop),
+                TableEntry(ILM, {"label": ROUTER_ALERT}, "MplsIngress.punt"),
+                TableEntry(ILM, {"label": GAL}, "MplsIngress.drop"),
+            ]
+        )
         for hop in neighbours:
-            instance = self._add_replica(NO_LSP, hop.port, hop.port)
             params = {"src_mac": hop.src_mac, "dst_mac": hop.dst_mac}
-            self.client.insert(NOTICES, {"instance": instance}, "MplsEgress.send_remote_defect", params)
+            self._add_replica(NO_LSP, hop.port, hop.port, "send_remote_defect", params)
 
     # ---- Labels and entries ----
 
@@ -165,20 +168,20 @@ class Lsr:
         self._install(lsp, TableEntry(ILM, {"label": label}, f"MplsIngress.{action}", params))
 
     def _install(self, lsp: int, entry: TableEntry) -> None:
-        entry.insert(self.client)
+        self._writer.change([entry])
         self._entries[lsp].append(entry)
 
     def add_fec(self, fec: Fec, params: Mapping[str, Value]) -> None:
         """Add the entry that sends a class of packets into an LSP; ``params`` identify the LSP."""
-        _fec_entry(fec, params).insert(self.client)
+        self._writer.change([_fec_entry(fec, params)])
 
     def remove_fec(self, fec: Fec) -> None:
         """Delete the entry that sends a class of packets into an LSP."""
-        _fec_entry(fec, {}).delete(self.client)
+        self._writer.change(removed=[_fec_entry(fec, {}).key])
 
     def add_route(self, prefix: str, hop: Hop) -> None:
         """Add the route of plain IPv4 packets to ``prefix`` over ``hop``."""
-        _ftn_lpm(prefix_of(prefix), "forward", hop.params()).insert(self.client)
+        self._writer.change([_ftn_lpm(prefix_of(prefix), "forward", hop.params())])
 
     # ---- Notices ----
 
@@ -187,47 +190,40 @@ class Lsr:
 
         The notice is sent to ``hop`` with ``label``.
         """
-        instance = self._add_replica(lsp, changed_port, hop.port)
-        self.client.insert(
-            NOTICES,
-            {"instance": instance},
-            "MplsEgress.send_notice",
-            {"lsp": lsp, "hop": number, "label": label, "src_mac": hop.src_mac, "dst_mac": hop.dst_mac},
-        )
+        params = {"lsp": lsp, "hop": number, "label": label, "src_mac": hop.src_mac, "dst_mac": hop.dst_mac}
+        instance = self._add_replica(lsp, changed_port, hop.port, "send_notice", params)
         self._notices[lsp].append((changed_port, instance))
 
-    def _add_replica(self, lsp: int, changed_port: int, out_port: int) -> int:
+    def _add_replica(self, lsp: int, changed_port: int, out_port: int, action: str, params: Mapping[str, Value]) -> int:
+        """Copy notices about ``changed_port`` to one more port, where the action makes them what they are."""
         instance = self._instances.allocate(lsp)
-        known = self._replicas.get(changed_port, {})
-        self._replicas[changed_port] = {**known, instance: out_port}
-        self._write_replicas(changed_port, "modify" if known else "insert")
+        self._replicas.setdefault(changed_port, {})[instance] = out_port
+        self._writer.change([*self._copies(changed_port), _notice_entry(instance, action, params)])
         return instance
 
-    def _write_replicas(self, changed_port: int, verb: Literal["insert", "modify"]) -> None:
-        """Write the ports to which notices about ``changed_port`` are copied.
+    def _copies(self, changed_port: int) -> Desired:
+        """Return the ports to which notices about ``changed_port`` are copied.
 
         The multicast group is for events of the port, the clone session for packets from which a notice is made; both have the same
         copies.
         """
-        replicas = [(port, instance) for instance, port in self._replicas[changed_port].items()]
-        with self.client.batch():
-            self.client.multicast_group(changed_port + 1, replicas, verb=verb)
-            self.client.clone_session(changed_port + 1, replicas, verb=verb)
+        replicas = tuple((port, instance) for instance, port in self._replicas[changed_port].items())
+        return MulticastGroup(changed_port + 1, replicas), CloneSession(changed_port + 1, replicas)
 
     # ---- State ----
 
     def reset(self, lsp: int, wait_to_restore_us: int) -> None:
         """Reset the registers of an LSP to their initial values, and set its time to wait before it reverts."""
-        with self.client.batch():
-            for register in (ON_BACKUP, REPAIRED_AT, FAILED_HOPS, BACKUP_SELECTED):
-                self.client.write_register(register, lsp, 0)
-            self.client.write_register(WAIT_TO_RESTORE, lsp, wait_to_restore_us)
+        cleared = (Register(register, lsp, 0) for register in (ON_BACKUP, REPAIRED_AT, FAILED_HOPS, BACKUP_SELECTED))
+        self._writer.change(also=[*cleared, Register(WAIT_TO_RESTORE, lsp, wait_to_restore_us)])
+
+    def set_failed_hops(self, lsp: int, hops: int) -> None:
+        """Write which hops of an LSP the switch takes for failed, as a bit each."""
+        self._writer.change(also=[Register(FAILED_HOPS, lsp, hops)])
 
     def clear_counters(self, lsp: int) -> None:
         """Set all counters of an LSP at this node to zero."""
-        with self.client.batch():
-            for counter in LSP_COUNTERS:
-                self.client.write_counter(counter, lsp)
+        self._writer.change(also=[Counter(counter, lsp) for counter in LSP_COUNTERS])
 
     def port_is_up(self, port: int) -> bool:
         """Return True if ``port`` is up, as the switch's program has recorded."""
@@ -239,13 +235,11 @@ class Lsr:
 
     def remove(self, lsp: int) -> None:
         """Delete all entries of an LSP except its classes of packets; labels go first, so that none leads to a missing entry."""
-        with self.client.batch():
-            for entry in sorted(self._entries.pop(lsp, []), key=lambda entry: entry.table != ILM):
-                entry.delete(self.client)
+        gone = sorted(self._entries.pop(lsp, []), key=lambda entry: entry.table != ILM)
+        self._writer.change(removed=[entry.key for entry in gone])
         for changed_port, instance in self._notices.pop(lsp, []):
             del self._replicas[changed_port][instance]
-            self._write_replicas(changed_port, "modify")
-            self.client.delete(NOTICES, {"instance": instance})
+            self._writer.change(self._copies(changed_port), [_notice_entry(instance, "", {}).key])
         for numbers in (self._labels, self._nhlfes, self._instances):
             numbers.release(lsp)
 
@@ -260,6 +254,11 @@ def _fec_entry(fec: Fec, params: Mapping[str, Value]) -> TableEntry:
     if fec.is_prefix and fec.destination is not None:
         return _ftn_lpm(prefix_of(fec.destination), "bind", params)
     return TableEntry(FTN, match, "MplsIngress.bind", params, fec.priority)
+
+
+def _notice_entry(instance: int, action: str, params: Mapping[str, Value]) -> TableEntry:
+    """Return the entry that makes a notice of the copy with this instance."""
+    return TableEntry(NOTICES, {"instance": instance}, f"MplsEgress.{action}", params)
 
 
 def _ftn_lpm(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
 from holdfast.apps.mpls.lsp import LastHop, Lsp, Mechanism, TtlModel
-from holdfast.apps.mpls.lsr import EXPLICIT_NULL, FAILED_HOPS, NHLFE_REMIND, Hop, Lsr, Nhlfe, Value
+from holdfast.apps.mpls.lsr import EXPLICIT_NULL, NHLFE_REMIND, Hop, Lsr, Nhlfe, Value
 from holdfast.control.next_hop import to_neighbour
 from holdfast.topology import Topology
 
@@ -217,4 +217,4 @@ class Setup:
             follows = i > 0 and recovery.mechanism.notifies
             self.lsr(i).reset(self.number, 0 if follows else recovery.wait_to_restore_us)
         if recovery.mechanism.notifies:
-            self.lsr(0).client.write_register(FAILED_HOPS, self.number, failed_hops(self.topology, self.lsrs, self.lsp))
+            self.lsr(0).set_failed_hops(self.number, failed_hops(self.topology, self.lsrs, self.lsp))

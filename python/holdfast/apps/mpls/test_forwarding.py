@@ -13,7 +13,8 @@ from scapy.packet import Packet, Raw
 from holdfast._core import Program, Switch
 from holdfast.apps.mpls import Fec
 from holdfast.apps.mpls.lsr import Hop, Lsr
-from holdfast.control.domain import refused, set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers, refused
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -61,7 +62,7 @@ def router(program: Program, request: pytest.FixtureRequest) -> Router:
     switch = Switch(program, executor=request.param)
     client = LocalClient(Device(1, switch, executor=request.param))
     client.set_pipeline(program)
-    set_domain_ports(client, frozenset({CORE}))
+    Writer(client).write(domain_registers(frozenset({CORE})))
     lsr = Lsr(client)
     neighbour = Hop(CORE, bytes.fromhex("020000000001"), bytes.fromhex("020000000011"))
     lsr.start([neighbour], explicit_null_uniform=True)

@@ -13,7 +13,8 @@ import pytest
 from holdfast._core import Program, Switch
 from holdfast.apps.mpls import EVENT_PORT, Fec, compile_mpls
 from holdfast.apps.mpls.lsr import NHLFE_REMIND, Hop, Lsr
-from holdfast.control.domain import set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -37,7 +38,7 @@ def node(program: Program, executor: str) -> tuple[Switch, LocalClient]:
     switch = Switch(program, executor=executor)  # type: ignore[arg-type]
     client = LocalClient(Device(1, switch, executor=executor))
     client.set_pipeline(program)
-    set_domain_ports(client, frozenset(PORTS))
+    Writer(client).write(domain_registers(frozenset(PORTS)))
     lsr = Lsr(client)
     lsr.start([hop(port) for port in PORTS], explicit_null_uniform=True)
     lsr.add_route("10.0.4.0/24", hop(EDGE))

@@ -280,7 +280,7 @@ class _Takeover:
             return None
         try:
             index, mtu, egress_index = noted["index"], checked_mtu(noted["mtu"]), int(entry.params["index"])
-            acceptance = Acceptance.of(entry.action, entry.params)
+            acceptance = Acceptance.of(str(entry.action), entry.params)
         except (KeyError, TypeError, NetworkError):
             return None
         connection = Connection(noted["ingress"], egress, cid, index, egress_index, path_set, mtu, acceptance)

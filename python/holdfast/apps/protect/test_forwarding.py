@@ -9,7 +9,8 @@ import pytest
 from holdfast._core import Program, Switch
 from holdfast.apps.protect import compile_protect
 from holdfast.apps.protect.tests.differential import ipv4_header
-from holdfast.control.domain import set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -76,7 +77,7 @@ class Node:
         self.switch = Switch(program, executor=executor)  # type: ignore[arg-type]
         self.client = LocalClient(Device(1, self.switch, executor=executor))
         self.client.set_pipeline(program)
-        set_domain_ports(self.client, frozenset({7}))
+        Writer(self.client).write(domain_registers(frozenset({7})))
         for path, address in enumerate(HERE):
             self.client.insert("tunnel_endpoints", {"hdr.tunnel.dst_addr": address}, "end_path", {"number": path})
         for cid in (5, 6):

@@ -12,7 +12,8 @@ from holdfast.apps.protect.acceptance import PATHS, Acceptance
 from holdfast.apps.protect.program import R_TAG
 from holdfast.apps.protect.tests.differential import arrivals
 from holdfast.apps.protect.tests.model import SequenceRecovery
-from holdfast.control.domain import refused, set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers, refused
 from holdfast.link import Ordering
 from holdfast.measurements import NodeCounters, OrderingCounters
 from holdfast.p4runtime.client import LocalClient
@@ -49,7 +50,7 @@ class Bridge:
         self.switch = switch
         self.client = LocalClient(Device(1, self.switch, executor=executor))
         self.client.set_pipeline(program)
-        set_domain_ports(self.client, DOMAIN)
+        Writer(self.client).write(domain_registers(DOMAIN))
 
     def split(self, vid: int, ports: list[int], mtu: int = 100) -> None:
         self.client.multicast_group(1, [(port, 0) for port in ports])

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from holdfast._core import Program, Switch
 from holdfast.apps.protect import compile_protect
 from holdfast.apps.protect.tests.differential import ipv4_header
-from holdfast.control.domain import set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -49,7 +50,7 @@ class Receiver:
         self.switch = Switch(program, executor=executor)  # type: ignore[arg-type]
         client = LocalClient(Device(1, self.switch, executor=executor))
         client.set_pipeline(program)
-        set_domain_ports(client, frozenset({1}))
+        Writer(client).write(domain_registers(frozenset({1})))
         ingress = "ProtectIngress."
         client.insert(ingress + "decaps_ip.tunnel_endpoints", {"hdr.tunnel.dst_addr": PTE}, "NoAction", {})
         client.insert(

@@ -13,11 +13,12 @@ from collections.abc import Collection, Mapping
 from holdfast._core import Program
 from holdfast.apps.router.alternates import Alternate, Alternates, LinkCoverage, Protection, link_coverage
 from holdfast.apps.router.controller import HERE
+from holdfast.control.desired import Writer
 from holdfast.control.domain import DomainPorts
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import over_link
 from holdfast.control.routes import HopParams, Route, RouteTables, routes_to
-from holdfast.control.tables import TableEntry, TableWriter
+from holdfast.control.tables import TableEntry
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import Hop, ShortestPaths
@@ -143,7 +144,7 @@ class IpFrrController(Controller):
         self.remote_lfa = remote_lfa
         self.mtu = mtu
         self._links = LinkState()
-        self._writers: dict[str, TableWriter] = {}
+        self._writers: dict[str, Writer] = {}
         self._alternates: Alternates | None = None
         self._whole: FastRerouteEntries | None = None
         self._passed: dict[int, set[int]] = {}
@@ -154,18 +155,16 @@ class IpFrrController(Controller):
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
-        self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
+        self._writers = {name: Writer(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
-        """Write the ports that lead to routers and the loopback addresses; then routes and alternates.
+        """Write the ports that lead to routers; then the addresses at which tunnels end, routes and alternates.
 
         Raise :class:`NetworkError` if a host's network overlaps the loopback addresses.
         """
         for host in self.topology.hosts.values():
             if host.address.network.overlaps(LOOPBACKS):
                 raise NetworkError(f"host {host.name!r}: {host.address} is in {LOOPBACKS}, which is the switches'")
-        for name, client in self.clients.items():
-            client.insert("IpfrrIngress.loopbacks", {"hdr.tunnel.dst_addr": self.loopback(name)}, "NoAction", {})
         self._domain.start()
         self._install()
 
@@ -218,6 +217,11 @@ class IpFrrController(Controller):
                 tunnels[plan.alternates.paths.nodes[node]].append(entry)
         routes = plan.routes()
         for switch, writer in self._writers.items():
-            writer.change(tunnels[switch])
+            writer.change([*tunnels[switch], self._tunnel_end(switch)])
         for switch, writer in self._writers.items():
-            writer.write([*routes[switch], *tunnels[switch]])
+            writer.write([*routes[switch], *tunnels[switch], self._tunnel_end(switch)])
+
+    def _tunnel_end(self, switch: str) -> TableEntry:
+        """Return the entry by which a switch takes packets out of tunnels to its own address."""
+        match = {"hdr.tunnel.dst_addr": int(loopback(self.topology, switch))}
+        return TableEntry("IpfrrIngress.loopbacks", match, "NoAction")

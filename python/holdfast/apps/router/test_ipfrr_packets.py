@@ -11,7 +11,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from holdfast._core import Program, Switch
-from holdfast.control.domain import refused, set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers, refused
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -30,7 +31,7 @@ class Router:
         self.client = LocalClient(Device(1, self.switch, executor=executor))  # type: ignore[arg-type]
         self.client.set_pipeline(program)
         self.client.insert("loopbacks", {"hdr.tunnel.dst_addr": OWN}, "NoAction")
-        set_domain_ports(self.client, frozenset((PRIMARY, ALTERNATE)))
+        Writer(self.client).write(domain_registers(frozenset((PRIMARY, ALTERNATE))))
         lfa = {
             "alternate_port": ALTERNATE,
             "alternate_src_mac": SRC_MACS[ALTERNATE],

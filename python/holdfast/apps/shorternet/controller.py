@@ -20,18 +20,18 @@ from holdfast.apps.shorternet.contexts import (
     Contexts,
     Flow,
     context_table,
-    flow_entry,
     flow_table,
 )
 from holdfast.apps.shorternet.planning import INGRESS, plan, short_ports, stations
+from holdfast.control.desired import Desired, Scope, Writer, read_state
+from holdfast.control.entities import Digest, Meter, ValueSet
 from holdfast.control.link_state import LinkState
-from holdfast.control.tables import TableEntry, TableWriter, read_entries
+from holdfast.control.tables import TableEntry, read_entries
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import ShortestPaths
 
 if TYPE_CHECKING:
-    from holdfast.p4runtime.client import Client
     from holdfast.p4runtime.received import DigestList, IdleEntries
 
 HERE = Path(__file__).parent
@@ -56,8 +56,16 @@ COUNTERS = {
 """Full names of the program's counters of one cell, by short name. All but ``whole`` count packets that are dropped."""
 
 LEARNING = f"{INGRESS}.shorten.learning"
-_STATIC = tuple(f"{INGRESS}.{table}" for table in ("stations", "speakers", "edges", "ipv4_hosts", "ipv6_hosts"))
+SHORT_PORTS = "ShorternetParser.short_ports"
 _ACK_TIMEOUT_NS = 1_000_000_000
+_DIGESTS = ("flow_ipv4_t", "flow_ipv6_t", "lost_context_t")
+_STATIC: Scope = {
+    TableEntry: [f"{INGRESS}.{table}" for table in ("stations", "speakers", "edges", "ipv4_hosts", "ipv6_hosts")],
+    ValueSet: (SHORT_PORTS,),
+    Meter: ((LEARNING, 0),),
+    Digest: _DIGESTS,
+}
+"""All that a switch holds but contexts."""
 
 
 def compile_shorternet(*, contexts: int = CONTEXTS) -> Program:
@@ -110,7 +118,9 @@ class ShorternetController(Controller):
         """Create the writers of all switches."""
         super().attach(plane)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
-        self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
+        self._static = {name: Writer(client) for name, client in plane.clients.items()}
+        self._writers = {name: Writer(client) for name, client in plane.clients.items()}
+        """Those of contexts and flows."""
 
     def on_start(self) -> None:
         """Install the routes between stations, take over an earlier controller's contexts, and ask for reports of flows."""
@@ -118,16 +128,17 @@ class ShorternetController(Controller):
         self._stations = stations(self.topology, self._host_stations)
         self._names = {number: name for name, number in self._stations.items()}
         ports = short_ports(self.topology, self._host_stations)
+        rate = self._flows_per_s
+        self._settings: dict[str, Desired] = {}
         for name, client in self.clients.items():
-            self._writers[name].adopt(entry for table in _STATIC for entry in read_entries(client, table))
-            client.set_value_set("short_ports", ports[name])
-            rate = self._flows_per_s
-            client.configure_meter(LEARNING, 0, (rate, rate, rate, rate))
-        self._install()
+            self._static[name].adopt(read_state(client, _STATIC))
+            self._settings[name] = (
+                ValueSet(SHORT_PORTS, frozenset(ports[name])),
+                Meter(LEARNING, 0, (rate, rate, rate, rate)),
+                *(Digest(digest, 1_000_000, 64, _ACK_TIMEOUT_NS) for digest in _DIGESTS),
+            )
         self._adopt()
-        for client in self.clients.values():
-            for digest in ("flow_ipv4_t", "flow_ipv6_t", "lost_context_t"):
-                client.ensure_digest(digest, max_timeout_ns=1_000_000, max_list_size=64, ack_timeout_ns=_ACK_TIMEOUT_NS)
+        self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
         """Plan the routes again without links of which a port is down, if ``reroute`` is set.
@@ -167,7 +178,7 @@ class ShorternetController(Controller):
     def _install(self) -> None:
         paths = ShortestPaths.of(self.topology, self._links.down if self.reroute else ())
         for switch, entries in plan(self.topology, paths, self._host_stations).items():
-            self._writers[switch].write(entries)
+            self._static[switch].write((*self._settings[switch], *entries))
 
     # ---- Contexts ----
 
@@ -182,15 +193,12 @@ class ShorternetController(Controller):
         if context is None:
             self.counts["refused"] += 1
             return
-        context.context_entry().insert(self.clients[receiver])
-        self._insert_flow(context)
+        self._writers[receiver].change([context.context_entry()])
+        self._writers[switch].change([self._flow_entry(context)])
         self.counts["allotted"] += 1
 
-    def _insert_flow(self, context: Context) -> None:
-        entry = context.flow_entry()
-        self.clients[context.sender].insert(
-            entry.table, entry.match, entry.action, entry.params, idle_timeout_ns=self._idle_ns
-        )
+    def _flow_entry(self, context: Context) -> TableEntry:
+        return context.flow_entry()._replace(idle_timeout_ns=self._idle_ns)
 
     def _edge_of(self, flow: Flow) -> str | None:
         """Return the switch whose host has the flow's destination in its network, or None if there is none."""
@@ -204,11 +212,11 @@ class ShorternetController(Controller):
 
     def _retire(self, context: Context) -> None:
         self.contexts.retire(context)
-        context.flow_entry().delete(self.clients[context.sender])
+        self._writers[context.sender].change(removed=[context.flow_entry().key])
         self.plane.call_later(self._linger_ms, partial(self._forget, context, context.context_entry()))
 
     def _forget(self, context: Context, entry: TableEntry) -> None:
-        entry.delete(self.clients[context.receiver])
+        self._writers[context.receiver].change(removed=[entry.key])
         self.contexts.free(context)
 
     def _mend(self, switch: str, value: Mapping[str, object]) -> None:
@@ -224,31 +232,27 @@ class ShorternetController(Controller):
 
     def _check(self, context: Context) -> None:
         """Write the entries of a context where they are missing or wrong, the receiver's first."""
-        wanted = context.context_entry()
-        if _put(self.clients[context.receiver], wanted):
-            self.counts["repaired"] += 1
-        if self.contexts.of(context.sender, context.flow) is not context:
-            return  # it is on its way out
-        client, entry = self.clients[context.sender], context.flow_entry()
-        there = [TableEntry.of(it) for it in client.read_table(entry.table, entry.match)]
-        if not there:
-            self._insert_flow(context)
-            self.counts["repaired"] += 1
-        elif there != [entry]:
-            client.modify(entry.table, entry.match, entry.action, entry.params, idle_timeout_ns=self._idle_ns)
-            self.counts["repaired"] += 1
+        self._repair(context.receiver, context.context_entry())
+        if self.contexts.of(context.sender, context.flow) is context:  # it is not on its way out
+            self._repair(context.sender, self._flow_entry(context))
+
+    def _repair(self, switch: str, wanted: TableEntry) -> None:
+        self._writers[switch].doubt([wanted])
+        self.counts["repaired"] += self._writers[switch].change([wanted])
 
     def _remove_flows(self, sender: str, version: int, number: int) -> None:
         """Remove the entries of flows that ``sender`` shortens to ``number``, which belongs to no context."""
-        for entry in read_entries(self.clients[sender], flow_table(version)):
-            if entry.params["context"] == number:
-                entry.delete(self.clients[sender])
-                self.counts["repaired"] += 1
+        found = read_entries(self.clients[sender], flow_table(version))
+        wrong = [entry for entry in found if entry.params["context"] == number]
+        self._writers[sender].doubt(wrong)
+        self.counts["repaired"] += self._writers[sender].change(removed=[entry.key for entry in wrong])
 
     def _adopt(self) -> None:
         """Take over the contexts on which both edges agree, and remove the others, at senders first."""
         restored: dict[tuple[int, int, int], tuple[str, TableEntry]] = {}
         for name, client in self.clients.items():
+            tables = [table(version) for version in (4, 6) for table in (context_table, flow_table)]
+            self._writers[name].adopt(read_entries(client, *tables))
             for version in (4, 6):
                 for entry in read_entries(client, context_table(version)):
                     station, number = entry.match["station"], entry.match["context"]
@@ -267,18 +271,9 @@ class ShorternetController(Controller):
                         self.contexts.adopt(context)
                         del restored[station, version, number]
                     else:
-                        flow_entry(flow, number).delete(client)
+                        self._writers[name].change(removed=[entry.key])
         for (station, version, number), (name, entry) in restored.items():
             # Frames with the number may still come.
             context = Context(Flow.of(version, entry.params), number, self._names.get(station, ""), name, station)
             self.contexts.reserve(context)
             self.plane.call_later(self._linger_ms, partial(self._forget, context, entry))
-
-
-def _put(client: Client, wanted: TableEntry) -> bool:
-    """Insert or modify an entry so that it equals ``wanted``; return True if the switch was changed."""
-    there = [TableEntry.of(entry) for entry in client.read_table(wanted.table, wanted.match)]
-    if there == [wanted]:
-        return False
-    (wanted.modify if there else wanted.insert)(client)
-    return True

@@ -26,9 +26,10 @@ from holdfast.apps.telemetry.entries import (
 from holdfast.apps.telemetry.instructions import Instructions
 from holdfast.apps.telemetry.program import compile_telemetry
 from holdfast.apps.telemetry.watchlist import Watch
-from holdfast.apps.telemetry.writer import ConfigurationWriter
+from holdfast.control.desired import Writer
 from holdfast.control.domain import refused
 from holdfast.control.next_hop import NextHop
+from holdfast.control.tables import TableEntry
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -125,11 +126,10 @@ class Node:
             to = Reporter(hop(COLLECTOR_PORT), OWN, COLLECTOR, 50000, program.COLLECTOR_PORT, hw_id=HW_ID, **reporter)
             configuration = switch_configuration(NODE_ID, ports, entries, to)
         if not interfaces:
-            kept = tuple(e for e in configuration.entries if "interfaces" not in e.table)
-            configuration = type(configuration)(
-                kept, configuration.defaults, configuration.domain_ports, configuration.report_port
+            configuration = tuple(
+                each for each in configuration if not isinstance(each, TableEntry) or "interfaces" not in each.table
             )
-        ConfigurationWriter(self.client).write(configuration)
+        Writer(self.client).write(configuration)
 
     def process(self, packet: bytes, port: int, now_us: int = 0) -> list[tuple[int, bytes]]:
         """Send a frame into ``port``, and return (port, frame) of what leaves, sorted by port."""

@@ -14,7 +14,6 @@ from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.entries import (
     PROTOCOL_TCP,
     PROTOCOL_UDP,
-    Configuration,
     Reporter,
     switch_configuration,
     transit_configuration,
@@ -23,7 +22,7 @@ from holdfast.apps.telemetry.entries import (
 )
 from holdfast.apps.telemetry.planning import ReportPlan, node_ids, port_roles, reporters
 from holdfast.apps.telemetry.watchlist import Watch
-from holdfast.apps.telemetry.writer import ConfigurationWriter
+from holdfast.control.desired import Desired, Writer
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
 from holdfast.control.tables import has_register, has_table
@@ -109,7 +108,7 @@ class TelemetryController(Controller):
                 raise NetworkError(f"the program of {name!r} has INT indicated by {indicator}; give udp_port={port}")
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
-        self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._writers = {name: Writer(client) for name, client in plane.clients.items()}
         self._full = {name: has_table(client, program.REPORT_SETTINGS) for name, client in plane.clients.items()}
         for host in self.topology.hosts:
             switch = self.topology.attachment(host).switch
@@ -177,9 +176,9 @@ class TelemetryController(Controller):
             collector = topology.attachment(self._reports.collector).host.address.ip
             watches.append(unwatched(collector, self._reports.port, self._watchlist))
         for name, number in node_ids(topology).items():
-            wanted: Configuration
+            wanted: Desired
             if self._full[name]:
                 wanted = switch_configuration(number, roles[name], watches, reporting.get(name))
             else:
                 wanted = transit_configuration(number, roles[name], load=self._load[name])
-            self._writers[name].write(wanted, routes[name])
+            self._writers[name].write((*wanted, *routes[name]))

@@ -1,6 +1,6 @@
-"""The configuration of a switch in a telemetry domain, as values: entries, default actions, domain ports, clone session.
+"""What a switch in a telemetry domain is to hold: entries, default actions, domain ports, clone session; all but its routes.
 
-Pure functions of the roles and the watchlist. :class:`Configuration` is all of one switch but its routes.
+Pure functions of the roles and the watchlist.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from ipaddress import IPv4Address
 from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.instructions import Instructions
 from holdfast.apps.telemetry.watchlist import Watch
+from holdfast.control.desired import Desired
+from holdfast.control.domain import domain_registers
+from holdfast.control.entities import CloneSession, DefaultAction, ValueSet
 from holdfast.control.next_hop import NextHop
 from holdfast.control.tables import TableEntry
 from holdfast.control.ternary import ternary_key
@@ -58,39 +61,19 @@ class Reporter:
     latency_shift: int = 0
 
 
-@dataclass(frozen=True)
-class Default:
-    """A table's default action."""
-
-    action: str
-    params: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """All that a switch is told but its routes."""
-
-    entries: tuple[TableEntry, ...]
-    defaults: Mapping[str, Default]
-    """By table."""
-    domain_ports: tuple[int, ...]
-    report_port: int | None
-    """The output port of its reports."""
-
-
 def switch_configuration(
     node_id: int, ports: Mapping[int, PortRole], watches: Sequence[TableEntry], reporter: Reporter | None
-) -> Configuration:
+) -> Desired:
     """Return the telemetry configuration of one switch. ``reporter``: None if the switch sends no reports."""
-    entries = [entry for number, port in sorted(ports.items()) for entry in _port_entries(number, port)]
-    defaults = {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}
+    reports: Desired = ()
     if reporter is not None:
-        defaults[program.REPORT_SETTINGS] = Default(program.REPORT_TO, _report_params(reporter))
-    domain = tuple(number for number, port in sorted(ports.items()) if not port.edge)
-    return Configuration((*entries, *watches), defaults, domain, None if reporter is None else reporter.hop.port)
+        to = DefaultAction(program.REPORT_SETTINGS, program.REPORT_TO, _report_params(reporter))
+        reports = CloneSession(program.REPORT_SESSION, ((reporter.hop.port, 0),)), to
+    entries = [entry for number, port in sorted(ports.items()) for entry in _port_entries(number, port)]
+    return (_node(node_id), ValueSet(program.DOMAIN_PORTS, frozenset(_domain(ports))), *reports, *entries, *watches)
 
 
-def transit_configuration(node_id: int, ports: Mapping[int, PortRole], *, load: bool = False) -> Configuration:
+def transit_configuration(node_id: int, ports: Mapping[int, PortRole], *, load: bool = False) -> Desired:
     """Return a switch's configuration for the program for transit only: the node id, and each port's MTU.
 
     With ``load``, a port also has the code of its rate.
@@ -103,8 +86,15 @@ def transit_configuration(node_id: int, ports: Mapping[int, PortRole], *, load: 
             params["rate_code"] = program.rate_code(port.rate_bps)
         entries.append(TableEntry(program.PORT_SETTINGS, match, program.CONFIGURE, params))
         entries += _interface_entries(number, port)
-    domain = tuple(number for number, port in sorted(ports.items()) if not port.edge)
-    return Configuration(tuple(entries), {program.NODE: Default(program.IDENTIFY, {"node_id": node_id})}, domain, None)
+    return (_node(node_id), *domain_registers(_domain(ports)), *entries)
+
+
+def _node(node_id: int) -> DefaultAction:
+    return DefaultAction(program.NODE, program.IDENTIFY, {"node_id": node_id})
+
+
+def _domain(ports: Mapping[int, PortRole]) -> list[int]:
+    return [number for number, port in ports.items() if not port.edge]
 
 
 def _port_entries(number: int, port: PortRole) -> Iterable[TableEntry]:

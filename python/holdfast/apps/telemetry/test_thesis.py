@@ -23,7 +23,8 @@ from holdfast.apps.telemetry.thesis import (
     compile_thesis,
     decode_thesis_report,
 )
-from holdfast.control.domain import refused, set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers, refused
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -42,7 +43,7 @@ class Node:
         self.switch = Switch(thesis(), executor=executor)  # type: ignore[arg-type]
         client = LocalClient(Device(1, self.switch, executor=executor))  # type: ignore[arg-type]
         client.set_pipeline(thesis())
-        set_domain_ports(client, frozenset((LEFT, RIGHT)))
+        Writer(client).write(domain_registers(frozenset((LEFT, RIGHT))))
         self.client = client
         client.set_default("node", "identify", {"id": SWITCH_ID})
         for prefix, port in (("10.0.1.0/24", HOST), ("10.0.2.0/24", RIGHT)):

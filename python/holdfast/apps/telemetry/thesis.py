@@ -8,7 +8,9 @@ from holdfast import _core
 from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.planning import port_roles
 from holdfast.apps.telemetry.reports import MalformedReport
+from holdfast.control.desired import Desired
 from holdfast.control.domain import DomainPorts
+from holdfast.control.entities import CloneSession, DefaultAction
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
 from holdfast.control.tables import TableEntry
@@ -77,25 +79,25 @@ class ThesisController(Controller):
         Raise :class:`NetworkError` for a switch or port whose number does not fit into the 8 bits of the thesis's format.
         """
         self._domain.start()
-        self._settings: dict[str, list[TableEntry]] = {}
+        self._settings: dict[str, Desired] = {}
         roles = port_roles(self.topology, mtu=self._mtu, queue_threshold=0, queue_quota=0)
         for name, ports in roles.items():
             index = self.topology.switches[name].index
             if index > 0xFF or max(ports, default=0) > 0xFF:
                 raise NetworkError(f"switch {name!r}: the thesis's format has 8 bits for switches and for ports")
-            client = self.clients[name]
-            client.set_default(program.NODE, program.IDENTIFY, {"id": index})
-            for port in sorted(ports):
-                client.clone_session(FIRST_SESSION + port, [(port, 0)])
-            self._settings[name] = [
-                TableEntry(
-                    program.PORT_SETTINGS,
-                    {"standard_metadata.egress_port": port},
-                    program.CONFIGURE,
-                    {"link_mtu": role.mtu, "is_edge": int(role.edge)},
-                )
-                for port, role in sorted(ports.items())
-            ]
+            self._settings[name] = (
+                DefaultAction(program.NODE, program.IDENTIFY, {"id": index}),
+                *(CloneSession(FIRST_SESSION + port, ((port, 0),)) for port in sorted(ports)),
+                *(
+                    TableEntry(
+                        program.PORT_SETTINGS,
+                        {"standard_metadata.egress_port": port},
+                        program.CONFIGURE,
+                        {"link_mtu": role.mtu, "is_edge": int(role.edge)},
+                    )
+                    for port, role in sorted(ports.items())
+                ),
+            )
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:

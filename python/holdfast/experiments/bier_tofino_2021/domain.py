@@ -11,7 +11,7 @@ from holdfast.apps.bier.controller import BierController
 from holdfast.apps.bier.entries import cluster_configuration
 from holdfast.apps.bier.planning import Bift
 from holdfast.apps.bier.program import Replication, compile_bier
-from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.desired import Writer
 from holdfast.control.membership.members import channel
 from holdfast.controller import Controller
 from holdfast.topology import Topology
@@ -65,4 +65,4 @@ class Clusters(Controller):
         [bucket] = plan.bifts[bift]
         places = {entry.neighbour: place for place, entry in enumerate(bucket)}
         sets = [frozenset(places[name] for name in names) for names in self._sets]
-        ConfigurationWriter(self.clients[BFR]).write(cluster_configuration(plan, {(bift, 0): sets}))
+        Writer(self.clients[BFR]).write(cluster_configuration(plan, {(bift, 0): sets}))

@@ -225,8 +225,7 @@ def simulated(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_
     network = SimulatedNetwork(topology(), _programs(), [])
     client = network.clients[FIREWALL]
     keeper = _Writer(client)
-    keeper.prepare(old := rule_set("old", 0, rules))
-    keeper.activate(old)
+    keeper.activate(rule_set("old", 0, rules))
     path = folder / "passed.pcap"
     network.capture(FIREWALL, OUT_PORT, path)
     generators, start_s = begin(network, rate_per_s, seconds)
@@ -271,8 +270,7 @@ def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, se
     with LiveNetwork(topology(), _programs(), [], interfaces={}) as network:
         _prefer_network()
         keeper = _Writer(network.clients[FIREWALL])
-        keeper.prepare(old := rule_set("old", 0, rules))
-        keeper.activate(old)
+        keeper.activate(rule_set("old", 0, rules))
         network.capture(FIREWALL, OUT_PORT, path)
         new = rule_set("new", 1, rules)
         generators, start_s = begin(network, rate_per_s, seconds)

@@ -20,7 +20,8 @@ from holdfast._core import Program, Switch
 from holdfast.apps.protect.acceptance import PATHS, Acceptance
 from holdfast.apps.protect.program import compile_protect
 from holdfast.apps.protect.tests.model import Counts, SequenceRecovery
-from holdfast.control.domain import set_domain_ports
+from holdfast.control.desired import Writer
+from holdfast.control.domain import domain_registers
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -96,7 +97,7 @@ class Egress:
         self.switch = Switch(program, executor=executor)
         client = LocalClient(Device(1, self.switch, executor=executor))
         client.set_pipeline(program)
-        set_domain_ports(client, frozenset({1}))
+        Writer(client).write(domain_registers(frozenset({1})))
         for path in range(PATHS):
             client.insert("tunnel_endpoints", {"hdr.tunnel.dst_addr": endpoint(path)}, "end_path", {"number": path})
         select, params = configuration.acceptance.action(INDEX)

@@ -31,7 +31,7 @@ from holdfast.apps.telemetry import program
 from holdfast.apps.telemetry.entries import PortRole, Reporter, switch_configuration
 from holdfast.apps.telemetry.instructions import words
 from holdfast.apps.telemetry.watchlist import DEFAULT_INSTRUCTIONS
-from holdfast.apps.telemetry.writer import ConfigurationWriter
+from holdfast.control.desired import Writer
 from holdfast.control.next_hop import NextHop
 from holdfast.errors import LiveError
 from holdfast.live import control
@@ -84,7 +84,7 @@ def configure(client: GrpcClient) -> None:
     client.insert("ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.1.0/24"}, "forward", to_host.params())
     ports = {port: PortRole(mtu=1500, edge=port == HOST, interface=port) for port in (HOST, NODE)}
     reporter = Reporter(to_collector, IPv4Address("10.255.0.1"), COLLECTOR_ADDRESS, 50000, program.COLLECTOR_PORT)
-    ConfigurationWriter(client).write(switch_configuration(SINK, ports, [], reporter))
+    Writer(client).write(switch_configuration(SINK, ports, [], reporter))
 
 
 class Process:
