@@ -179,7 +179,7 @@ class Gateways:
         context = self.random.choice(list(self.installed))
         there = self.installed[context]
         if there is not None:
-            there.delete(self.far.client)
+            there.write(self.far.client, "delete")
         kind = self.random.randrange(3)
         wanted: TableEntry | None = context.context_entry()
         if kind == 0:
@@ -199,11 +199,11 @@ class Gateways:
             return
         context = self.random.choice(list(self.installed))
         self.log.append(f"end {context.number}")
-        context.flow_entry().delete(self.near.client)
+        context.flow_entry().write(self.near.client, "delete")
         self.contexts.retire(context)
         there = self.installed.pop(context)
         if there is not None:
-            there.delete(self.far.client)
+            there.write(self.far.client, "delete")
         self.contexts.free(context)
 
     def check_numbers(self) -> None:

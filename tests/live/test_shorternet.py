@@ -76,7 +76,7 @@ def test_ping_tcp_and_udp_pass_unchanged_over_a_cut_and_a_lost_context(tmp_path:
         network.set_link("s1-s2", up=False)
         time.sleep(0.5)
         for entry in read_entries(network.clients[far], context_table(4)):
-            entry.delete(network.clients[far])
+            entry.write(network.clients[far], "delete")
         pinged = [ping.communicate(timeout=120)[0] for ping in pings]
         sent, received = tcp.communicate(timeout=120)[0], servers[0].communicate(timeout=120)[0]
         sent6, received6 = tcp6.communicate(timeout=120)[0], servers[2].communicate(timeout=120)[0]

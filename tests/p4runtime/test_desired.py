@@ -269,11 +269,11 @@ def interfere(client: Watched, writer: Writer, wanted: Desired) -> None:
         if isinstance(entity, MulticastGroup) and entity.key not in known:
             client.multicast_group(entity.number, ((9, 9),))
         if isinstance(entity, TableEntry) and entity.table == POLICERS and entity.key not in known:
-            entity._replace(rates=(9, 9, 9, 9)).insert(client)
+            entity._replace(rates=(9, 9, 9, 9)).write(client, "insert")
     keys = {entity.key for entity in wanted}
     for key, entity in known.items():
         if isinstance(entity, TableEntry) and entity.table == COPIES and key not in keys:
-            entity.delete(client)
+            entity.write(client, "delete")
     client.watched = True
 
 

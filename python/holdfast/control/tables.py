@@ -5,15 +5,12 @@ It does not know the source of the entries, nor when they are written (:mod:`hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from holdfast.p4runtime.client import Client, Rates, Verb
 from holdfast.p4runtime.received import Entry, Group, Member
-
-Write: TypeAlias = Callable[[Client], None]
-"""A write to one switch."""
 
 MatchValue: TypeAlias = int | str | tuple[int, int]
 """A number, or (value, prefix length), (value, mask), (low, high)."""
@@ -94,18 +91,6 @@ class TableEntry(NamedTuple):
             idle_timeout_ns=self.idle_timeout_ns,
             rates=self.rates,
         )
-
-    def insert(self, client: Client) -> None:
-        """Insert the entry in a switch."""
-        self.write(client, "insert")
-
-    def modify(self, client: Client) -> None:
-        """Replace the action of the switch's entry with this key."""
-        self.write(client, "modify")
-
-    def delete(self, client: Client) -> None:
-        """Delete the switch's entry with this key."""
-        self.write(client, "delete")
 
 
 def read_entries(client: Client, *tables: str) -> list[TableEntry]:

@@ -301,7 +301,7 @@ def _leave_session(client: Client) -> None:
 def _leave_channel(client: Client) -> None:
     _leave_group(client)
     entry = next(iter(bfer_configuration({channel("239.1.1.9", "10.0.0.1"): [1]}).entries))
-    entry.insert(client)
+    entry.write(client, "insert")
 
 
 def _leave_stream(client: Client) -> None:

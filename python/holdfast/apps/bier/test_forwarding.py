@@ -469,7 +469,7 @@ def test_unicast_is_routed(bfr: Bfr) -> None:
         ROUTES.entry(ip_network(prefix), FORWARD, hop(EAST).params()) for prefix in ("10.0.2.0/24", "2001:db8:2::/64")
     ]
     for entry in entries:
-        entry.insert(bfr.client)
+        entry.write(bfr.client, "insert")
     ether = {"src": hop(EAST).src_mac.to_bytes(6, "big"), "dst": hop(EAST).dst_mac.to_bytes(6, "big")}
     for packet, passed in (
         (IP(dst="10.0.2.9", ttl=9) / UDP(), IP(dst="10.0.2.9", ttl=8) / UDP()),

@@ -7,16 +7,19 @@ those that send are gone before those that receive. The purpose of the writes is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
+from typing import TypeAlias
 
-from holdfast.control.tables import TableEntry, Write
+from holdfast.control.desired import Entity
 from holdfast.controller import ControlPlane
 from holdfast.errors import HoldfastError
-from holdfast.p4runtime.client import Client
+from holdfast.p4runtime.client import Client, Verb
 
 log = logging.getLogger(__name__)
+
+Write: TypeAlias = tuple[Verb, Entity]
 
 
 class Phase(IntEnum):
@@ -52,17 +55,22 @@ class Changes:
         """Add a write to ``switch`` in ``phase``; ``undo`` is the write that reverses it, None if there is none."""
         self._writes.setdefault((phase, switch), []).append((write, undo))
 
-    def insert(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Add the insertion of an entry, which is deleted if the changes are undone."""
-        self.add(phase, switch, entry.insert, entry.delete)
+    def insert(self, phase: Phase, switch: str, entity: Entity) -> None:
+        """Add the insertion of an entity, which is deleted if the changes are undone."""
+        self.add(phase, switch, ("insert", entity), ("delete", entity))
 
-    def modify(self, phase: Phase, switch: str, entry: TableEntry, before: TableEntry) -> None:
-        """Add the modification of an entry, which becomes ``before`` again if the changes are undone."""
-        self.add(phase, switch, entry.modify, before.modify)
+    def modify(self, phase: Phase, switch: str, entity: Entity, before: Entity) -> None:
+        """Add the modification of an entity, which becomes ``before`` again if the changes are undone."""
+        self.add(phase, switch, ("modify", entity), ("modify", before))
 
-    def delete(self, phase: Phase, switch: str, entry: TableEntry) -> None:
-        """Add the deletion of an entry. It is not undone: entries that are deleted last are not needed any more."""
-        self.add(phase, switch, entry.delete)
+    def delete(self, phase: Phase, switch: str, entity: Entity) -> None:
+        """Add the deletion of an entity. It is not undone: entities that are deleted last are not needed any more."""
+        self.add(phase, switch, ("delete", entity))
+
+    def set(self, phase: Phase, switch: str, cells: Iterable[Entity]) -> None:
+        """Add writes of cells that packets change, which are not undone."""
+        for cell in cells:
+            self.add(phase, switch, ("modify", cell))
 
     def otherwise(self, call: Callable[[], None]) -> None:
         """Add a function that is called if the writes are not made; the one added last is called first."""
@@ -92,8 +100,8 @@ class Changes:
             writes = self._writes[phase, switch]
             try:
                 with clients[switch].batch():
-                    for write, _ in writes:
-                        write(clients[switch])
+                    for (verb, entity), _ in writes:
+                        entity.write(clients[switch], verb)
             except HoldfastError as error:
                 if lenient:
                     log.warning("%s keeps what is not needed any more: %s", switch, error)
@@ -150,7 +158,8 @@ def _take_back(clients: Mapping[str, Client], done: list[tuple[str, list[tuple[W
             with clients[switch].batch("continue_on_error"):
                 for _, undo in reversed(writes):
                     if undo is not None:
-                        undo(clients[switch])
+                        verb, entity = undo
+                        entity.write(clients[switch], verb)
         except HoldfastError:
             # The first error is the one to tell; a take-over finds what stays behind.
             continue

@@ -23,7 +23,7 @@ from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.changes import Changes, Phase, Transactions
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow, checked_mtu
 from holdfast.apps.protect.counters import connections_table, paths_table, read_statistics
-from holdfast.apps.protect.entries import clear_egress, clear_ingress, connection_entry, flow_entry
+from holdfast.apps.protect.entries import cleared_egress, cleared_ingress, connection_entry, flow_entry
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
 from holdfast.apps.protect.planning import PathPlanner
 from holdfast.apps.protect.registry import Registry
@@ -31,7 +31,9 @@ from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import State, TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, Tunnels
 from holdfast.apps.protect.watch import LatentErrorWatch
+from holdfast.control.desired import Entity
 from holdfast.control.domain import DomainPorts
+from holdfast.control.entities import Register
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Route, Routing
 from holdfast.control.tables import has_table
@@ -321,9 +323,9 @@ class ProtectController(Controller):
             )
             # Nobody has used the state of an untouched number yet.
             if not registry.indices[ingress].is_untouched(index):
-                changes.add(Phase.RECEIVE, ingress, partial(clear_ingress, index))
+                changes.set(Phase.RECEIVE, ingress, cleared_ingress(index))
             if not registry.egress_indices[egress].is_untouched(egress_index):
-                changes.add(Phase.RECEIVE, egress, partial(clear_egress, egress_index))
+                changes.set(Phase.RECEIVE, egress, cleared_egress(egress_index))
             changes.insert(Phase.RECEIVE, egress, connection_entry(connection))
             registry.adopt(connection)
             changes.otherwise(lambda: registry.forget(connection))
@@ -367,7 +369,7 @@ class ProtectController(Controller):
                 connection.path_set = self.tunnels.acquire(changes, chosen, kind)
             if acceptance is not None and acceptance != before.acceptance:
                 connection.acceptance = acceptance
-                changes.add(Phase.RECEIVE, connection.egress, partial(_take_for_seen, connection))
+                changes.set(Phase.RECEIVE, connection.egress, _all_seen(connection, self.clients[connection.egress]))
             changes.modify(Phase.RECEIVE, connection.egress, connection_entry(connection), connection_entry(before))
             for flow, priority in connection.flows:
                 entry, old = (flow_entry(self.topology, it, flow, priority) for it in (connection, before))
@@ -434,7 +436,7 @@ class ProtectController(Controller):
             raise NetworkError(f"connection {connection} has no {flow}")
         entry = flow_entry(self.topology, connection, flow, priority)
         with self._transactions.changes() as changes:
-            changes.add(Phase.STOP, connection.ingress, entry.delete, entry.insert)
+            changes.add(Phase.STOP, connection.ingress, ("delete", entry), ("insert", entry))
             self.registry.forget_flow(connection, flow, priority)
             changes.otherwise(lambda: self.registry.adopt_flow(connection, flow, priority))
 
@@ -508,10 +510,11 @@ def _history_bits(client: Client) -> int:
     return p4data.width_of(client.p4info.registers[program.HISTORY].type_spec, client.p4info.message.type_info)
 
 
-def _take_for_seen(connection: Connection, client: Client) -> None:
-    """Mark all recent numbers as seen at the egress, so that second copies on the way do not pass as first copies.
+def _all_seen(connection: Connection, client: Client) -> list[Entity]:
+    """Return the mark of all recent numbers as seen at the egress, so that second copies on the way do not pass as first copies.
 
-    Do nothing if no packet has come yet.
+    It is empty if no packet has come yet.
     """
-    if client.register(program.LAST_ACCEPTED, connection.egress_index):
-        client.write_register(program.HISTORY, connection.egress_index, (1 << _history_bits(client)) - 1)
+    if not client.register(program.LAST_ACCEPTED, connection.egress_index):
+        return []
+    return [Register(program.HISTORY, connection.egress_index, (1 << _history_bits(client)) - 1)]

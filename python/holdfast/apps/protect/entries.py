@@ -1,4 +1,4 @@
-"""Table entries of connections, flows and tunnels, and the writes that start a connection's counts anew. Pure encoding.
+"""Table entries of connections, flows and tunnels, and the cells by which a connection's counts begin anew. Pure encoding.
 
 Entries carry, as P4Runtime metadata, what a controller that comes later must know of them. The order of writes is not known here.
 """
@@ -11,9 +11,10 @@ import json
 from holdfast.apps.protect import program
 from holdfast.apps.protect.acceptance import PATHS
 from holdfast.apps.protect.connection import Connection, Copy, Flow, PathSet, Tunnel
+from holdfast.control.desired import Entity
+from holdfast.control.entities import Counter, MulticastGroup, Register
 from holdfast.control.next_hop import over_link
 from holdfast.control.tables import TableEntry
-from holdfast.p4runtime.client import Client
 from holdfast.paths import Path
 from holdfast.topology import Topology
 
@@ -67,12 +68,12 @@ def _link_names(topology: Topology, path: Path) -> list[str]:
     return [topology.links[index].ends for index in path.links]
 
 
-def replicas(topology: Topology, path_set: PathSet) -> list[tuple[int, int]]:
-    """Return (port, instance) of each copy of the path set's multicast group."""
-    return [
-        (over_link(topology, path_set.ingress, copy.tunnel.path.links[0]).port, copy.instance)
-        for copy in path_set.copies
+def copy_group(topology: Topology, path_set: PathSet) -> MulticastGroup:
+    """Return the multicast group of a path set: (port, instance) of each copy."""
+    copies = [
+        (over_link(topology, path_set.ingress, it.tunnel.path.links[0]).port, it.instance) for it in path_set.copies
     ]
+    return MulticastGroup(path_set.group, tuple(copies))
 
 
 # ---- Connections and flows ----
@@ -118,18 +119,20 @@ def connection_entry(connection: Connection) -> TableEntry:
 # ---- Registers and counters ----
 
 
-def clear_ingress(index: int, client: Client) -> None:
-    """Set the counters and registers of the connection with this index at its PTI to zero."""
-    client.write_register(program.LAST_SENT, index, 0)
-    for counter in (program.PROTECTED, program.MTU_EXCEEDED):
-        client.write_counter(counter, index)
+def cleared_ingress(index: int) -> list[Entity]:
+    """Return the counters and registers of the connection with this index at its PTI, with their initial values."""
+    return [
+        Register(program.LAST_SENT, index, 0),
+        Counter(program.PROTECTED, index),
+        Counter(program.MTU_EXCEEDED, index),
+    ]
 
 
-def clear_egress(index: int, client: Client) -> None:
-    """Set the counters and registers of the connection with this index, and of its paths, at its PTE to zero."""
-    for register in (program.LAST_ACCEPTED, program.HISTORY, program.LOST):
-        client.write_register(register, index, 0)
-    client.write_counter(program.RESETS, index)
-    for counter in (program.PASSED, program.DISCARDED, program.ROGUE, program.OUT_OF_ORDER):
-        for cell in range(PATHS * index, PATHS * index + PATHS):
-            client.write_counter(counter, cell)
+def cleared_egress(index: int) -> list[Entity]:
+    """Return the counters and registers of the connection with this index, and of its paths, at its PTE, with initial values."""
+    counters = (program.PASSED, program.DISCARDED, program.ROGUE, program.OUT_OF_ORDER)
+    return [
+        *(Register(register, index, 0) for register in (program.LAST_ACCEPTED, program.HISTORY, program.LOST)),
+        Counter(program.RESETS, index),
+        *(Counter(counter, PATHS * index + path) for counter in counters for path in range(PATHS)),
+    ]

@@ -17,16 +17,18 @@ from typing import Any
 from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.changes import Changes, Phase, Transactions
 from holdfast.apps.protect.connection import Connection, Copy, Flow, PathSet, Tunnel, checked_mtu
-from holdfast.apps.protect.entries import endpoint_entry, flow_entry, replicas, tunnel_route
+from holdfast.apps.protect.entries import copy_group, endpoint_entry, flow_entry, tunnel_route
 from holdfast.apps.protect.program import CONNECTION_TABLE, COPY_TABLE, ENDPOINT_TABLE, FLOW_TABLES, ROUTES
 from holdfast.apps.protect.registry import Registry
 from holdfast.apps.protect.tunnels import Tunnels
+from holdfast.control.desired import Entity
+from holdfast.control.entities import MulticastGroup
 from holdfast.control.link_state import LinkState
 from holdfast.control.numbers import Numbers
 from holdfast.control.routes import Prefix, Routing
-from holdfast.control.tables import TableEntry, Write, read_entries
+from holdfast.control.tables import TableEntry, read_entries
 from holdfast.errors import HoldfastError, NetworkError
-from holdfast.p4runtime.client import Client
+from holdfast.p4runtime.client import Client, Verb
 from holdfast.paths import Path, ends_of, path_over
 from holdfast.topology import Topology
 
@@ -139,7 +141,7 @@ class _Takeover:
         self.restored = 0
         self.removed = 0
         self.known_flows: dict[tuple[str, int], Connection] = {}
-        self.leftovers: list[tuple[Phase, str, Write]] = []
+        self.leftovers: list[tuple[Phase, str, Entity]] = []
         self.reserved: list[Callable[[], None]] = []
 
     def run(self) -> TakeOver:
@@ -163,14 +165,14 @@ class _Takeover:
         flows = sum(len(connection.flows) for connection in self.registry)
         return TakeOver(len(self.registry), flows, self.restored, self.removed)
 
-    def _remove(self, phase: Phase, switch: str, write: Write) -> None:
+    def _remove(self, phase: Phase, switch: str, entity: Entity) -> None:
         self.removed += 1
-        self.changes.add(phase, switch, write)
+        self.changes.delete(phase, switch, entity)
 
-    def _remove_later(self, phase: Phase, switch: str, write: Write) -> None:
+    def _remove_later(self, phase: Phase, switch: str, entity: Entity) -> None:
         """Schedule the removal of an entry that packets on the way may still need."""
         self.removed += 1
-        self.leftovers.append((phase, switch, write))
+        self.leftovers.append((phase, switch, entity))
 
     def _reserve(self, numbers: Numbers, number: int) -> None:
         """Reserve a number until the leftover entries that use it are removed, so that no new connection gets it."""
@@ -178,14 +180,14 @@ class _Takeover:
             self.reserved.append(partial(numbers.give_back, number))
 
     def _remove_leftovers(self, changes: Changes) -> None:
-        for phase, switch, write in self.leftovers:
-            changes.add(phase, switch, write)
+        for phase, switch, entity in self.leftovers:
+            changes.delete(phase, switch, entity)
         for give_back in self.reserved:
             changes.afterwards(give_back)
 
-    def _restore(self, phase: Phase, switch: str, write: Write) -> None:
+    def _restore(self, phase: Phase, switch: str, entity: Entity, verb: Verb) -> None:
         self.restored += 1
-        self.changes.add(phase, switch, write)
+        self.changes.add(phase, switch, (verb, entity))
 
     # ---- Path sets ----
 
@@ -194,18 +196,18 @@ class _Takeover:
         for group, present in sorted(found.groups.items()):
             path_set = self._path_set(name, group, present, found)
             if path_set is None or not self.tunnels.groups[name].claim(group):
-                self._remove(Phase.UNCOPY, name, partial(_delete_group, group))
+                self._remove(Phase.UNCOPY, name, MulticastGroup(group, ()))
                 continue
             for copy in path_set.copies:
                 copy.tunnel.users += 1
             self.tunnels.adopt(path_set)
-            wanted = replicas(self.topology, path_set)
-            if dict(present) != dict(wanted):
-                self._restore(Phase.SWITCH, name, partial(_modify_group, group, wanted))
+            wanted = copy_group(self.topology, path_set)
+            if dict(present) != dict(wanted.replicas):
+                self._restore(Phase.SWITCH, name, wanted, "modify")
         for (group, instance), entry in sorted(found.copies.items(), key=lambda item: item[0]):
             path_set = self.tunnels.path_sets.get((name, group))
             if path_set is None or instance not in {copy.instance for copy in path_set.copies}:
-                self._remove(Phase.UNCOPY, name, entry.delete)
+                self._remove(Phase.UNCOPY, name, entry)
 
     def _path_set(self, name: str, group: int, present: list[tuple[int, int]], found: _Found) -> PathSet | None:
         noted = [(instance, found.copies.get((group, instance))) for _, instance in present]
@@ -253,11 +255,11 @@ class _Takeover:
 
         The earlier controller was killed before a connection used it, or after the last one did.
         """
-        self._remove(Phase.UNCOPY, path_set.ingress, partial(_delete_group, path_set.group))
+        self._remove(Phase.UNCOPY, path_set.ingress, copy_group(self.topology, path_set))
         for copy in path_set.copies:
             copy.tunnel.users -= 1
             entry = self.found[path_set.ingress].copies[path_set.group, copy.instance]
-            self._remove(Phase.UNCOPY, path_set.ingress, entry.delete)
+            self._remove(Phase.UNCOPY, path_set.ingress, entry)
         self.tunnels.forget(path_set)
         self.changes.afterwards(partial(self.tunnels.groups[path_set.ingress].give_back, path_set.group))
 
@@ -267,7 +269,7 @@ class _Takeover:
         noted = _metadata(entry)
         connection = None if noted is None else self._connection(egress, cid, entry, noted)
         if connection is None:
-            self._remove_later(Phase.FORGET, egress, entry.delete)
+            self._remove_later(Phase.FORGET, egress, entry)
             self.registry.reserve_egress(egress, cid, int(entry.params.get("index", -1)), self._reserve)
             return
         connection.path_set.users += 1
@@ -296,12 +298,12 @@ class _Takeover:
         except (TypeError, ValueError, NetworkError):
             flow = None
         if connection is None or flow is None or entry.priority is None:
-            self._remove(Phase.STOP, ingress, entry.delete)
+            self._remove(Phase.STOP, ingress, entry)
             return
         self.registry.adopt_flow(connection, flow, entry.priority)
         if (entry.params["m_grp"], entry.params["mtu"]) != (connection.multicast_group, connection.mtu):
             # A change was under way; the connection's entry has the last word.
-            self._restore(Phase.SWITCH, ingress, flow_entry(self.topology, connection, flow, entry.priority).modify)
+            self._restore(Phase.SWITCH, ingress, flow_entry(self.topology, connection, flow, entry.priority), "modify")
 
     # ---- Tunnels and routes ----
 
@@ -316,20 +318,20 @@ class _Takeover:
             end = tunnel.path.nodes[-1]
             endpoints[end].add(tunnel.address)
             if tunnel.address not in self.found[end].endpoints:
-                self._restore(Phase.RECEIVE, end, endpoint_entry(tunnel).insert)
+                self._restore(Phase.RECEIVE, end, endpoint_entry(tunnel), "insert")
             address = ipaddress.IPv4Network(tunnel.address)
             for node in tunnel.path.nodes[1:-1]:
                 routes[node].add(address)
                 wanted = tunnel_route(self.topology, tunnel, node)
                 present = self.found[node].routes.get(address)
                 if present != wanted:
-                    self._restore(Phase.ROUTE, node, wanted.insert if present is None else wanted.modify)
+                    self._restore(Phase.ROUTE, node, wanted, "insert" if present is None else "modify")
         for name, found in self.found.items():
             for unused in sorted(found.endpoints.keys() - endpoints[name]):
-                self._remove_later(Phase.FORGET, name, found.endpoints[unused].delete)
+                self._remove_later(Phase.FORGET, name, found.endpoints[unused])
                 self._reserve(self.tunnels.numbers, self.tunnels.number_of(unused))
             for prefix in sorted(filter(self._is_tunnel, found.routes.keys() - routes[name]), key=str):
-                self._remove_later(Phase.UNROUTE, name, found.routes[prefix].delete)
+                self._remove_later(Phase.UNROUTE, name, found.routes[prefix])
                 self._reserve(self.tunnels.numbers, self.tunnels.number_of(str(prefix.network_address)))
 
     def _is_tunnel(self, prefix: Prefix) -> bool:
@@ -340,11 +342,3 @@ class _Takeover:
         for name, found in self.found.items():
             kept = [entry for prefix, entry in found.routes.items() if not self._is_tunnel(prefix)]
             self.state.routing.writers[name].adopt(kept)
-
-
-def _delete_group(group: int, client: Client) -> None:
-    client.delete_multicast_group(group)
-
-
-def _modify_group(group: int, ports: list[tuple[int, int]], client: Client) -> None:
-    client.multicast_group(group, ports, verb="modify")

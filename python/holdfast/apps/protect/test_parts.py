@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -102,9 +103,9 @@ def test_a_switch_returns_entries_as_they_were_written() -> None:
         endpoint_entry(it.path_set.copies[1].tunnel),
         tunnel_route(t, copy.tunnel, "m1"),
     ):
-        entry.insert(client)
+        entry.write(client, "insert")
         assert read_entries(client, entry.table) == [entry]
-        entry.delete(client)
+        entry.write(client, "delete")
         assert read_entries(client, entry.table) == []
 
 
@@ -135,8 +136,17 @@ class SwitchClient:
             raise HoldfastError(f"{self.name} refuses")
 
 
-def write(what: str) -> Callable[[SwitchClient], None]:
-    return lambda client: client.switches.log.append(f"{client.name} {what}")
+class Note(NamedTuple):
+    """An entity that its switch notes."""
+
+    what: str
+
+    def write(self, client: SwitchClient, verb: str) -> None:
+        client.switches.log.append(f"{client.name} {self.what}")
+
+
+def write(what: str) -> Any:
+    return "modify", Note(what)
 
 
 def test_transactions_write_in_phases_at_the_end_of_the_outermost_block() -> None:

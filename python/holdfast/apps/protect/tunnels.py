@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Copy, PathSet, Tunnel
-from holdfast.apps.protect.entries import address_number, copy_entry, endpoint_entry, replicas, tunnel_route
+from holdfast.apps.protect.entries import address_number, copy_entry, copy_group, endpoint_entry, tunnel_route
 from holdfast.control.numbers import Numbers
 from holdfast.paths import Disjoint, Path
 from holdfast.topology import Topology
@@ -60,13 +60,7 @@ class Tunnels:
             self._add_copy(changes, path_set, number, path, instance=number)
             for number, path in enumerate(path_set.preferred, start=1)
         ]
-        ports = replicas(self._topology, path_set)
-        changes.add(
-            Phase.COPY,
-            ingress,
-            lambda client: client.multicast_group(group, ports),
-            lambda client: client.delete_multicast_group(group),
-        )
+        changes.insert(Phase.COPY, ingress, copy_group(self._topology, path_set))
 
     def adopt(self, path_set: PathSet) -> None:
         """Add a path set that is already in the switches."""
@@ -86,7 +80,7 @@ class Tunnels:
         if path_set.users:
             return
         self.forget(path_set)
-        changes.add(Phase.UNCOPY, path_set.ingress, lambda client: client.delete_multicast_group(path_set.group))
+        changes.delete(Phase.UNCOPY, path_set.ingress, copy_group(self._topology, path_set))
         for copy in path_set.copies:
             self.drop_copy(changes, path_set, copy)
         changes.afterwards(lambda: self.groups[path_set.ingress].give_back(path_set.group))
@@ -100,17 +94,14 @@ class Tunnels:
         before, copies = list(path_set.copies), []
         used = {copy.instance for copy in before + path_set.leaving}
         for number, path in enumerate(paths, start=1):
-            old = before[number - 1]
-            if old.tunnel.path == path:
-                copies.append(old)
+            if (present := before[number - 1]).tunnel.path == path:
+                copies.append(present)
                 continue
             instance = next(i for i in range(1, 2 * len(used) + 2) if i not in used)
             used.add(instance)
             copies.append(self._add_copy(changes, path_set, number, path, instance))
-        old_ports = replicas(self._topology, path_set)
+        old = copy_group(self._topology, path_set)
         path_set.copies = copies
-        ports = replicas(self._topology, path_set)
-        group = path_set.group
 
         left = [copy for copy in before if copy not in copies]
         path_set.leaving += left
@@ -120,12 +111,7 @@ class Tunnels:
             path_set.leaving = [copy for copy in path_set.leaving if copy not in left]
 
         changes.otherwise(back)
-        changes.add(
-            Phase.SWITCH,
-            path_set.ingress,
-            lambda client: client.multicast_group(group, ports, verb="modify"),
-            lambda client: client.multicast_group(group, old_ports, verb="modify"),
-        )
+        changes.modify(Phase.SWITCH, path_set.ingress, copy_group(self._topology, path_set), old)
         return left
 
     # ---- Copies ----

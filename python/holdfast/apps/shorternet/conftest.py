@@ -63,7 +63,7 @@ class Edge:
     def add(self, *entries: TableEntry) -> None:
         """Insert table entries into the switch."""
         for entry in entries:
-            entry.insert(self.client)
+            entry.write(self.client, "insert")
 
     def counted(self) -> dict[str, int]:
         """Return those counters of the program that are not 0, by short name, in packets."""

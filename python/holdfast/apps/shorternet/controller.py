@@ -22,7 +22,7 @@ from holdfast.apps.shorternet.contexts import (
     context_table,
     flow_table,
 )
-from holdfast.apps.shorternet.planning import INGRESS, plan, short_ports, stations
+from holdfast.apps.shorternet.planning import INGRESS, SHORT_PORTS, plan, short_ports, stations
 from holdfast.control.desired import Desired, Scope, Writer, read_state
 from holdfast.control.entities import Digest, Meter, ValueSet
 from holdfast.control.link_state import LinkState
@@ -56,7 +56,6 @@ COUNTERS = {
 """Full names of the program's counters of one cell, by short name. All but ``whole`` count packets that are dropped."""
 
 LEARNING = f"{INGRESS}.shorten.learning"
-SHORT_PORTS = "ShorternetParser.short_ports"
 _ACK_TIMEOUT_NS = 1_000_000_000
 _DIGESTS = ("flow_ipv4_t", "flow_ipv6_t", "lost_context_t")
 _STATIC: Scope = {

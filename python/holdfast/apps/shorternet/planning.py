@@ -12,6 +12,7 @@ from holdfast.paths import ShortestPaths
 from holdfast.topology import Topology
 
 INGRESS = "ShorternetIngress"
+SHORT_PORTS = "ShorternetParser.short_ports"
 HIGHEST_STATION = 255
 
 

@@ -154,7 +154,7 @@ def test_a_context_that_is_lost_or_another_drops_and_tells(edges: tuple[Edge, Ed
     (context,) = near.learn(far, 7)
     ((_, frame),) = near.send(udp())
     entry = context.context_entry()
-    entry.delete(far.client)
+    entry.write(far.client, "delete")
     assert far.send(frame, CORE) == []
     assert far.counted() == {"no_context": 1}
     assert far.digests() == [{"station": 1, "protocol": 253, "id": 7}]

@@ -102,7 +102,7 @@ def test_a_cut_and_a_lost_context_cost_what_they_must(program: Program) -> None:
     assert 15 <= cut <= 30  # detection and reaction, and what waited at the link beside TCP
     (lost, *_) = read_entries(network.clients["s2"], context_table(4))
     for entry in read_entries(network.clients["s2"], context_table(4)):
-        entry.delete(network.clients["s2"])
+        entry.write(network.clients["s2"], "delete")
     network.run(2.0)
     wrong = type(lost)(lost.table, lost.match, lost.action, {**lost.params, "dst_port": 9})
     for entry in read_entries(network.clients["s2"], context_table(4)):

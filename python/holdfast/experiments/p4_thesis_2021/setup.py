@@ -16,7 +16,9 @@ from typing import Any
 from holdfast._core import Program
 from holdfast.apps.router import compile_router
 from holdfast.apps.shorternet import compile_shorternet
-from holdfast.apps.shorternet.planning import INGRESS
+from holdfast.apps.shorternet.planning import INGRESS, SHORT_PORTS
+from holdfast.control.desired import Writer
+from holdfast.control.entities import ValueSet
 from holdfast.control.tables import TableEntry
 from holdfast.controller import Controller
 from holdfast.errors import ExperimentError
@@ -132,13 +134,20 @@ class Stations(Controller):
             (link.b, link.a): link.b_port for link in self.topology.links
         }
         for before, name, behind in zip(way, way[1:], way[2:], strict=False):
-            client = self.clients[name]
-            client.set_value_set("short_ports", [ports[name, before], ports[name, behind]])
-            for station, neighbour in ((STATIONS[SENDER], before), (STATIONS[RECEIVER], behind)):
-                port = ports[name, neighbour]
-                TableEntry(f"{INGRESS}.stations", {"station": station}, f"{INGRESS}.forward", {"port": port}).insert(
-                    client
-                )
+            Writer(self.clients[name]).write(
+                [
+                    ValueSet(SHORT_PORTS, frozenset((ports[name, before], ports[name, behind]))),
+                    *(
+                        TableEntry(
+                            f"{INGRESS}.stations",
+                            {"station": station},
+                            f"{INGRESS}.forward",
+                            {"port": ports[name, neighbour]},
+                        )
+                        for station, neighbour in ((STATIONS[SENDER], before), (STATIONS[RECEIVER], behind))
+                    ),
+                ]
+            )
 
 
 def line(switches: int, packets_per_s: float, *, flows: int = 1, collector: bool = False) -> Topology:

@@ -144,7 +144,7 @@ class Side:
                     client.insert(names.RECEIVERS, {"port": port, "mac": mac}, names.DELIVER, params)
                 for prefix, port, src_mac, dst_mac in model.routes:
                     params = {"port": port, "src_mac": make.number(src_mac), "dst_mac": make.number(dst_mac)}
-                    names.ROUTES.entry(prefix, names.FORWARD, params).insert(client)
+                    names.ROUTES.entry(prefix, names.FORWARD, params).write(client, "insert")
             for state, timeout in model.timeouts_us.items():
                 client.write_register(names.TIMEOUTS, names.STATES[state], timeout)
             for meters, name in ((model.packet_limits, names.PACKET_LIMITS), (model.byte_limits, names.BYTE_LIMITS)):
