@@ -92,6 +92,18 @@ class TableEntry(NamedTuple):
             rates=self.rates,
         )
 
+    def insert(self, client: Client) -> None:
+        """Insert the entry in a switch."""
+        self.write(client, "insert")
+
+    def modify(self, client: Client) -> None:
+        """Replace the action of the switch's entry with this key."""
+        self.write(client, "modify")
+
+    def delete(self, client: Client) -> None:
+        """Delete the switch's entry with this key."""
+        self.write(client, "delete")
+
 
 def read_entries(client: Client, *tables: str) -> list[TableEntry]:
     """Return the entries of a switch's tables; tables that its program does not have are left out."""
