@@ -282,7 +282,8 @@ impl Writer<'_> {
     fn statement(&mut self, half: Half) {
         let ingress = half == Half::Ingress;
         match self.choices.below(20) {
-            0 => {
+            // Never where the choices have ended: it would have no end either.
+            19 => {
                 let condition = self.condition();
                 self.add(format!("if ({condition}) {{"));
                 self.statement(half);

@@ -71,3 +71,38 @@ fn generated_programs_run_alike_on_the_fast_path() {
     assert!(reached.after_egress > 100, "{reached:?}");
     assert!(reached.unsupported < all / 10, "{reached:?}");
 }
+
+/// Egress knows nothing of ingress but bytes and what is brought along: the programs of P4 have no slot in common, but others may.
+#[test]
+fn a_slot_of_both_halves_is_zero_when_egress_begins() {
+    // Of these bytes the simplest program is made; its ingress gets a number, which egress sends.
+    let source = psa::program(&[]);
+    let source = source.replacen(
+        "send_to_port(ostd, (PortId_t) 1);",
+        "send_to_port(ostd, (PortId_t) 1); meta.x = 0x1234;",
+        1,
+    );
+    assert!(source.contains("0x1234"));
+    let text = ir::text::print(&compiled(&source));
+    let slot = |name: &str| {
+        let line = text.lines().find(|line| line.contains(name));
+        let number = line.and_then(|line| line.split_whitespace().nth(1));
+        number
+            .unwrap_or_else(|| panic!("no {name} in {text}"))
+            .to_string()
+    };
+    let (theirs, own) = (slot("\"ingress.meta.x\""), slot("\"egress.meta.x\""));
+    let (before, egress) = text.split_once("control egress {").expect("has one");
+    let (egress, behind) = egress.split_once("\n}").expect("ends");
+    let word = |text: &str| format!("{text} ");
+    let egress = egress
+        .replace(&format!("{own},"), &format!("{theirs},"))
+        .replace(&word(&own), &word(&theirs))
+        .replace(&format!("{own})"), &format!("{theirs})"));
+    let shared = format!("{before}control egress {{{egress}\n}}{behind}");
+    assert_ne!(shared, text);
+    let program = ir::text::parse(&shared).unwrap_or_else(|e| panic!("{e}\n{shared}"));
+    let (subject, watched) = Subject::new(program).expect("machine code").watched();
+    run(&subject, 1).unwrap_or_else(|why| panic!("{why}\n{shared}"));
+    assert!(watched.reached().end > 50, "{:?}", watched.reached());
+}
