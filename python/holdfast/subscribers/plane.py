@@ -13,6 +13,9 @@ from typing import Protocol
 
 from holdfast.errors import HoldfastError
 
+AccessNode = tuple[int, int]
+"""A port and an outer tag."""
+
 
 @dataclass(frozen=True, order=True)
 class Line:
@@ -21,6 +24,11 @@ class Line:
     port: int
     s_tag: int = 0
     c_tag: int = 0
+
+    @property
+    def access_node(self) -> AccessNode:
+        """Return what the lines of one access node have in common; inner tags may be the subscribers' own writing."""
+        return self.port, self.s_tag
 
 
 @dataclass(frozen=True)

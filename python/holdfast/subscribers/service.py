@@ -9,8 +9,8 @@ import asyncio
 import concurrent.futures
 import secrets
 import socket
+import threading
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine
 from ipaddress import IPv4Address, ip_address
 from typing import Any, TypeVar, cast
@@ -24,6 +24,7 @@ from holdfast.subscribers import metrics
 from holdfast.subscribers.accounting import Cause, Kind
 from holdfast.subscribers.configuration import Configuration, RadiusServer
 from holdfast.subscribers.dynamic_authorization import DynamicAuthorization
+from holdfast.subscribers.frame_turns import FrameTurns, is_beginning
 from holdfast.subscribers.gateway import Gateway, Nobody, Reconciled
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.operator_requests import (
@@ -39,19 +40,10 @@ from holdfast.subscribers.operator_requests import (
     operator_socket,
 )
 from holdfast.subscribers.plane import Behind, ForwardingPlanes, Line, UserPlane
-from holdfast.subscribers.pppoe import DISCOVERY, Code
 from holdfast.subscribers.radius import RadiusClient
 from holdfast.subscribers.radius_servers import CHANNELS
 from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
-
-_WAITING = 20_000
-"""Frames from the user plane that wait for the control plane; more are dropped, and counted."""
-
-_BEGINNINGS = 500
-"""PADIs that wait: a subscriber whose PADI is dropped asks again."""
-
-_PADI = DISCOVERY + bytes((0x11, Code.PADI))
 
 _BURST = 64
 """Frames between two looks at timers and sockets."""
@@ -85,52 +77,54 @@ class BufferedRandom:
 
 
 class HandedOver(Behind):
-    """A user plane whose frames are taken to the event loop's thread. ``overflowed``: frames that had no room.
+    """A user plane whose frames are taken to the event loop's thread, in turns (:class:`FrameTurns`).
 
-    A PADI waits until nothing else does: setups that began are finished before others begin. Otherwise, with more subscribers than
-    the control plane can serve, all would wait longer than they have patience for, and none would come online.
+    ``overflowed`` counts frames that had no room.
     """
 
     def __init__(self, plane: UserPlane, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(plane)
         self._loop = loop
-        self._frames: deque[tuple[Line, bytes]] = deque()
-        self._beginnings: deque[tuple[Line, bytes]] = deque()
+        self._turns = FrameTurns()
+        self._lock = threading.Lock()
         self._scheduled = False
         self._handler: Callable[[Line, bytes], None] | None = None
-        self.overflowed = 0
         plane.receive(self._put)
 
-    def _put(self, line: Line, frame: bytes) -> None:
-        """Hand a frame over to the event loop's thread.
+    @property
+    def overflowed(self) -> int:
+        """Return how many frames were dropped, as too many waited."""
+        return self._turns.overflowed
 
-        The user plane calls this in its own thread; frames beyond a limit are dropped.
-        """
-        waiting, most = (self._beginnings, _BEGINNINGS) if frame[12:16] == _PADI else (self._frames, _WAITING)
-        if len(waiting) >= most:
-            self.overflowed += 1
-            return
-        waiting.append((line, frame))
-        if not self._scheduled and not self._loop.is_closed():
-            self._scheduled = True
+    def _put(self, line: Line, frame: bytes) -> None:
+        """Hand a frame over to the event loop's thread. The user plane calls this in its own thread."""
+        with self._lock:
+            self._turns.put(line, frame)
+            awake, self._scheduled = self._scheduled, True
+        if not awake and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._take)
 
     def _take(self) -> None:
-        self._scheduled = False
+        try:
+            self._handle_burst()
+        finally:
+            with self._lock:
+                more = self._scheduled = len(self._turns) > 0
+            if more:
+                self._loop.call_soon(self._take)
+
+    def _handle_burst(self) -> None:
+        """Handle frames until the loop should look at timers and sockets. A PADI ends a burst."""
         for _ in range(_BURST):
-            if self._frames:
-                line, frame = self._frames.popleft()
-            elif self._beginnings and self._handler is not None:
-                # One at a time: then the loop looks whether others have said something.
-                self._handler(*self._beginnings.popleft())
-                break
-            else:
-                break
+            with self._lock:
+                taken = self._turns.take()
+            if taken is None:
+                return
+            line, frame = taken
             if self._handler is not None:
                 self._handler(line, frame)
-        if (self._frames or self._beginnings) and not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._take)
+            if is_beginning(frame):
+                return
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
         """See :class:`UserPlane`; the handler is called in the loop's thread."""

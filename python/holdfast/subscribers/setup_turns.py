@@ -6,13 +6,8 @@ frames makes it many lines there, and no more than one access node.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Generic, TypeVar
-
-from holdfast.subscribers.plane import Line
-
-_Key = TypeVar("_Key", bound=Hashable)
-_Node = tuple[int, int]
+from holdfast.subscribers.counts import Counts
+from holdfast.subscribers.plane import AccessNode, Line
 
 
 class SetupTurns:
@@ -21,8 +16,8 @@ class SetupTurns:
     def __init__(self) -> None:
         self._lines: dict[int, Line] = {}
         self._sessions: dict[Line, dict[int, None]] = {}
-        self._nodes: _Counts[_Node] = _Counts()
-        self._of_node: dict[_Node, _Counts[Line]] = {}
+        self._nodes: Counts[AccessNode] = Counts()
+        self._of_node: dict[AccessNode, Counts[Line]] = {}
 
     def __contains__(self, session_id: int) -> bool:
         return session_id in self._lines
@@ -34,8 +29,8 @@ class SetupTurns:
         """Add a session to those of its line that are being set up."""
         self._lines[session_id] = line
         self._sessions.setdefault(line, {})[session_id] = None
-        self._nodes.add(_node(line))
-        self._of_node.setdefault(_node(line), _Counts()).add(line)
+        self._nodes.add(line.access_node)
+        self._of_node.setdefault(line.access_node, Counts()).add(line)
 
     def discard(self, session_id: int) -> None:
         """Remove a session that has logged in or ended; nothing happens if it is unknown."""
@@ -45,10 +40,10 @@ class SetupTurns:
         del self._sessions[line][session_id]
         if not self._sessions[line]:
             del self._sessions[line]
-        self._nodes.remove(_node(line))
-        self._of_node[_node(line)].remove(line)
-        if not self._of_node[_node(line)].most():
-            del self._of_node[_node(line)]
+        self._nodes.remove(line.access_node)
+        self._of_node[line.access_node].remove(line)
+        if not self._of_node[line.access_node].most():
+            del self._of_node[line.access_node]
 
     def in_favour_of(self, line: Line) -> int | None:
         """Return the session that makes room for a new one of ``line``, or None.
@@ -56,56 +51,12 @@ class SetupTurns:
         It is None unless another line or access node has two setups more. The session is the youngest of the fullest line of the
         fullest access node, as its setup has got least far.
         """
-        own = _node(line)
+        own = line.access_node
         fullest = own if self._nodes.most() < self._nodes[own] + 2 else self._nodes.leader()
         lines = self._of_node.get(fullest)
         if lines is None or (fullest == own and lines.most() < lines[line] + 2):
             return None
         return next(reversed(self._sessions[lines.leader()]))
-
-
-class _Counts(Generic[_Key]):
-    """Counts of keys, and the key that has most."""
-
-    def __init__(self) -> None:
-        self._counts: dict[_Key, int] = {}
-        self._by_count: dict[int, dict[_Key, None]] = {}
-        self._most = 0
-
-    def __getitem__(self, key: _Key) -> int:
-        return self._counts.get(key, 0)
-
-    def most(self) -> int:
-        """Return the largest count."""
-        return self._most
-
-    def leader(self) -> _Key:
-        """Return a key with the largest count, which is not 0."""
-        return next(iter(self._by_count[self._most]))
-
-    def add(self, key: _Key) -> None:
-        """Add one to the count of ``key``."""
-        self._move(key, self[key] + 1)
-
-    def remove(self, key: _Key) -> None:
-        """Subtract one from the count of ``key``."""
-        self._move(key, self[key] - 1)
-
-    def _move(self, key: _Key, count: int) -> None:
-        before = self._counts.pop(key, 0)
-        if before:
-            del self._by_count[before][key]
-            if not self._by_count[before]:
-                del self._by_count[before]
-        if count:
-            self._counts[key] = count
-            self._by_count.setdefault(count, {})[key] = None
-        if count > self._most or self._most not in self._by_count:
-            self._most = count  # counts change by one
-
-
-def _node(line: Line) -> _Node:
-    return line.port, line.s_tag
 
 
 __all__ = ["SetupTurns"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.operations import directory
 from holdfast.subscribers import commands, dialer, passwords, service
 from holdfast.subscribers.accounting import Cause, Kind, Record
 from holdfast.subscribers.loop_clock import AsyncClock
@@ -78,7 +79,7 @@ async def end(directory: Path, answering: int, silent: int, patience_s: float) -
 def test_all_sessions_are_ended_by_terminate_request_and_padt(
     answering: int, silent: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(directory, "DIRECTORY", tmp_path)
     asyncio.run(end(tmp_path, answering, silent, patience_s=10.0 if not silent else 0.5))
 
 
