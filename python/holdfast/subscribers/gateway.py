@@ -176,6 +176,8 @@ class Gateway:
             self._ids.reserve(number)
             self._send(each.line, self.concentrator.terminate(each.mac, number))
         self.flush()
+        if any(self.sessions.get(each.id) is not each for each in returning):
+            self.flush()  # their Stops come before whatever the process says of itself
         self.upkeep.read(self.sessions.values())
         reinstalled = sum(self.sessions.get(each.id) is each for each in returning)
         return Reconciled(kept, reinstalled, sum(number in there for number in (*over, *strangers)))

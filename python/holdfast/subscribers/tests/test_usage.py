@@ -86,7 +86,6 @@ def test_a_session_that_the_new_user_plane_refuses_ends_with_its_usage() -> None
     world.restart()
     [left] = world.gateway.sessions.values()
     assert left.line.c_tag == 2
-    world.true.run(1)
     stop = world.records[-1]
     assert (stop.kind, stop.usage) == (Kind.STOP, Usage(10, 1280, 20, 2560))
     assert world.plane.table.keys() == {left.id}
