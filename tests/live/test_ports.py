@@ -245,6 +245,14 @@ def test_mistakes_are_explained(live: LiveSwitch, hosts: list[tuple[_core.Namesp
         live.remove_port(3)
 
 
+@pytest.mark.parametrize("length", ["+24", "33", "-1", " 24", "2_4", "", "٢٤", "24/1"])
+def test_the_length_of_a_prefix_is_digits(hosts: list[tuple[_core.Namespace, str]], length: str) -> None:
+    namespace, _ = hosts[0]
+    for add in (namespace.add_address, lambda _, prefix: namespace.add_route(prefix, "eth0")):
+        with pytest.raises(HoldfastError, match="no address with prefix length"):
+            add("eth0", f"10.77.0.0/{length}")
+
+
 def test_the_live_benchmark_measures(tmp_path: Path) -> None:
     (result,) = benchmark.run([64], quick=True, progress=lambda _: None)
     assert result.size_bytes == 64

@@ -217,12 +217,13 @@ impl Endpoint {
             let telemetry = Telemetry { kind, dscp, load };
             let len = len + telemetry.len();
             addresses.emit_header(int::DSCP << 2 | ecn, ipv4::PROTOCOL_TCP, len, out)?;
+            let headers = (&header, &telemetry);
             match addresses {
                 Addresses::V4(own, peer) => {
-                    header.emit_virtual_with(&telemetry, own, peer, payload_bytes, out)
+                    int::emit_virtual_segment(headers, own, peer, payload_bytes, out)
                 }
                 Addresses::V6(own, peer) => {
-                    header.emit_virtual_with(&telemetry, own, peer, payload_bytes, out)
+                    int::emit_virtual_segment(headers, own, peer, payload_bytes, out)
                 }
             }?;
             return Ok(out.len() + payload_bytes);

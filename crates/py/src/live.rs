@@ -96,7 +96,9 @@ fn prefix(text: &str) -> PyResult<(IpAddr, u8)> {
     };
     let (start, length) = text.split_once('/').ok_or_else(bad)?;
     let start = address(start)?;
-    let length: u8 = length.parse().map_err(|_| bad())?;
+    // Digits alone: Rust's own parser takes a sign too.
+    let digits = length.bytes().all(|byte| byte.is_ascii_digit());
+    let length: u8 = length.parse().ok().filter(|_| digits).ok_or_else(bad)?;
     if length > if start.is_ipv4() { 32 } else { 128 } {
         return Err(bad());
     }

@@ -12,14 +12,13 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
-mod condition;
 pub mod diagnostics;
 mod errors;
 mod lexer;
 pub mod loader;
-mod macros;
 mod parser;
 mod preprocess;
+mod sink;
 pub mod source;
 mod splice;
 mod token;
@@ -28,9 +27,9 @@ use std::path::Path;
 
 pub use diagnostics::{Diagnostic, Severity, render_all};
 pub use loader::{FileLoader, IncludeStyle, LoadError, Loaded, Loader, MemoryLoader};
+pub use sink::Sink;
 pub use source::{SourceMap, Span};
 
-use diagnostics::Sink;
 use preprocess::Preprocessor;
 
 /// The result of parsing a program.

@@ -23,8 +23,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ast::{Name, Path, Program};
-use crate::diagnostics::{Diagnostic, Sink};
+use crate::diagnostics::Diagnostic;
 use crate::errors;
+use crate::sink::Sink;
 use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 

@@ -9,16 +9,19 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diagnostics::{Diagnostic, Sink};
+use crate::diagnostics::Diagnostic;
 use crate::errors;
 use crate::lexer::{self, Lexed};
 use crate::loader::{IncludeStyle, Loaded, Loader};
-use crate::macros::{Macro, OpenUse};
+use crate::sink::Sink;
 use crate::source::{FileId, SourceMap, Span};
 use crate::splice;
 use crate::token::{Interner, Token, TokenKind as T};
+use macros::{Macro, OpenUse};
 use strings::SplitString;
 
+mod condition;
+mod macros;
 mod strings;
 #[cfg(test)]
 mod tests;

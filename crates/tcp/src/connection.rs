@@ -5,8 +5,8 @@
 use crate::NEVER_PS;
 use crate::config::{Config, ConfigError, Congestion, Recovery};
 use crate::receiver::{Owed, Receiver};
-use crate::recovery::Report;
 use crate::segment::{EcnCodepoint, Segment, initial, unwrapped};
+use crate::sender::recovery::Report;
 use crate::sender::{Sender, Transmission};
 use crate::statistics::Statistics;
 use wire::int::{Kind, PathLoad};

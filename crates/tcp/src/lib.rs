@@ -6,7 +6,7 @@
 //!
 //! * `config`: the configuration, with the RFCs' values as defaults and [`Config::ns2_2001`], the simulator of 2001.
 //! * `connection`: the state machine of RFC 9293, which joins sender and receiver.
-//! * `sender`: decides what to send and when; its loss recovery is in `recovery/`, its window in `congestion/`, its timer in `rtt`.
+//! * `sender`: decides what to send and when; its loss recovery is in `sender/recovery/`, its window in `congestion/`, its timer in `rtt`.
 //! * `receiver`: decides what to acknowledge and when; `intervals` holds the data received out of order.
 //! * `segment`: the segments between two ends; `wire::tcp` has header fields and options.
 //!
@@ -31,7 +31,6 @@ mod congestion;
 mod connection;
 mod intervals;
 mod receiver;
-mod recovery;
 mod rtt;
 mod segment;
 mod sender;

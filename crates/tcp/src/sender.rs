@@ -6,10 +6,12 @@
 use crate::NEVER_PS;
 use crate::config::{Config, NewReno, Recovery, Reduction};
 use crate::congestion::{Ack, Algorithm, Control, Echo, Loss, Mark, Silence, Window, scaled};
-use crate::recovery::{Report, Tracking};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
+use recovery::{Report, Tracking};
 use wire::int::PathLoad;
+
+pub(crate) mod recovery;
 
 /// The state of the sender between losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

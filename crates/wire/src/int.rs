@@ -240,6 +240,18 @@ impl Telemetry {
     }
 }
 
+/// Appends a TCP header to `out` like [`Header::emit_virtual`], with INT headers in front of its options.
+pub fn emit_virtual_segment<A: Address>(
+    (header, telemetry): (&Header, &Telemetry),
+    source: A,
+    destination: A,
+    zeros: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let inserted = (telemetry.len(), |out: &mut Vec<u8>| telemetry.emit(out));
+    header.emit_virtual_with(inserted, source, destination, zeros, out)
+}
+
 /// Reads a TCP segment with INT headers. Returns the TCP header, the contents of the INT headers, and the number of
 /// payload bytes. `bytes` must end with the IP packet.
 ///
@@ -378,7 +390,7 @@ mod tests {
                 ..Header::default()
             };
             let mut bytes = Vec::new();
-            header.emit_virtual_with(&telemetry, A, B, zeros, &mut bytes).unwrap();
+            emit_virtual_segment((&header, &telemetry), A, B, zeros, &mut bytes).unwrap();
             prop_assert_eq!(bytes.len(), header.header_len() + telemetry.len());
             bytes.resize(bytes.len() + zeros, 0);
             prop_assert_eq!(parse_segment(&bytes, A, B), Ok((header, telemetry, zeros)));

@@ -5,7 +5,6 @@
 //! the segment with its zeros, so that a capture cut off behind the header is right to the bit.
 
 use crate::checksum::verifies;
-use crate::int::Telemetry;
 use crate::ipv4::PROTOCOL_TCP;
 use crate::{Address, Error, at_least, fields, u16_at, u32_at};
 use std::fmt;
@@ -419,19 +418,20 @@ impl Header {
         Ok(())
     }
 
-    /// Appends the header to `out` like [`Header::emit_virtual`], with INT headers in front of the options.
-    pub fn emit_virtual_with<A: Address>(
+    /// Appends the header to `out` like [`Header::emit_virtual`], with `inserted_len` bytes in front of the options, which `insert`
+    /// appends.
+    pub(crate) fn emit_virtual_with<A: Address>(
         &self,
-        telemetry: &Telemetry,
+        (inserted_len, insert): (usize, impl FnOnce(&mut Vec<u8>)),
         source: A,
         destination: A,
         zeros: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let len = self.segment_len(zeros.saturating_add(telemetry.len()))?;
+        let len = self.segment_len(zeros.saturating_add(inserted_len))?;
         let start = out.len();
         self.emit_fixed(out);
-        telemetry.emit(out);
+        insert(out);
         self.options.emit(out);
         put_checksum(&mut out[start..], source, destination, len);
         Ok(())

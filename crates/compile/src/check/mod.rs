@@ -28,8 +28,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use syntax::ast;
-use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::{SourceMap, Span};
+use syntax::{Diagnostic, Sink};
 
 use crate::errors;
 use crate::externs::Origins;

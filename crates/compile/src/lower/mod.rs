@@ -33,8 +33,8 @@ use std::rc::Rc;
 use ir::architecture::Parameter;
 use ir::{Architecture, Block, Bridged, Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
 use syntax::ast;
-use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::{SourceMap, Span};
+use syntax::{Diagnostic, Sink};
 
 use crate::arch::{self, Instance, Pipeline};
 use crate::errors;

@@ -1,8 +1,8 @@
 //! Reads annotations: those with a meaning for the control plane, and those that are only passed on.
 
 use num_bigint::BigInt;
+use syntax::Sink;
 use syntax::ast::{self, Annotation, AnnotationToken, AnnotationTokenKind, ExprKind};
-use syntax::diagnostics::Sink;
 use syntax::source::Span;
 
 use crate::errors;

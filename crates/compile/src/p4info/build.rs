@@ -1,8 +1,8 @@
 //! From a lowered program to its P4Info; gives the program's objects their P4Runtime ids on the way.
 
 use syntax::ast::{self, Annotation};
-use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::Span;
+use syntax::{Diagnostic, Sink};
 
 use super::P4Info;
 use super::annotate::{

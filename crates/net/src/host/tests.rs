@@ -490,9 +490,7 @@ fn int_headers_are_taken_out_by_hosts_that_take_them() {
         ..Default::default()
     };
     let mut segment = Vec::new();
-    header
-        .emit_virtual_with(&telemetry, FAR, HOST_IPV4, 3, &mut segment)
-        .unwrap();
+    int::emit_virtual_segment((&header, &telemetry), FAR, HOST_IPV4, 3, &mut segment).unwrap();
     segment.extend_from_slice(&[0; 3]);
     let mut frame = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_TCP, &segment);
     let marked = |frame: &mut Vec<u8>| {

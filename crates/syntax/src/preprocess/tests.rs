@@ -12,8 +12,9 @@ use std::process::Command;
 use proptest::prelude::*;
 
 use super::Preprocessor;
-use crate::diagnostics::{Sink, render_all};
+use crate::diagnostics::render_all;
 use crate::loader::{Loaded, Loader, MemoryLoader};
+use crate::sink::Sink;
 use crate::source::{SourceMap, Span};
 use crate::token::Token;
 use crate::{lexer, splice};

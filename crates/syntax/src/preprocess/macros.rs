@@ -8,9 +8,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::Preprocessor;
 use crate::errors;
 use crate::lexer;
-use crate::preprocess::Preprocessor;
 use crate::source::{Expansion, Span};
 use crate::token::{Token, TokenKind as T};
 

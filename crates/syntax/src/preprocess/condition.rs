@@ -3,8 +3,8 @@
 //! Values are signed or unsigned integers of 64 bits that wrap; names that are not macros count as 0. Integer suffixes, a leading 0
 //! for octal and characters have their meaning in C (ISO C 6.10.1), because this is the preprocessor's language and not P4.
 
+use super::{Preprocessor, header_name};
 use crate::errors;
-use crate::preprocess::{Preprocessor, header_name};
 use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
