@@ -44,6 +44,8 @@ pub(crate) struct Preprocessor<'a> {
     pub(crate) macros: HashMap<Arc<str>, Rc<Macro>>,
     /// The number of tokens that macros have made so far.
     pub(crate) produced: usize,
+    /// The number of bytes of text that `#` and `##` have made so far.
+    pub(crate) produced_bytes: usize,
     /// The depth at which macro arguments are nested just now.
     pub(crate) argument_depth: usize,
     pub(crate) next_macro: u32,
@@ -113,6 +115,7 @@ impl<'a> Preprocessor<'a> {
             interner: Interner::default(),
             macros: HashMap::new(),
             produced: 0,
+            produced_bytes: 0,
             argument_depth: 0,
             next_macro: 0,
             open_use: None,

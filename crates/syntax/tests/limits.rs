@@ -126,3 +126,32 @@ fn many_warnings_are_no_error() {
             .contains("warning[W0298]: too many warnings")
     );
 }
+
+/// Returns a program whose macros `A0` to `A59` each double the text of the one before, by `double`, and the token `A59`.
+fn doubling(double: &str, first: &str) -> String {
+    let mut text = format!("{double}\n#define A0 {first}\n");
+    for i in 1..60 {
+        text += &format!("#define A{i} D(A{})\n", i - 1);
+    }
+    text + "const int C = A59;\n"
+}
+
+#[test]
+fn macros_that_double_one_token() {
+    for (double, first) in [
+        (
+            "#define P(a, b) a##b\n#define Q(a) P(a, a)\n#define D(a) Q(a)",
+            "x",
+        ),
+        ("#define S(x) #x\n#define D(a) S(a a)", "\"\""),
+        ("#define S(x) #x\n#define D(a) S(a)", "\"\\\""),
+        ("#define S(...) #__VA_ARGS__\n#define D(a) S(a, a)", "x"),
+        ("#define P(a, b) a##b##a##b\n#define D(a) P(a, a)\n", "1"),
+    ] {
+        let parsed = parse_str(&doubling(double, first));
+        let codes: Vec<_> = parsed.diagnostics.iter().map(|d| d.code).collect();
+        assert!(codes.contains(&"E0020"), "{double}: {codes:?}");
+        let longest = parsed.render().lines().map(str::len).max();
+        assert!(longest < Some(1000), "{double}: {longest:?}");
+    }
+}

@@ -16,6 +16,8 @@ use crate::token::{Token, TokenKind as T};
 
 /// Macros may make this many tokens in all.
 const MAX_PRODUCED: usize = 1_000_000;
+/// `#` and `##` may make this many bytes of text in all. Each use can double a token, so their number bounds nothing.
+const MAX_PRODUCED_BYTES: usize = 16 << 20;
 /// Uses of macros in arguments of macros may be this deep.
 const MAX_ARGUMENT_DEPTH: usize = 100;
 
@@ -575,6 +577,10 @@ impl Preprocessor<'_> {
     fn join(&mut self, used: &Macro, left: &mut Vec<Live>, right: Vec<Live>, site: Span) {
         let mut right = right.into_iter();
         if let (Some(last), Some(first)) = (left.last_mut(), right.as_slice().first()) {
+            let bytes = last.token.text.len() + first.token.text.len();
+            if !self.has_room_for(bytes, site) {
+                return;
+            }
             let text = format!("{}{}", last.token.text, first.token.text);
             match lexer::single(&text) {
                 Some(kind) => {
@@ -598,9 +604,26 @@ impl Preprocessor<'_> {
         left.extend(right);
     }
 
+    /// Returns whether `#` and `##` may make so many more bytes of text, and counts them. If not, stops the preprocessor.
+    fn has_room_for(&mut self, bytes: usize, site: Span) -> bool {
+        self.produced_bytes = self.produced_bytes.saturating_add(bytes);
+        let fits = self.produced_bytes <= MAX_PRODUCED_BYTES;
+        if !fits {
+            self.stop(site);
+        }
+        fits
+    }
+
     /// Makes a string literal of the text of an argument. Quotes and backslashes are escaped only inside
     /// string literals (ISO C 6.10.3.2).
     fn stringify(&mut self, arg: &[Live], hash: &Token, site: Span) -> Live {
+        // Escaping at most doubles a text; a blank and the quotes come to it.
+        let bytes = arg.iter().map(|live| 2 * live.token.text.len() + 1).sum();
+        let arg = if self.has_room_for(bytes, site) {
+            arg
+        } else {
+            &[]
+        };
         let mut text = String::from("\"");
         for (i, live) in arg.iter().enumerate() {
             if i > 0 && live.token.space_before {
