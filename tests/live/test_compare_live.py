@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,35 @@ COMMAND = interpreter.module("holdfast")
 NAMES = ["static", "ip-frr", "mpls-path", "1+1-vector"]
 
 
-def namespaces() -> set[str]:
-    text = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-    return {line.split()[0] for line in text.splitlines() if line}
+def lock_of(process: Path) -> Path | None:
+    """Return the lock that is held for the names of a process's namespaces; None for a process that has made none."""
+    with suppress(FileNotFoundError):
+        for descriptor in (process / "fd").iterdir():
+            with suppress(FileNotFoundError):
+                if re.fullmatch(r"/run/holdfast/\d+\.lock", str(held := descriptor.readlink())):
+                    return held
+    return None
+
+
+def left_behind() -> set[str]:
+    """Return the namespaces of processes that have ended. Others on this machine make and remove their own meanwhile."""
+    found = set()
+    for each in Path("/run/netns").glob("hf*-*"):
+        lock = Path("/run/holdfast", f"{each.name.partition('-')[0].removeprefix('hf')}.lock")
+        with suppress(BlockingIOError, FileNotFoundError), lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if each.exists():
+                found.add(each.name)
+    return found
+
+
+def made_namespaces(group: int) -> bool:
+    """Return True if a process of a process group has made namespaces."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(ProcessLookupError):
+            if os.getpgid(int(process.name)) == group and (lock := lock_of(process)) is not None:
+                return any(Path("/run/netns").glob(f"hf{lock.stem}-*"))
+    return False
 
 
 def test_it_says_what_a_simulation_says(tmp_path: Path) -> None:
@@ -32,10 +61,9 @@ def test_it_says_what_a_simulation_says(tmp_path: Path) -> None:
     A packet is sent per millisecond; the link is down for 800 ms, which is noticed after 50 ms; TCP has about 20 Mb/s by its
     window, and transfers of 50 kB.
     """
-    before = namespaces()
     given = demo.scenario(live=True, jitter_ms=0, before_s=0.6, down_s=0.8, after_s=0.4)
     found = results.run(given, mechanisms.find(NAMES), [1], tmp_path)
-    assert namespaces() == before
+    assert not left_behind()
     flows = found.flow_frame()
     calm = found.doubts == []
     udp = {
@@ -174,15 +202,15 @@ def test_an_application_that_writes_at_a_rate_does_so_in_the_kernel(tmp_path: Pa
 
 
 def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
-    before = namespaces()
     process = subprocess.Popen(
         [*COMMAND, "demo", "--live", "--out", str(tmp_path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     deadline = time.monotonic() + 120
-    while not namespaces() - before and time.monotonic() < deadline:
+    while not made_namespaces(process.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1.5)
     os.kill(process.pid, signal.SIGTERM)
@@ -191,6 +219,6 @@ def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     assert "Traceback" not in stderr
     # The guard has what an interrupted removal left.
     deadline = time.monotonic() + 60
-    while namespaces() - before and time.monotonic() < deadline:
+    while left_behind() and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not namespaces() - before
+    assert not left_behind()

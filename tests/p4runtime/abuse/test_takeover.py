@@ -14,6 +14,8 @@ from holdfast import switch_owner
 from holdfast.p4runtime import GrpcClient, P4RuntimeError, limits
 
 UPDATES = 30_000
+LONG = 60_000
+"""The updates of a batch that no election waits for: so many that none ends before it, however busy the machine is."""
 
 
 @pytest.fixture
@@ -25,11 +27,11 @@ def switch() -> Iterator[Steady]:
 class Batch:
     """With metadata, so that it takes its time; in a thread."""
 
-    def __init__(self, steady: Steady, client: GrpcClient) -> None:
+    def __init__(self, steady: Steady, client: GrpcClient, updates: int = UPDATES) -> None:
         self.failures: dict[int, str] = {}
         self.took_s = 0.0
         self._steady, self._client = steady, client
-        self._message = request(steady.device, p4.Update.INSERT, range(1, UPDATES + 1), metadata=b"m")
+        self._message = request(steady.device, p4.Update.INSERT, range(1, updates + 1), metadata=b"m")
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
@@ -59,7 +61,7 @@ def test_a_new_primary_does_not_wait_for_a_long_batch(switch: Steady) -> None:
     It took 7 s for 200,000 updates, during which one command delayed packets by 0.4 s.
     """
     with GrpcClient(switch.server.address, timeout_s=60) as old:
-        batch = Batch(switch, old)
+        batch = Batch(switch, old, LONG)
         batch.start()
         begin = Moment.now()
         with GrpcClient(switch.server.address, election_id=2) as new:
@@ -67,8 +69,10 @@ def test_a_new_primary_does_not_wait_for_a_long_batch(switch: Steady) -> None:
             waited = begin.taken()
             applied = batch.applied()
             batch.join()
-            assert 0 < applied < UPDATES
-            assert batch.failures == dict.fromkeys(range(applied, UPDATES), "PERMISSION_DENIED")
+            assert 0 < applied < LONG
+            # As many of the rest as an answer has room for.
+            assert list(batch.failures) == list(range(applied, applied + len(batch.failures)))
+            assert set(batch.failures.values()) == {"PERMISSION_DENIED"}
             assert batch.applied() == applied, "nothing of the old primary's comes after"
     switch.judge(waited, 0.5, "the election")
     switch.judge_steps(5)
