@@ -1,6 +1,5 @@
 //! The exceptions of the native core, and their constructors. The callers give the messages.
 
-use crate::program::Diagnostic;
 use engine::control::excerpt;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -31,15 +30,6 @@ pub(crate) fn control_error(code: &str, message: &str) -> PyErr {
     // A message may hold a name of megabytes.
     let error = ControlError::new_err(excerpt(message.to_owned()));
     match Python::attach(|py| error.value(py).setattr("code", code)) {
-        Ok(()) => error,
-        Err(other) => other,
-    }
-}
-
-/// Builds a [`CompileError`] with its rendered text and its diagnostics.
-pub(crate) fn compile_error(rendered: &str, diagnostics: Vec<Py<Diagnostic>>) -> PyErr {
-    let error = CompileError::new_err(rendered.to_owned());
-    match Python::attach(|py| error.value(py).setattr("diagnostics", diagnostics)) {
         Ok(()) => error,
         Err(other) => other,
     }

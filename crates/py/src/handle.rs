@@ -1,7 +1,7 @@
 //! The owner of the network: nobody, the virtual clock for the duration of a call, or the wall clock's thread.
 
 use crate::errors::failed;
-use crate::ports::{Interfaces, packet_io};
+use crate::interfaces::{Interfaces, packet_io};
 use engine::Time;
 use net::NetError;
 use net::clock::wall::WallClock;

@@ -11,6 +11,7 @@ mod bench;
 mod description;
 mod errors;
 mod handle;
+mod interfaces;
 mod live;
 mod network;
 mod notification;
@@ -19,6 +20,7 @@ mod pipeline;
 mod ports;
 mod program;
 mod readings;
+mod reconciliation;
 mod request;
 mod stf;
 mod switch;
@@ -46,11 +48,11 @@ mod _core {
     #[pymodule_export]
     use crate::pcap::{read_pcap, write_pcap};
     #[pymodule_export]
-    use crate::pipeline::{
-        Batch, Failures, Pipeline, Reading, Reconciliation, WriteRequest, extent,
-    };
+    use crate::pipeline::{Batch, Failures, Pipeline, Reading, WriteRequest, extent};
     #[pymodule_export]
     use crate::program::{Diagnostic, Program};
+    #[pymodule_export]
+    use crate::reconciliation::Reconciliation;
     #[pymodule_export]
     use crate::request::EntryEncoder;
     #[pymodule_export]

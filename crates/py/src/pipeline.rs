@@ -7,10 +7,10 @@
 use crate::errors::control_error;
 use crate::handle::detached;
 use crate::program::Program;
+use crate::reconciliation::Reconciliation;
 use crate::switch::Switch;
 use bytes::Bytes;
 use engine::control::ControlError;
-use engine::takeover::Takeover;
 use ir::TableId;
 use p4runtime::Mappings;
 use pyo3::prelude::*;
@@ -277,9 +277,7 @@ impl Pipeline {
         (prepared_for, _) = on(prepared, prepared_for, |of, it| {
             of.write_entries(it).map(|()| true)
         })?;
-        Ok(Reconciliation {
-            inner: Mutex::new(Some(prepared_for)),
-        })
+        Ok(Reconciliation::new(prepared_for))
     }
 
     /// Begins to answer a serialized ``ReadRequest`` from the present state; only counts may be read later.
@@ -346,20 +344,6 @@ fn entry_order(switch: &Switch, table: TableId) -> PyResult<Vec<(u64, u32)>> {
     }
     detached(|| order.sort_unstable());
     Ok(order)
-}
-
-/// The change of a prepared switch to the state of the one whose place it takes.
-#[pyclass(module = "holdfast._core", frozen)]
-pub(crate) struct Reconciliation {
-    inner: Mutex<Option<p4runtime::Reconciliation>>,
-}
-
-impl Reconciliation {
-    /// Removes what moves from the object and returns it; `None` if it was removed before.
-    pub(crate) fn take(&self) -> Option<Takeover> {
-        let taken = locked(&self.inner).take();
-        Some(taken?.finish())
-    }
 }
 
 /// The updates of a request, and how far they have been applied.

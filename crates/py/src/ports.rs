@@ -2,65 +2,12 @@
 
 use crate::errors::chosen;
 use crate::handle::{NetworkHandle, State};
+use crate::interfaces::{Interface, packet_io};
 use crate::readings::{Record, record};
 use net::NetError;
-use net::clock::wall::FrameIo;
-use ports::{PacketCounters, PacketIo, PacketSocket, TransmitKind};
+use ports::{PacketCounters, PacketSocket, TransmitKind};
 use pyo3::prelude::*;
-use std::any::Any;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The properties of interfaces that the network itself does not know, by number.
-#[derive(Default)]
-pub(crate) struct Interfaces {
-    inner: Mutex<BTreeMap<usize, Interface>>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Interface {
-    kind: TransmitKind,
-    /// The counts of an interface while nothing is open.
-    counters: PacketCounters,
-}
-
-impl Interfaces {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Interface>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get(&self, number: usize) -> Interface {
-        self.lock().get(&number).copied().unwrap_or_default()
-    }
-
-    /// Opens all interfaces of a network. Returns an error text if one cannot be opened.
-    pub(crate) fn open(&self, network: &net::Network) -> Result<Box<dyn FrameIo + Send>, String> {
-        let text = |e: ports::PortError| e.to_string();
-        let mut io = PacketIo::new().map_err(text)?;
-        for (number, name) in network.interfaces() {
-            let Interface { kind, counters } = self.get(number);
-            let mut socket = PacketSocket::open_port(name, kind).map_err(text)?;
-            socket.continue_from(counters);
-            io.add(number, socket);
-        }
-        Ok(Box::new(io))
-    }
-
-    /// Stores the counters of the interfaces of a network that is about to stop.
-    pub(crate) fn keep_counters(&self, counters: Vec<(usize, PacketCounters)>) {
-        let mut interfaces = self.lock();
-        for (number, counters) in counters {
-            interfaces.entry(number).or_default().counters = counters;
-        }
-    }
-}
-
-/// Returns the packet sockets of a running network. Fails if it has none.
-pub(crate) fn packet_io(io: &mut dyn FrameIo) -> Result<&mut PacketIo, NetError> {
-    (io as &mut dyn Any)
-        .downcast_mut()
-        .ok_or_else(|| NetError::Io("the network has no packet sockets".into()))
-}
+use std::sync::PoisonError;
 
 pub(crate) fn transmit_kind(name: &str) -> PyResult<TransmitKind> {
     let choices = [

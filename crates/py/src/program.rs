@@ -1,6 +1,6 @@
 //! `Program`: a compiled program that any number of switches share, with the code that runs it.
 
-use crate::errors::{chosen, compile_error, control_error};
+use crate::errors::{CompileError, chosen, control_error};
 use crate::handle::detached;
 use engine::{Executor, Interpreter};
 use pyo3::prelude::*;
@@ -37,6 +37,15 @@ pub(crate) struct Diagnostic {
     line: u32,
     column: u32,
     rendered: String,
+}
+
+/// Builds a [`CompileError`] with its rendered text and its diagnostics.
+fn compile_error(rendered: &str, diagnostics: Vec<Py<Diagnostic>>) -> PyErr {
+    let error = CompileError::new_err(rendered.to_owned());
+    match Python::attach(|py| error.value(py).setattr("diagnostics", diagnostics)) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
 }
 
 /// An immutable compiled program, shared by any number of switches.

@@ -2,8 +2,8 @@
 
 use crate::errors::{control_error, failed};
 use crate::handle::{NetworkHandle, detached};
-use crate::pipeline::Reconciliation;
 use crate::program::{ExecutorKind, Program};
+use crate::reconciliation::Reconciliation;
 use crate::time::Ps;
 use engine::{Packet, SwitchConfig};
 use ir::TableId;

@@ -1,0 +1,29 @@
+//! A change of a switch's program that keeps the state, from its preparation to the exchange of the switches.
+
+use engine::takeover::Takeover;
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+/// The change of a prepared switch to the state of the one whose place it takes.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct Reconciliation {
+    inner: Mutex<Option<p4runtime::Reconciliation>>,
+}
+
+impl Reconciliation {
+    pub(crate) fn new(prepared: p4runtime::Reconciliation) -> Reconciliation {
+        Reconciliation {
+            inner: Mutex::new(Some(prepared)),
+        }
+    }
+
+    /// Removes what moves from the object and returns it; `None` if it was removed before.
+    pub(crate) fn take(&self) -> Option<Takeover> {
+        let taken = self
+            .inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        Some(taken?.finish())
+    }
+}
