@@ -12,8 +12,18 @@ CRATES = Path(__file__).parents[2] / "crates"
 #: By crate, the circles that there are, each with the reason why it is left. One that is gone has to go from here too.
 CIRCLES: dict[str, dict[frozenset[str], str]] = {
     "engine": {},
+    "ir": {},
     "jit": {},
     "net": {},
+    "p4runtime": {},
+    "ports": {},
+    "proto": {},
+    "py": {},
+    "stf": {},
+    "syntax": {},
+    "tcp": {},
+    "telemetry": {},
+    "wire": {},
 }
 
 #: Comments, and literals of strings and characters.
@@ -106,8 +116,8 @@ def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
 @pytest.mark.parametrize("crate", CIRCLES)
 def test_modules_import_each_other_in_one_direction(crate: str) -> None:
     graph = imports(CRATES / crate / "src")
-    assert len(graph) > 5, "the modules were found"
-    assert sum(map(len, graph.values())) >= len(graph), "their imports were found"
+    assert len(graph) > 1, "the modules were found"
+    assert any(graph.values()), "their imports were found"
     assert circles(graph) == set(CIRCLES[crate]), {module: sorted(named) for module, named in graph.items()}
     assert all(CIRCLES[crate].values()), "every circle has its reason"
 

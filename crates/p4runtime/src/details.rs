@@ -1,6 +1,6 @@
 //! The details of a batch's error (specification, "Error Reporting Messages"): one `p4.v1.Error` for each element, in order.
 
-use crate::write::Failure;
+use crate::plan::Failure;
 use prost::encoding::{encode_varint, encoded_len_varint, int32};
 use std::borrow::Cow;
 

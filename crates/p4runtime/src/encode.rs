@@ -1,14 +1,14 @@
 //! Entries as bytes, which are most of what is read: every length is filled in when what it is of has been written. Messages of entries
 //! are decoded from these bytes where they are needed.
 
-use crate::entities::counter::count_message;
-use crate::entities::meter::{colours_message, config_message};
 use crate::entries;
 use crate::info::{Field, Table};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
 use crate::values;
 use engine::control::{EntryAction, InstalledEntry, Target};
+use engine::meter::MeterConfig;
+use engine::runtime::CounterData;
 use ir::{ActionCall, Bits, KeyMatch};
 use prost::Message;
 use prost::encoding::{WireType, bool, bytes, encode_key, encode_varint, int32, int64, message};
@@ -200,5 +200,29 @@ impl Pipeline {
         let mut out = Vec::new();
         self.put_entry(&mut out, table, read, &m::TableEntry::default());
         m::TableEntry::decode(&out[..]).unwrap_or_default()
+    }
+}
+
+pub(crate) fn count_message(data: CounterData) -> m::CounterData {
+    // The message's numbers have 63 bits.
+    m::CounterData {
+        byte_count: (data.bytes & i64::MAX as u64) as i64,
+        packet_count: (data.packets & i64::MAX as u64) as i64,
+    }
+}
+
+/// Builds the message of a meter's counts by colour; all are zero if `counts` is `None`.
+pub(crate) fn colours_message(counts: Option<[CounterData; 3]>) -> m::MeterCounterData {
+    let [green, yellow, red] = counts.unwrap_or_default().map(|c| Some(count_message(c)));
+    m::MeterCounterData { green, yellow, red }
+}
+
+pub(crate) fn config_message(config: MeterConfig) -> m::MeterConfig {
+    m::MeterConfig {
+        cir: config.cir as i64,
+        cburst: config.cburst as i64,
+        pir: config.pir as i64,
+        pburst: config.pburst as i64,
+        eburst: 0,
     }
 }

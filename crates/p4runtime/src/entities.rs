@@ -14,33 +14,13 @@ mod selection;
 pub(crate) mod table;
 mod value_set;
 
+use crate::answer::{Answer, Copied};
+use crate::encode::nested;
 use crate::messages::{self as m, messages, oneofs};
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::state::Keep;
-use crate::write::Plan;
-use engine::control::{ControlError, Operation};
-
-/// A kind of entity as the control plane serves it; the message says which of them.
-pub(crate) trait Served {
-    /// Returns the P4Info id of the object to which the entity belongs; 0 if there is none.
-    fn object_id(&self) -> u32 {
-        0
-    }
-
-    /// Returns the plan for an update of the entity, or the reason to refuse the update.
-    fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;
-
-    /// Returns the entities that a read selects, restricted to those that the reader's role may access. Fails if the
-    /// read is not valid.
-    fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
-
-    /// Returns the ids that determine the answer to a read, if it is answered at once; `None` if it is answered in
-    /// slices.
-    fn at_once(&self) -> Option<(u32, u32)> {
-        None
-    }
-}
+use crate::served::Served;
+use crate::transfer::Keep;
+use engine::control::ControlError;
 
 macro_rules! entities {
     ($($variant:ident: $ty:ty = ($($kind:tt)*) $tag:tt $word:tt;)*) => {
@@ -60,6 +40,12 @@ macro_rules! entities {
 }
 
 messages! {
+    Update { kind: i32 = (int32) "1"; entity: Option<Entity> = (message, optional) "2"; }
+    ReadRequest {
+        device_id: u64 = (uint64) "1";
+        entities: Vec<Entity> = (message, repeated) "2";
+        role: String = (string) "3";
+    }
     Entity { | entity: EntityKind = "EntityKind" "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"; }
 }
 
@@ -87,3 +73,24 @@ pub(crate) const TRANSFERS: [Keep; 6] = [
     value_set::transfer,
     digest::transfer,
 ];
+
+impl Copied for Vec<EntityKind> {
+    fn encode(&self, _: &Pipeline, out: &mut Vec<u8>) {
+        for kind in self {
+            nested(out, 1, |out| kind.encode(out));
+        }
+    }
+}
+
+/// Builds an answer from entities. Fails with the error that `missing` returns if a single object was requested (`id` is not 0) but not
+/// found.
+fn found(
+    entities: Vec<EntityKind>,
+    id: u32,
+    missing: impl Fn(u32) -> ControlError,
+) -> Result<Answer, ControlError> {
+    match entities.is_empty() && id != 0 {
+        true => Err(missing(id)),
+        false => Ok(Answer::of(entities)),
+    }
+}

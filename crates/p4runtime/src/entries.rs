@@ -3,7 +3,6 @@
 //! A message becomes what the engine takes, or the error that the specification names. Nothing here knows which entries exist.
 
 use crate::contradiction::kind_name;
-use crate::entities::profile::set_note;
 use crate::errors::{denied, invalid};
 use crate::info::{Action, Field, Names, Table, unknown};
 use crate::messages as m;
@@ -478,4 +477,21 @@ pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
 pub(crate) fn note(note: Option<&Note>) -> m::EntryNote {
     let note = note.and_then(|note| m::EntryNote::decode(&note[..]).ok());
     note.unwrap_or_default()
+}
+
+/// Returns whether a watch is the number of a port rather than its name.
+pub(crate) fn is_numeric(watch: Option<&m::Watch>) -> bool {
+    matches!(watch, Some(m::Watch::Number(_)))
+}
+
+/// Returns the part of a one-shot set that the switch does not store.
+fn set_note(set: &m::ActionSet) -> m::EntryNote {
+    let numeric = set.actions.iter().zip(0..);
+    let numeric = numeric.filter(|(action, _)| is_numeric(action.watch.as_ref()));
+    m::EntryNote {
+        numeric_watches: numeric.map(|(_, position)| position).collect(),
+        mode: set.mode,
+        semantics: set.semantics,
+        ..m::EntryNote::default()
+    }
 }

@@ -8,6 +8,7 @@
 //! It does not know streams, elections, transports or clocks; `python/holdfast/p4runtime` does.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod contradiction;
 mod details;
 mod encode;
@@ -18,21 +19,26 @@ mod extent;
 mod info;
 mod messages;
 mod pipeline;
+mod plan;
 mod read;
 mod request;
+mod served;
 mod state;
+mod transfer;
 mod translation;
 mod values;
 mod write;
 
+pub use answer::Slice;
 pub use details::{Details, FailedElement, error_details};
 pub use extent::extent;
 pub use pipeline::{Pipeline, p4info_text};
-pub use read::{ReadRequest, Reading, Slice};
+pub use plan::Failure;
+pub use read::{ReadRequest, Reading};
 pub use request::{ActionShape, EntryBytes, EntryEncoder, Given, Match, Named, Number, Slot};
 pub use state::Reconciliation;
 pub use translation::Mappings;
-pub use write::{Batch, Failure, Tally, UpdateKind, WriteRequest};
+pub use write::{Batch, Tally, UpdateKind, WriteRequest};
 
 #[cfg(test)]
 mod official;

@@ -4,7 +4,6 @@
 //! These are on the path of every update, so their shape is ours: byte strings are parts of the request that they came in, large parts
 //! are boxed. `official` compares them with the generated messages. Fields that are not declared here are passed over.
 
-use crate::entities::Entity;
 use bytes::Bytes;
 
 /// `Name { field: type = (kind) "tag"; }`, and of a oneof `| field: type = "type" "tags";`.
@@ -51,12 +50,6 @@ messages! {
         updates: Vec<Bytes> = (bytes = "bytes", repeated) "4";
         atomicity: i32 = (int32) "5";
         role: String = (string) "6";
-    }
-    Update { kind: i32 = (int32) "1"; entity: Option<Entity> = (message, optional) "2"; }
-    ReadRequest {
-        device_id: u64 = (uint64) "1";
-        entities: Vec<Entity> = (message, repeated) "2";
-        role: String = (string) "3";
     }
     TableEntry {
         table_id: u32 = (uint32) "1";

@@ -3,7 +3,7 @@
 
 #![allow(deprecated, reason = "deprecated fields are served too")]
 
-use crate::entities::Entity;
+use crate::entities::{Entity, ReadRequest, Update};
 use crate::messages as m;
 use bytes::Bytes;
 use prost::Message;
@@ -290,7 +290,7 @@ fn requests_are_the_official_ones() {
         });
     let updates: Vec<p4::Update> = updates.collect();
     for update in updates.clone() {
-        check::<m::Update, _>(update);
+        check::<Update, _>(update);
     }
     check::<m::RawWriteRequest, _>(p4::WriteRequest {
         device_id: 1,
@@ -300,7 +300,7 @@ fn requests_are_the_official_ones() {
         updates,
         atomicity: 2,
     });
-    check::<m::ReadRequest, _>(p4::ReadRequest {
+    check::<ReadRequest, _>(p4::ReadRequest {
         device_id: 1,
         role: "role".into(),
         entities: entities(),

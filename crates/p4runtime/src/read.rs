@@ -3,32 +3,26 @@
 //! Tables are read from snapshots, and arrays cell by cell: [`Reading::fetch`] copies a slice while the switch waits, and
 //! [`Reading::encode`] makes a response of it while packets pass.
 
-use crate::encode::nested;
-use crate::entities::EntityKind;
+use crate::answer::{Answer, Slice, Source};
+use crate::entities::{self, EntityKind};
 use crate::errors::{invalid, not_found};
-use crate::info::{Named, Names};
-use crate::messages as m;
 use crate::pipeline::{Pipeline, replaced};
-use crate::write::Failure;
+use crate::plan::Failure;
 use engine::Switch;
-use engine::control::{ControlError, TableSnapshot};
-use ir::TableId;
+use engine::control::ControlError;
 use prost::{DecodeError, Message};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The entries, or cells, of one slice.
-pub(crate) const PER_SLICE: u32 = 512;
-
 /// A decoded `p4.v1.ReadRequest`.
 #[derive(Clone, Debug)]
-pub struct ReadRequest(m::ReadRequest);
+pub struct ReadRequest(entities::ReadRequest);
 
 impl ReadRequest {
     /// Decodes a serialized `p4.v1.ReadRequest`. Fails if the bytes are not such a message.
     pub fn decode(data: &[u8]) -> Result<ReadRequest, DecodeError> {
-        m::ReadRequest::decode(data).map(ReadRequest)
+        entities::ReadRequest::decode(data).map(ReadRequest)
     }
 }
 
@@ -43,98 +37,6 @@ pub struct Reading {
     /// The number of snapshots of tables that it opened.
     #[cfg(test)]
     pub(crate) snapshots: usize,
-}
-
-/// The source of one request's answers: a switch, and the snapshots that it opened, one of each table, because each has to be kept up to date.
-pub(crate) struct Source<'a> {
-    pub pipeline: &'a Pipeline,
-    pub switch: &'a mut Switch,
-    role: &'a str,
-    snapshots: BTreeMap<TableId, Arc<TableSnapshot>>,
-}
-
-impl<'a> Source<'a> {
-    pub fn snapshot(&mut self, table: TableId) -> Result<Arc<TableSnapshot>, ControlError> {
-        if let Some(open) = self.snapshots.get(&table) {
-            return Ok(open.clone());
-        }
-        let open = self.switch.snapshot_table(table)?;
-        self.snapshots.insert(table, open.clone());
-        Ok(open)
-    }
-
-    /// Returns the object with this id or, if `id` is 0, all objects that the role may access. Fails if there is no
-    /// such object.
-    pub fn wanted<T: Named>(
-        &self,
-        objects: &'a Names<T>,
-        id: u32,
-    ) -> Result<impl Iterator<Item = &'a T> + use<'a, T>, ControlError> {
-        if id != 0 {
-            objects.by_id(id)?;
-        }
-        let (info, role) = (&self.pipeline.info, self.role);
-        Ok(objects.list.iter().filter(move |object| match id {
-            0 => info.role_may(role, object.id()),
-            id => object.id() == id,
-        }))
-    }
-
-    fn answer(&mut self, entity: &EntityKind) -> Result<Answer, ControlError> {
-        let entity = entity.served();
-        self.pipeline
-            .info
-            .check_role(self.role, entity.object_id())?;
-        if !Arc::ptr_eq(self.switch.program(), &self.pipeline.program) {
-            return Err(replaced("Read"));
-        }
-        entity.answer(self)
-    }
-}
-
-/// The answer to one entity of a request.
-#[derive(Debug, Default)]
-pub(crate) struct Answer {
-    parts: VecDeque<Part>,
-    /// True if an error follows if nothing is found.
-    pub must_find: bool,
-}
-
-#[derive(Debug)]
-enum Part {
-    Found(Arc<Vec<EntityKind>>),
-    Copied(Slice),
-    Rest(Box<dyn Sliced>),
-}
-
-/// State that is copied from the switch slice by slice.
-pub(crate) trait Sliced: Debug + Send + Sync {
-    /// Copies the next slice of the state, and returns it with true if more slices follow.
-    fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError>;
-}
-
-/// State that has been copied from the switch.
-pub(crate) trait Copied: Debug + Send + Sync {
-    /// Appends the requested parts of the state, as fields of a `ReadResponse`.
-    fn encode(&self, pipeline: &Pipeline, out: &mut Vec<u8>);
-}
-
-impl Copied for Arc<Vec<EntityKind>> {
-    fn encode(&self, _: &Pipeline, out: &mut Vec<u8>) {
-        for kind in &**self {
-            nested(out, 1, |out| kind.encode(out));
-        }
-    }
-}
-
-/// State that has been copied from the switch and not encoded.
-#[derive(Debug)]
-pub struct Slice(Box<dyn Copied>);
-
-impl Slice {
-    pub(crate) fn of(copied: impl Copied + 'static) -> Slice {
-        Slice(Box::new(copied))
-    }
 }
 
 impl Reading {
@@ -160,9 +62,9 @@ impl Reading {
             if let Some(found) = objects.and_then(|objects| known.get(&objects)) {
                 return Ok(Answer::shared(Arc::clone(found)));
             }
-            let answer = source.answer(entity)?;
-            if let (Some(objects), Some(Part::Found(found))) = (objects, answer.parts.front()) {
-                known.insert(objects, Arc::clone(found));
+            let answer = answer(&mut source, entity)?;
+            if let (Some(objects), Some(found)) = (objects, answer.at_once()) {
+                known.insert(objects, found);
             }
             Ok(answer)
         });
@@ -214,60 +116,15 @@ impl Reading {
     }
 }
 
-impl Answer {
-    pub fn of(entities: Vec<EntityKind>) -> Answer {
-        Answer::shared(Arc::new(entities))
+/// Answers one entity of a request. Fails if the role may not read it, or another program has come.
+fn answer(source: &mut Source<'_>, entity: &EntityKind) -> Result<Answer, ControlError> {
+    let entity = entity.served();
+    source
+        .pipeline
+        .info
+        .check_role(source.role, entity.object_id())?;
+    if !Arc::ptr_eq(source.switch.program(), &source.pipeline.program) {
+        return Err(replaced("Read"));
     }
-
-    fn shared(entities: Arc<Vec<EntityKind>>) -> Answer {
-        let mut answer = Answer::default();
-        answer.parts.push_back(Part::Found(entities));
-        answer
-    }
-
-    /// Builds an answer from entities. Fails with the error that `missing` returns if a single object was requested
-    /// (`id` is not 0) but not found.
-    pub fn found(
-        entities: Vec<EntityKind>,
-        id: u32,
-        missing: impl Fn(u32) -> ControlError,
-    ) -> Result<Answer, ControlError> {
-        match entities.is_empty() && id != 0 {
-            true => Err(missing(id)),
-            false => Ok(Answer::of(entities)),
-        }
-    }
-
-    /// Appends state that has already been read to the answer.
-    pub fn push_copied(&mut self, copied: impl Copied + 'static) {
-        self.parts.push_back(Part::Copied(Slice::of(copied)));
-    }
-
-    pub fn push(&mut self, rest: impl Sliced + 'static) {
-        self.parts.push_back(Part::Rest(Box::new(rest)));
-    }
-
-    fn fetch(
-        &mut self,
-        pipeline: &Pipeline,
-        switch: &Switch,
-    ) -> Result<Option<Slice>, ControlError> {
-        let Some(part) = self.parts.pop_front() else {
-            return Ok(None);
-        };
-        Ok(Some(match part {
-            Part::Found(entities) => Slice::of(entities),
-            Part::Copied(slice) => slice,
-            Part::Rest(mut rest) => {
-                if !Arc::ptr_eq(switch.program(), &pipeline.program) {
-                    return Err(replaced("Read"));
-                }
-                let (slice, more) = rest.fetch(switch)?;
-                if more {
-                    self.parts.push_front(Part::Rest(rest));
-                }
-                slice
-            }
-        }))
-    }
+    entity.answer(source)
 }

@@ -300,7 +300,10 @@ mod tests {
             requests.extend(entry.request(2, 0, b""));
         }
         let request = m::RawWriteRequest::decode(&requests[..]).unwrap();
-        let updates = request.updates.into_iter().map(m::Update::decode);
+        let updates = request
+            .updates
+            .into_iter()
+            .map(crate::entities::Update::decode);
         let values = updates.map(|update| {
             let update = update.unwrap();
             assert_eq!(update.kind, 2);

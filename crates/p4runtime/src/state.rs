@@ -3,38 +3,18 @@
 //! Most of it moves ([`engine::takeover`]). The entities of what does not, because its shape changed, are written to the new switch, by P4Runtime
 //! ids, before it takes its place. So all that is done to the old switch is to copy slices of it.
 
-use crate::entities::{self, EntityKind, TRANSFERS, table};
+use crate::entities::{TRANSFERS, table};
 use crate::errors::invalid;
-use crate::messages as m;
 use crate::pipeline::Pipeline;
-use crate::write::{Batch, Plan};
+use crate::transfer::{Place, Plans, Transfer};
+use crate::write::Batch;
 use engine::Switch;
-use engine::control::{ControlError, ControlErrorCode, Entity, Entry, InstalledEntry, Operation};
+use engine::control::{ControlError, ControlErrorCode, Entry, InstalledEntry};
 use engine::table::RecordSlice;
 use engine::takeover::{TableFacts, Takeover};
 use ir::TableId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A position in the list of objects of a kind, and a place in the object.
-pub(crate) type Place = (usize, u64);
-
-/// One kind of object's part of it: updates for some of what is not taken over as it is, from a place on. It returns the place that
-/// follows, `None` behind the last object.
-pub(crate) type Keep = fn(&mut Transfer<'_>, &Switch, Place) -> Result<Option<Place>, ControlError>;
-
-/// The number of cells that one step copies.
-pub(crate) const CELLS: usize = 512;
-/// The number of members or groups that one step copies.
-pub(crate) const OBJECTS: usize = 128;
-
-/// Updates by P4Runtime ids, planned for the new pipeline.
-pub(crate) struct Transfer<'a> {
-    pub old: &'a Pipeline,
-    pub new: &'a Pipeline,
-    pub moves: &'a Takeover,
-    plans: Vec<Option<Result<Plan, ControlError>>>,
-}
 
 /// The change of a switch from one pipeline to another that keeps its state, being prepared. No update of the old switch may come in
 /// between.
@@ -50,8 +30,6 @@ pub struct Reconciliation {
     at: (usize, Place),
     plans: Plans,
 }
-
-type Plans = Vec<Option<Result<Plan, ControlError>>>;
 
 impl Reconciliation {
     /// Begins to prepare a switch to take the place of another. `facts` describe the tables of the old switch, and
@@ -191,26 +169,4 @@ fn initial_entries(switch: &Switch) -> Result<Vec<(TableId, Entry)>, ControlErro
         found.extend(entries.map(|read| (table, read.entry)));
     }
     Ok(found)
-}
-
-impl Transfer<'_> {
-    fn push(&mut self, kind: i32, entity: EntityKind) {
-        let entity = Some(entities::Entity {
-            entity: Some(entity),
-        });
-        let plan = self.new.plan(&m::Update { kind, entity }, "");
-        self.plans.push(Some(plan));
-    }
-
-    pub fn insert(&mut self, entity: EntityKind) {
-        self.push(1, entity);
-    }
-
-    pub fn modify(&mut self, entity: EntityKind) {
-        self.push(2, entity);
-    }
-
-    pub fn update(&mut self, operation: Operation, entity: Entity) {
-        self.plans.push(Some(Ok(Plan::one(operation, entity))));
-    }
 }

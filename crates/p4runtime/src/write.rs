@@ -1,14 +1,15 @@
 //! Writes: from updates of a request to the engine's, and their application with or without rollback.
 
 use crate::details::FailedElement;
+use crate::entities;
 use crate::errors::invalid;
 use crate::messages as m;
-use crate::pipeline::{Noted, ObjectNote, Pipeline, replaced};
+use crate::pipeline::{Pipeline, replaced};
+use crate::plan::{Failure, Plan};
 use bytes::Bytes;
 use engine::Switch;
-use engine::control::{Atomicity, ControlError, ControlErrorCode, Entity, Operation, Update};
+use engine::control::{Atomicity, ControlError, ControlErrorCode, Operation, Update};
 use prost::{DecodeError, Message};
-use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,41 +48,6 @@ impl WriteRequest {
     }
 }
 
-/// The plan of one P4Runtime update: the engine's updates, which succeed together, then a note.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
-    updates: SmallVec<[Update; 1]>,
-    note: Option<Box<(Operation, (Noted, ObjectNote))>>,
-}
-
-impl Plan {
-    pub fn of(updates: SmallVec<[Update; 1]>) -> Plan {
-        let note = None;
-        Plan { updates, note }
-    }
-
-    pub fn one(operation: Operation, entity: Entity) -> Plan {
-        Plan::of(SmallVec::from_buf([Update { operation, entity }]))
-    }
-
-    pub fn noted(operation: Operation, entity: Entity, of: Noted, note: ObjectNote) -> Plan {
-        Plan {
-            note: Some(Box::new((operation, (of, note)))),
-            ..Plan::one(operation, entity)
-        }
-    }
-}
-
-pub(crate) fn modify(entity: Entity) -> Update {
-    Update {
-        operation: Operation::Modify,
-        entity,
-    }
-}
-
-/// Position and reason of an update that was refused.
-pub type Failure = (usize, ControlError);
-
 /// The updates of a request, resolved, and how far they have been applied.
 #[derive(Debug)]
 pub struct Batch {
@@ -98,7 +64,7 @@ pub type UpdateKind = (&'static str, &'static str);
 /// The numbers of updates by their kind and by the name of their status, which is `"OK"` for those that were applied.
 pub type Tally = BTreeMap<(UpdateKind, Cow<'static, str>), usize>;
 
-fn kind_of(update: &m::Update) -> UpdateKind {
+fn kind_of(update: &entities::Update) -> UpdateKind {
     const NONE: &str = "unspecified";
     let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
     let word = match update.kind {
@@ -117,7 +83,7 @@ impl Batch {
         let mut plans = Vec::with_capacity(request.updates.len());
         let mut kinds: Vec<(UpdateKind, usize)> = Vec::new();
         for data in &request.updates {
-            let mut update = m::Update::default();
+            let mut update = entities::Update::default();
             update.merge(data.clone())?;
             plans.push(Some(pipeline.plan(&update, &request.role)));
             let kind = kind_of(&update);
@@ -277,7 +243,7 @@ impl Pipeline {
     }
 
     /// Returns the plan for an update, or the reason to refuse it.
-    pub(crate) fn plan(&self, update: &m::Update, role: &str) -> Result<Plan, ControlError> {
+    pub(crate) fn plan(&self, update: &entities::Update, role: &str) -> Result<Plan, ControlError> {
         let operation = match update.kind {
             1 => Operation::Insert,
             2 => Operation::Modify,

@@ -1,11 +1,11 @@
 //! Arrays of cells, which have an index: the parts of counters, meters and registers that are the same.
 
 use super::EntityKind;
+use crate::answer::{Answer, Copied, PER_SLICE, Slice, Sliced};
 use crate::encode::nested;
 use crate::errors::{invalid, out_of_range};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Copied, PER_SLICE, Slice, Sliced};
 use engine::Switch;
 use engine::control::{ControlError, Operation};
 use engine::refuse;

@@ -1,13 +1,15 @@
 //! Cells of counters (specification, "CounterEntry").
 
+use super::EntityKind;
 use super::array::{self, cell_of, index_message, modify_only};
-use super::{EntityKind, Served};
+use crate::answer::{Answer, Source};
+use crate::encode::count_message;
 use crate::errors::invalid;
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::state::{CELLS, Place, Transfer};
-use crate::write::Plan;
+use crate::plan::Plan;
+use crate::served::Served;
+use crate::transfer::{CELLS, Place, Transfer};
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::runtime::CounterData;
@@ -86,7 +88,7 @@ pub(super) fn transfer(
     let id = CounterId(counter.number as u32);
     let (cells, next) = switch.counters_from(id, from, CELLS)?;
     for (index, data) in cells {
-        transfer.modify(cell_entity(counter.id, index, data));
+        transfer.modify(cell_entity(counter.id, index, data).served());
     }
     Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
@@ -97,12 +99,4 @@ pub(super) fn counts(data: &m::CounterData) -> Result<CounterData, ControlError>
         packets: count(data.packet_count)?,
         bytes: count(data.byte_count)?,
     })
-}
-
-pub(crate) fn count_message(data: CounterData) -> m::CounterData {
-    // The message's numbers have 63 bits.
-    m::CounterData {
-        byte_count: (data.bytes & i64::MAX as u64) as i64,
-        packet_count: (data.packets & i64::MAX as u64) as i64,
-    }
 }

@@ -1,12 +1,13 @@
 //! The delivery of a digest's messages (specification, "DigestEntry").
 
-use super::{EntityKind, Served};
+use super::EntityKind;
+use crate::answer::{Answer, Source};
 use crate::errors::{invalid, not_found};
 use crate::messages::messages;
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::state::{Place, Transfer};
-use crate::write::Plan;
+use crate::plan::Plan;
+use crate::served::Served;
+use crate::transfer::{Place, Transfer};
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::digest;
@@ -58,7 +59,7 @@ impl Served for DigestEntry {
             let (id, config) = (digest.id, Some(config));
             Some(EntityKind::Digest(DigestEntry { id, config }))
         });
-        Answer::found(digests.collect(), self.id, |id| {
+        super::found(digests.collect(), self.id, |id| {
             not_found(format!("digest {id} is not enabled"))
         })
     }

@@ -1,18 +1,18 @@
 //! Direct counters and meters of table entries (specification, "DirectCounterEntry" and "DirectMeterEntry").
 
-use super::Served;
 use super::array::modify_only;
 use super::counter::counts;
 use super::meter::{check_reset, configured, meter_config};
 use super::selection::{Form, select};
 use super::table::check_default_key;
+use crate::answer::{Answer, Source};
 use crate::entries::Key;
 use crate::errors::invalid;
 use crate::info::{MeterType, Table};
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::write::Plan;
+use crate::plan::Plan;
+use crate::served::Served;
 use engine::control::{ControlError, Entity, Operation};
 use engine::meter::MeterConfig;
 use engine::refuse;

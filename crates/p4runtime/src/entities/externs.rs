@@ -1,11 +1,11 @@
 //! Externs without an entity of their own: no architecture has any.
 
-use super::Served;
+use crate::answer::{Answer, Source};
 use crate::errors::unimplemented;
 use crate::messages::messages;
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::write::Plan;
+use crate::plan::Plan;
+use crate::served::Served;
 use engine::control::{ControlError, Operation};
 
 messages! {

@@ -1,15 +1,16 @@
 //! Cells of meters (specification, "MeterEntry"), and configurations of all meters.
 
+use super::EntityKind;
 use super::array::{self, cell_of, index_message, modify_only};
-use super::counter::count_message;
-use super::{EntityKind, Served};
+use crate::answer::{Answer, Source};
+use crate::encode::{colours_message, config_message};
 use crate::errors::invalid;
 use crate::info::MeterType;
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::state::{CELLS, Place, Transfer};
-use crate::write::{Plan, modify};
+use crate::plan::{Plan, modify};
+use crate::served::Served;
+use crate::transfer::{CELLS, Place, Transfer};
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::meter::MeterConfig;
@@ -101,12 +102,15 @@ pub(super) fn transfer(
     let id = MeterId(meter.number as u32);
     let (cells, next) = switch.meters_from(id, from, CELLS)?;
     for (index, config) in cells {
-        transfer.modify(EntityKind::Meter(MeterEntry {
-            id: meter.id,
-            index: index_message(index),
-            config: Some(config_message(config)),
-            counter_data: None,
-        }));
+        transfer.modify(
+            EntityKind::Meter(MeterEntry {
+                id: meter.id,
+                index: index_message(index),
+                config: Some(config_message(config)),
+                counter_data: None,
+            })
+            .served(),
+        );
     }
     Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
@@ -170,20 +174,4 @@ pub(super) fn meter_config(
     }
     refuse!(excess != 0 => InvalidArgument, "{}: it has no excess burst (eburst)", what());
     Ok(config)
-}
-
-/// Builds the message of a meter's counts by colour; all are zero if `counts` is `None`.
-pub(crate) fn colours_message(counts: Option<[CounterData; 3]>) -> m::MeterCounterData {
-    let [green, yellow, red] = counts.unwrap_or_default().map(|c| Some(count_message(c)));
-    m::MeterCounterData { green, yellow, red }
-}
-
-pub(crate) fn config_message(config: MeterConfig) -> m::MeterConfig {
-    m::MeterConfig {
-        cir: config.cir as i64,
-        cburst: config.cburst as i64,
-        pir: config.pir as i64,
-        pburst: config.pburst as i64,
-        eburst: 0,
-    }
 }

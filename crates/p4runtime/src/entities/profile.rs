@@ -2,16 +2,18 @@
 //!
 //! Ports are the architecture's, not translated. The deprecated numeric ports are taken too, and given back to who used them.
 
+use super::EntityKind;
 use super::replication::{PORT_BITS, most};
-use super::{EntityKind, Served};
+use crate::answer::{Answer, Source};
+use crate::entries::is_numeric;
 use crate::errors::invalid;
 use crate::info::{Profile, Table};
 use crate::messages::{self as m, Watch, messages};
 use crate::pipeline::{Noted, ObjectNote, Pipeline, missing};
-use crate::read::{Answer, Source};
-use crate::state::{OBJECTS, Place, Transfer};
+use crate::plan::Plan;
+use crate::served::Served;
+use crate::transfer::{OBJECTS, Place, Transfer};
 use crate::values;
-use crate::write::Plan;
 use bytes::Bytes;
 use engine::Switch;
 use engine::control::{
@@ -80,7 +82,7 @@ impl Served for ActionProfileMember {
                 entities.extend(call.map(|call| pipeline.member_message(profile, id, call)));
             }
         }
-        Answer::found(entities, self.member_id, |id| missing("member", id))
+        super::found(entities, self.member_id, |id| missing("member", id))
     }
 
     fn at_once(&self) -> Option<(u32, u32)> {
@@ -158,7 +160,7 @@ impl Served for ActionProfileGroup {
                 entities.extend(group.map(|group| pipeline.group_message(profile, id, &group)));
             }
         }
-        Answer::found(entities, self.group_id, |id| missing("group", id))
+        super::found(entities, self.group_id, |id| missing("group", id))
     }
 
     fn at_once(&self) -> Option<(u32, u32)> {
@@ -186,7 +188,7 @@ pub(super) fn transfer(
         for id in ids.by_ref().take(OBJECTS) {
             let call = contents.member(id);
             if let Some(call) = call {
-                transfer.insert(old.member_message(profile, id, call));
+                transfer.insert(old.member_message(profile, id, call).served());
             }
         }
         return Ok(Some((at, ids.next().map_or(GROUPS, u64::from))));
@@ -195,7 +197,7 @@ pub(super) fn transfer(
     for id in ids.by_ref().take(OBJECTS) {
         let group = contents.group(id);
         if let Some(group) = group {
-            transfer.insert(old.group_message(profile, id, &group));
+            transfer.insert(old.group_message(profile, id, &group).served());
         }
     }
     Ok(Some(
@@ -385,22 +387,6 @@ fn watch_message(port: Option<u32>, numeric: bool) -> Option<Watch> {
         true => Watch::Number(port as i32),
         false => Watch::Port(values::bytestring_of(port.into())),
     })
-}
-
-fn is_numeric(watch: Option<&Watch>) -> bool {
-    matches!(watch, Some(Watch::Number(_)))
-}
-
-/// Returns the part of a one-shot set that the switch does not store.
-pub(crate) fn set_note(set: &m::ActionSet) -> m::EntryNote {
-    let numeric = set.actions.iter().zip(0..);
-    let numeric = numeric.filter(|(action, _)| is_numeric(action.watch.as_ref()));
-    m::EntryNote {
-        numeric_watches: numeric.map(|(_, position)| position).collect(),
-        mode: set.mode,
-        semantics: set.semantics,
-        ..m::EntryNote::default()
-    }
 }
 
 /// Checks that a group's `max_size` complies with the specification, and returns it.

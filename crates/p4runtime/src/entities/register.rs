@@ -1,13 +1,14 @@
 //! Cells of registers (specification, "RegisterEntry").
 
+use super::EntityKind;
 use super::array::{self, cell_of, index_message, modify_only};
-use super::{EntityKind, Served};
+use crate::answer::{Answer, Source};
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::state::{CELLS, Place, Transfer};
+use crate::plan::Plan;
+use crate::served::Served;
+use crate::transfer::{CELLS, Place, Transfer};
 use crate::values::Type;
-use crate::write::Plan;
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::refuse;
@@ -106,7 +107,7 @@ pub(super) fn transfer(
         let declared = transfer.new.program.registers.get(target.number);
         if declared.map_or(0, |declared| declared.width) != value.width() {
             let ty = register.ty.as_ref().ok();
-            transfer.modify(cell_entity(register.id, index, ty, &value));
+            transfer.modify(cell_entity(register.id, index, ty, &value).served());
             continue;
         }
         let entity = Entity::Register {

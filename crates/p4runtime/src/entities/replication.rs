@@ -2,13 +2,14 @@
 //!
 //! Ports are the architecture's, not translated. The deprecated numeric ports are taken too, and given back to who used them.
 
-use super::{EntityKind, Served};
+use super::EntityKind;
+use crate::answer::{Answer, Source};
 use crate::errors::{invalid, out_of_range};
 use crate::messages::{messages, oneofs};
 use crate::pipeline::{Noted, ObjectNote, Pipeline, missing};
-use crate::read::{Answer, Source};
+use crate::plan::Plan;
+use crate::served::Served;
 use crate::values;
-use crate::write::Plan;
 use bytes::Bytes;
 use engine::control::{self, CloneSession, ControlError, Entity, MulticastGroup, Operation};
 use engine::refuse;
@@ -71,7 +72,7 @@ impl Served for ReplicationEntry {
                 let groups = source.switch.multicast_groups();
                 let groups = groups.filter(|group| [0, group.group_id].contains(&wanted.group_id));
                 let groups = groups.map(|group| multicast_message(pipeline, group));
-                Answer::found(groups.collect(), wanted.group_id, |id| {
+                super::found(groups.collect(), wanted.group_id, |id| {
                     missing("multicast group", id)
                 })
             }
@@ -80,7 +81,7 @@ impl Served for ReplicationEntry {
                 let sessions =
                     sessions.filter(|it| [0, it.session_id].contains(&wanted.session_id));
                 let sessions = sessions.map(|session| session_message(pipeline, session));
-                Answer::found(sessions.collect(), wanted.session_id, |id| {
+                super::found(sessions.collect(), wanted.session_id, |id| {
                     missing("clone session", id)
                 })
             }

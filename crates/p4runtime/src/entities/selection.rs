@@ -1,15 +1,13 @@
 //! Reads of table entries, or of the direct resources of entries: those of a table that match a filter.
 
 use super::EntityKind;
-use super::counter::count_message;
 use super::direct::{DirectCounterEntry, DirectMeterEntry};
-use super::meter::{colours_message, config_message};
-use crate::encode::nested;
+use crate::answer::{Answer, Copied, PER_SLICE, Slice, Sliced, Source};
+use crate::encode::{colours_message, config_message, count_message, nested};
 use crate::entries::{self, Key};
 use crate::info::Table;
 use crate::messages as m;
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Copied, PER_SLICE, Slice, Sliced, Source};
 use engine::Switch;
 use engine::control::{
     ControlError, ControlErrorCode, EntryAction, InstalledEntry, Note, TableSnapshot,
@@ -122,7 +120,7 @@ pub(super) fn select(
         });
         if message.is_default_action {
             let found = read_default(source, table, &wanted)?;
-            answer.push_copied(Arc::new(Vec::from_iter(found)));
+            answer.push_copied(Vec::from_iter(found));
             continue;
         }
         match &wanted.key {

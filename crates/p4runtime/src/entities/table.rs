@@ -1,18 +1,20 @@
 //! Table entries, with the default ones (specification, "TableEntry").
 
-use super::counter::{count_message, counts};
+use super::EntityKind;
+use super::counter::counts;
 use super::direct::{DirectCounterEntry, DirectMeterEntry, direct_counter, direct_meter};
-use super::meter::{check_reset, config_message, meter_config};
+use super::meter::{check_reset, meter_config};
 use super::selection::{Form, select};
-use super::{EntityKind, Served};
+use crate::answer::{Answer, Source};
+use crate::encode::{config_message, count_message};
 use crate::entries::{direct_action, note_of};
 use crate::errors::invalid;
 use crate::info::{Field, Names, Table};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::state::Transfer;
-use crate::write::{Plan, modify};
+use crate::plan::{Plan, modify};
+use crate::served::Served;
+use crate::transfer::Transfer;
 use engine::control::{
     ControlError, Entity, Entry, EntryAction, InstalledEntry, Note, Operation, Update,
 };
@@ -263,7 +265,7 @@ pub(crate) fn transfer(
     };
     if let Some((call, note)) = default.filter(|_| !table.has_const_default) {
         let message = old.default_message(table, call, note.as_ref());
-        transfer.modify(EntityKind::Table(message));
+        transfer.modify(&message);
     }
     for read in entries {
         transfer_entry(transfer, table, read)?;
@@ -285,24 +287,27 @@ fn transfer_entry(
     let counter_data = counter.map(count_message);
     if !read.is_const {
         (message.meter_config, message.counter_data) = (config.map(Box::new), counter_data);
-        transfer.insert(EntityKind::Table(message));
+        transfer.insert(&message);
         return Ok(());
     }
     message.action = None;
     (message.metadata, message.controller_metadata) = Default::default();
     if config.is_some() {
-        transfer.modify(EntityKind::DirectMeter(Box::new(DirectMeterEntry {
-            table_entry: Some(message.clone()),
-            config,
-            counter_data: None,
-        })));
+        transfer.modify(
+            EntityKind::DirectMeter(Box::new(DirectMeterEntry {
+                table_entry: Some(message.clone()),
+                config,
+                counter_data: None,
+            }))
+            .served(),
+        );
     }
     if counter_data.is_some() {
         let direct = DirectCounterEntry {
             table_entry: Some(message.clone()),
             data: counter_data,
         };
-        transfer.modify(EntityKind::DirectCounter(Box::new(direct)));
+        transfer.modify(&Box::new(direct));
     }
     let counterpart = transfer.new.info.tables.get(table.id);
     if let (Some(note), Some(table)) = (read.entry.note.clone(), counterpart) {

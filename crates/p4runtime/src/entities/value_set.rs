@@ -1,15 +1,16 @@
 //! Members of value sets (specification, "ValueSetEntry").
 
+use super::EntityKind;
 use super::array::modify_only;
-use super::{EntityKind, Served};
+use crate::answer::{Answer, Source};
 use crate::encode::put_match;
 use crate::entries::{check_given, field_match};
 use crate::info::ValueSet;
 use crate::messages::{self as m, messages};
 use crate::pipeline::Pipeline;
-use crate::read::{Answer, Source};
-use crate::state::{Place, Transfer};
-use crate::write::Plan;
+use crate::plan::Plan;
+use crate::served::Served;
+use crate::transfer::{Place, Transfer};
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::refuse;
@@ -68,7 +69,7 @@ impl Served for ValueSetEntry {
             let (id, members) = (set.id, members.collect());
             Ok(EntityKind::ValueSet(ValueSetEntry { id, members }))
         });
-        Ok(Answer::of(sets.collect::<Result<_, ControlError>>()?))
+        Ok(Answer::of(sets.collect::<Result<Vec<_>, ControlError>>()?))
     }
 
     fn at_once(&self) -> Option<(u32, u32)> {

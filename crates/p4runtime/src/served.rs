@@ -1,0 +1,27 @@
+//! What each kind of entity has in common: it can be written and read.
+
+use crate::answer::{Answer, Source};
+use crate::pipeline::Pipeline;
+use crate::plan::Plan;
+use engine::control::{ControlError, Operation};
+
+/// A kind of entity as the control plane serves it; the message says which of them.
+pub(crate) trait Served {
+    /// Returns the P4Info id of the object to which the entity belongs; 0 if there is none.
+    fn object_id(&self) -> u32 {
+        0
+    }
+
+    /// Returns the plan for an update of the entity, or the reason to refuse the update.
+    fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError>;
+
+    /// Returns the entities that a read selects, restricted to those that the reader's role may access. Fails if the
+    /// read is not valid.
+    fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
+
+    /// Returns the ids that determine the answer to a read, if it is answered at once; `None` if it is answered in
+    /// slices.
+    fn at_once(&self) -> Option<(u32, u32)> {
+        None
+    }
+}
