@@ -11,10 +11,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import faults
 
+# One of each world, since a row takes up to half a minute; other live tests kill each process too.
 ROUTINE = {
     ("control plane", "full disk"),
-    ("plane forward1", "kill -9"),
-    ("all of a gateway", "clock steps 2 days ahead"),
     ("collector", "full disk"),
     ("firewall's controller", "kill -9"),
 }
