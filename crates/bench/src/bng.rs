@@ -10,8 +10,9 @@ mod handwritten;
 
 use crate::contents::{Match, Target};
 use crate::random::Random;
-use crate::router::{NextHop, Prefix, next_hops, prefixes};
+use crate::router::{next_hops, prefixes};
 use crate::source;
+use crate::structures::routes::{NextHop, Prefix};
 use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::meter::MeterConfig;

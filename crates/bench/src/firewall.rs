@@ -9,8 +9,8 @@ mod handwritten;
 
 use crate::contents::{Match, Target};
 use crate::random::Random;
-use crate::router::{NextHop, Prefix};
 use crate::source;
+use crate::structures::routes::{NextHop, Prefix};
 use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::{Handwritten, Workload};
 use engine::control::{Entity, Operation, Update};

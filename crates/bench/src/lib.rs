@@ -18,6 +18,7 @@ pub mod firewall;
 pub mod l2_switch;
 pub mod measure;
 pub mod middleblock;
+pub mod programs;
 pub mod protect;
 pub mod random;
 pub mod router;
@@ -32,6 +33,7 @@ pub mod wide_field;
 pub mod workload;
 
 pub use measure::{Measurement, Options, measure};
+pub use programs::{PROGRAMS, workload};
 pub use simulation::{SimulationMeasurement, measure_simulation, simulations};
 pub use tables::{TABLES, TableMeasurement, measure_table};
-pub use workload::{Handwritten, PROGRAMS, Workload, workload};
+pub use workload::{Handwritten, Workload};

@@ -12,8 +12,9 @@ mod handwritten;
 
 use crate::contents::{Match, Target, lead_to_domain};
 use crate::random::Random;
-use crate::router::{NextHop, Prefix, next_hops, prefixes};
+use crate::router::{next_hops, prefixes};
 use crate::source;
+use crate::structures::routes::{NextHop, Prefix};
 use crate::traffic::{Traffic, drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::control::{Entity, MulticastGroup, Operation, Replica, Update};

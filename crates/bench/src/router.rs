@@ -10,6 +10,7 @@ mod handwritten;
 use crate::contents::{Match, Target};
 use crate::random::Random;
 use crate::source;
+use crate::structures::routes::{NextHop, Prefix};
 use crate::traffic::{drawn, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::Packet;
@@ -40,26 +41,6 @@ const LENGTHS: [(u32, usize); 20] = [
     (30, 4),
     (32, 4),
 ];
-
-/// A prefix; no bits beyond its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Prefix {
-    /// Address.
-    pub address: u32,
-    /// Length.
-    pub len: u32,
-}
-
-/// The next hop of a route.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NextHop {
-    /// Port.
-    pub port: u16,
-    /// Ethernet source.
-    pub source: u64,
-    /// Ethernet destination.
-    pub destination: u64,
-}
 
 /// The program for v1model.
 pub const V1MODEL: &str = "benches/router.p4";

@@ -8,8 +8,9 @@ mod handwritten;
 
 use crate::contents::{Match, Target};
 use crate::random::Random;
-use crate::router::{NextHop, Prefix, next_hops};
+use crate::router::next_hops;
 use crate::source;
+use crate::structures::routes::{NextHop, Prefix};
 use crate::traffic::{drawn, internet_checksum, write_ethernet, write_ipv4};
 use crate::workload::Workload;
 use engine::{Packet, Switch};

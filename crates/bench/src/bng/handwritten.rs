@@ -2,10 +2,10 @@
 //! direction, and an incremental checksum.
 
 use super::{ACCESS_MAC, ACCESS_PORT, CORE_MAC, CORE_PORT, MRU, MTU, RATE, Session};
-use crate::router::{NextHop, Prefix};
 use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
+use crate::structures::routes::{NextHop, Prefix};
 use crate::workload::Handwritten;
 use engine::meter::MeterConfig;
 use engine::{Output, Packet, Time};

@@ -1,11 +1,11 @@
 //! The hand-written firewall: bindings, routes, rules by tuple space search, and flows in a table of four ways. IPv4 with TCP and UDP.
 
 use super::{Host, KEYS, Rule, TCP, TIMEOUT_US, UDP, mask_of};
-use crate::router::Prefix;
 use crate::structures::count::Count;
 use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
+use crate::structures::routes::Prefix;
 use crate::structures::tuples::Tuples;
 use crate::workload::Handwritten;
 use engine::{Output, Packet, Time};

@@ -2,13 +2,13 @@
 
 use super::acceptance::{Copy, Judge};
 use super::{Acceptance, Flow, PROTECTION, TunnelCopy, UDP};
-use crate::router::{NextHop, Prefix};
 use crate::structures::count::Count;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{
     addresses, decrement_ttl, double_word, is_intact, word, write_checksum,
 };
 use crate::structures::routes::Routes;
+use crate::structures::routes::{NextHop, Prefix};
 use crate::structures::tuples::Tuples;
 use crate::workload::Handwritten;
 use engine::{Output, Packet, Time};

@@ -1,11 +1,11 @@
 //! The hand-written edge of a Shorternet: IPv4 and UDP with contexts. It neither learns flows nor carries packets without context.
 
 use super::{Context, PROFILE_UDP, PROTOCOL_CONTEXT_IPV4, Place, UDP};
-use crate::router::Prefix;
 use crate::structures::count::Count;
 use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{addresses, double_word, is_intact, word, write_checksum};
+use crate::structures::routes::Prefix;
 use crate::workload::Handwritten;
 use crc::{CRC_16_ARC, Crc, Table};
 use engine::{Output, Packet};

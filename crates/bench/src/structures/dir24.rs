@@ -1,6 +1,6 @@
 //! DIR-24-8 (Gupta, Lin and McKeown 1998), as in software routers: one access for nearly every IPv4 address, two for the rest.
 
-use crate::router::Prefix;
+use crate::structures::routes::Prefix;
 
 /// A next hop's number plus one, 0 for none; or with this bit the number of a block for the last eight bits.
 const LONGER: u16 = 1 << 15;

@@ -3,7 +3,26 @@
 use super::count::Count;
 use super::dir24::Dir24;
 use super::ipv4::addresses;
-use crate::router::{NextHop, Prefix};
+
+/// A prefix; no bits beyond its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Prefix {
+    /// Address.
+    pub address: u32,
+    /// Length.
+    pub len: u32,
+}
+
+/// The next hop of a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NextHop {
+    /// Port.
+    pub port: u16,
+    /// Ethernet source.
+    pub source: u64,
+    /// Ethernet destination.
+    pub destination: u64,
+}
 
 /// The destination of packets of a prefix.
 pub struct Route {

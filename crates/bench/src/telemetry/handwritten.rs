@@ -1,9 +1,9 @@
 //! The hand-written INT node: a router that inserts INT-MD headers, or adds its metadata to those that are there. IPv4 without options.
 
 use super::{DOMAIN_ID, HOP_WORDS, HOPS, INDICATOR, INSTRUCTIONS, Role, UDP, Watched};
-use crate::router::{NextHop, Prefix};
 use crate::structures::ipv4::{double_word, is_intact, word, write_checksum};
 use crate::structures::routes::Routes;
+use crate::structures::routes::{NextHop, Prefix};
 use crate::structures::tuples::Tuples;
 use crate::workload::Handwritten;
 use engine::{Output, Packet, Time};
