@@ -11,6 +11,7 @@
 use crate::contents::{Match, Target};
 use crate::router;
 use crate::source;
+use crate::structures;
 use engine::{Switch, Time};
 use net::{
     Application, Destination, Family, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
@@ -316,7 +317,7 @@ struct Lines {
     lines: usize,
     routers: usize,
     /// Routes of every router that no packet takes.
-    others: Vec<router::Prefix>,
+    others: Vec<structures::routes::Prefix>,
 }
 
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(223, 255, 0, 2);

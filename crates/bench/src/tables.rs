@@ -215,7 +215,7 @@ fn exact(target: &Target, count: usize, random: &mut Random) -> Contents {
 fn lpm_32(target: &Target, count: usize, random: &mut Random) -> Contents {
     let prefixes = prefixes(count);
     let hops = next_hops();
-    let entry = |(i, p): (usize, &crate::router::Prefix)| {
+    let entry = |(i, p): (usize, &crate::structures::routes::Prefix)| {
         let hop = hops[i % hops.len()];
         let args = [hop.port.into(), hop.destination.into()];
         target.entry(&[Match::Lpm(p.address.into(), p.len)], 0, &args)
