@@ -1,4 +1,7 @@
-"""The check that a gateway's interfaces have room for its packets: a frame that is too long for one is lost there."""
+"""The checks of a gateway's interfaces, without which packets would be lost and nobody would say so.
+
+They must have room for its packets, and switches that run already must have those of the configuration.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import LiveError
+from holdfast.live import control
 from holdfast.subscribers.dialer import mtu_of
 from holdfast.subscribers.pppoe import OVERHEAD
 
@@ -75,3 +79,43 @@ def check(configuration: LiveConfiguration, mtu: Callable[[str], int | None] = m
         if has is not None and has < each.mtu:
             hint = f"ip link set {each.interface} mtu {each.mtu}"
             raise LiveError(f"{each.interface}: its MTU is {has}, and {each.mtu} is needed for {each.reason} ({hint})")
+
+
+def check_running(name: str, settings: SwitchSettings) -> str | None:
+    """Check that a switch that runs has the interfaces of the configuration at its ports. It may have more.
+
+    Returns a sentence if nobody can tell, as the switch is another machine's or does not answer, and None if they are there. Raises
+    :class:`LiveError` if one is missing or another.
+    """
+    unknown = f"nobody has compared the interfaces of {settings.grpc} with the configuration"
+    if not settings.grpc.startswith(_LOCAL):
+        return f"{unknown}: it is another machine's"
+    try:
+        address = control.ask(settings.device_id, control.AskServer(), control.RunningServer).address
+        rows = control.ask(settings.device_id, control.ListPorts(), control.Ports).ports
+    except LiveError as error:
+        return f"{unknown}: {error}"
+    if not _is_same(address, settings.grpc):
+        return f"{unknown}: the switch with device id {settings.device_id} of this machine is at {address}"
+    has = {row.port: row.interface for row in rows}
+    wrong = [port for port, interface in sorted(settings.interfaces.items()) if has.get(port) != interface]
+    if not wrong:
+        return None
+    differences = ", ".join(
+        f"port {port} is {has.get(port, 'not there')} and should be {settings.interfaces[port]}" for port in wrong
+    )
+    hints = [f"holdfast port remove {port} --device-id {settings.device_id}" for port in wrong if port in has]
+    hints += [
+        f"holdfast port add {port}@{settings.interfaces[port]} --device-id {settings.device_id}" for port in wrong
+    ]
+    raise LiveError(
+        f"the {name} that runs at {settings.grpc} has other interfaces than the configuration: {differences} "
+        f"({'; '.join(hints)}; or end it, and this program starts it anew)"
+    )
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return True if two addresses of this machine lead to one server, which may listen at several by one TCP port."""
+    if one.startswith("unix:") or other.startswith("unix:"):
+        return one == other
+    return one.rpartition(":")[2] == other.rpartition(":")[2]

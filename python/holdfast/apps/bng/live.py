@@ -179,16 +179,25 @@ class Switches:
         return self._clients[name]
 
     def connect_all(self, wanted: list[_Wanted]) -> None:
-        """Connect to several switches as :meth:`connect` does; those that are not running are started at the same time."""
-        found = [(each[0], each[1], self._begin(*each)) for each in wanted]
+        """Connect to several switches as :meth:`connect` does; those that are not running are started at the same time.
+
+        Raise :class:`LiveError` before any is started, or taken from another control plane, if one that is running has other
+        interfaces than it should have.
+        """
+        doubts = {name: interfaces.check_running(name, settings) for name, settings, *_ in wanted}
+        found = [(each[0], each[1], self._begin(*each, doubts[each[0]])) for each in wanted]
         for name, settings, client in found:
             self._clients[name] = client or self._await_start(name, settings)
 
-    def _begin(self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str]) -> GrpcClient | None:
-        """Return a client of the switch if it is running; else start its process and return None."""
+    def _begin(
+        self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str], doubt: str | None
+    ) -> GrpcClient | None:
+        """Return a client of the switch if it is running, and say the doubt about it; else start its process and return None."""
         with suppress(HoldfastError):
             client = _connect(settings)
             self._say(f"{name} at {settings.grpc}: it is running, and keeps its sessions")
+            if doubt is not None:
+                self._say(f"warning: {doubt}")
             return client
         words = interpreter.module("holdfast", "switch", str(program.HERE / source))
         for define, value in defines.items():
