@@ -126,7 +126,7 @@ def run(
             _work(sweep, todo, journal, bar, jobs, ray, together)
         rows = [{**each.point, "seed": each.seed, **journal.rows[each.key]} for each in runs]
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    whole_files.write(out / "rows.parquet", frame.write_parquet)
+    whole_files.write_parquet(out / "rows.parquet", frame)
     about = {
         "function": name,
         "points": [dict(point) for point in points],

@@ -12,7 +12,12 @@ import shutil
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def write_text(path: Path, text: str) -> None:
@@ -23,6 +28,13 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write bytes to a file; the file changes completely or, on an error, not at all."""
     write(path, lambda unfinished: unfinished.write_bytes(content))
+
+
+def write_parquet(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table to a file in Parquet's format; the file changes completely or, on an error, not at all."""
+    content = BytesIO()  # polars' own writer has other errors for a full disk than OSError
+    frame.write_parquet(content)
+    write_bytes(path, content.getvalue())
 
 
 def write(path: Path, fill: Callable[[Path], object]) -> None:
@@ -46,9 +58,11 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
         if path.exists():
             shutil.copymode(path, unfinished)
         unfinished.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             unfinished.unlink()
+        if isinstance(error, OSError) and error.filename in (None, str(unfinished)):
+            error.filename = str(path)
         raise
 
 
@@ -65,4 +79,4 @@ def _check_links(path: Path) -> None:
                 raise PermissionError(errno.EACCES, "another user's link in a directory for all", str(each))
 
 
-__all__ = ["write", "write_bytes", "write_text"]
+__all__ = ["write", "write_bytes", "write_parquet", "write_text"]

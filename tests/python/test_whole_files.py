@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from holdfast import whole_files
@@ -28,6 +29,19 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
         whole_files.write(file, fill)
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["rows.json"]
+
+
+def test_a_table_on_a_full_disk_is_an_error_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*rows\.parquet'"):
+        whole_files.write_parquet(tmp_path / "rows.parquet", pl.DataFrame({"a": [1]}))
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    whole_files.write_parquet(tmp_path / "rows.parquet", pl.DataFrame({"a": [1]}))
+    assert pl.read_parquet(tmp_path / "rows.parquet")["a"].to_list() == [1]
 
 
 def test_a_full_disk_leaves_nothing() -> None:

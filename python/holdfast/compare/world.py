@@ -209,7 +209,7 @@ class World(Generic[G, M, R]):
         if scenario.live:
             comparison = _again(comparison, compare, points, folder, console)
         for name, frame in {"cases": comparison.case_frame(), **self.frames(comparison)}.items():
-            whole_files.write(out / f"{name}.parquet", frame.write_parquet)
+            whole_files.write_parquet(out / f"{name}.parquet", frame)
         whole_files.write_text(out / "summary.json", json.dumps(self.summary(comparison), indent=2) + "\n")
         self.report(comparison, out / "report.html")
         return comparison
