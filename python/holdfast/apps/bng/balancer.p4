@@ -152,14 +152,23 @@ parser BalancerParser(packet_in packet, out headers_t hdr, inout metadata_t meta
     }
 
     state parse_ipv6 {
-        bit<336> start = packet.lookahead<bit<336>>();
+        bit<320> start = packet.lookahead<bit<320>>();
         meta.is_ipv6 = 1;
-        meta.ipv6_dst = start[143:80];
-        // ICMPv6: solicitations and advertisements of neighbours.
-        transition select(start[287:280], start[15:8]) {
-            (PROTOCOL_ICMPV6, 135): parse_solicitation;
-            (PROTOCOL_ICMPV6, 136): is_neighbour;
-            default:                accept;
+        meta.ipv6_dst = start[127:64];
+        // A packet may end with its header (RFC 8200, section 4.7), also one that says it is ICMPv6.
+        transition select(start[271:264], start[287:272]) {
+            (PROTOCOL_ICMPV6, 0 &&& 0xfffe): accept;
+            (PROTOCOL_ICMPV6, _):            parse_icmpv6;
+            default:                         accept;
+        }
+    }
+
+    // Solicitations and advertisements of neighbours.
+    state parse_icmpv6 {
+        transition select(packet.lookahead<bit<328>>()[7:0]) {
+            135:     parse_solicitation;
+            136:     is_neighbour;
+            default: accept;
         }
     }
 

@@ -696,3 +696,28 @@ def test_port_tags_come_from_planes_alone(balancer: Program, executor: Any, kind
     assert switch.process(PLANE_AT, tagged) == [(7, tagged[:12] + inner + bytes(50))]
     counted = {port: refused(client, port) for port in (*edges, PLANE_AT)}
     assert counted == {**dict(zip(edges, (1, 2, 3, 4), strict=True)), PLANE_AT: 0}
+
+
+def test_ipv6_packets_of_any_length_pass_the_balancer_unchanged(balancer: Program, executor: Any) -> None:
+    """Check both ways between the core and a plane's core side, also for packets that end with the IPv6 header."""
+    switch = Switch(balancer, executor=executor)
+    client = LocalClient(Device(1, switch, executor=executor))
+    client.set_pipeline(balancer)
+    for role, port in enumerate((ACCESS_AT, PLANE_AT, PLANE_CORE_AT, CORE_AT), start=1):
+        client.insert("ports", {"port": port}, "set_role", {"number": role})
+    client.insert("uplinks", {"mac": GATEWAY}, "to_uplink", {"port": CORE_AT})
+    client.insert("destinations_v6", {"prefix": (0x20010DB8 << 32, 32)}, "belong_v6", {"bucket": 5})
+    client.insert("buckets", {"bucket": 5}, "serve", {"access": PLANE_AT, "core": PLANE_CORE_AT})
+    lost = []
+    for next_header in range(256):
+        for length in (0, 1, 2, 3, 4, 24, 32, 100):
+            inner = bytes.fromhex("60000000") + length.to_bytes(2) + bytes((next_header, 64)) + bytes(16)
+            for kind in (0, 128, 133, 135) if next_header == 58 and length else (128,):
+                packet = inner + bytes.fromhex("20010db8") + bytes(12) + bytes((kind, *range(1, 100)))[:length]
+                frame = bytes.fromhex(GATEWAY.replace(":", "") + "060000000009 86dd") + packet
+                for port, out in ((PLANE_CORE_AT, CORE_AT), (CORE_AT, PLANE_CORE_AT)):
+                    if port == CORE_AT and kind == 135:
+                        continue  # a neighbour of the core, which asks the gateway
+                    if switch.process(port, frame) != [(out, frame)]:
+                        lost.append((next_header, length, kind, port))
+    assert lost == []
