@@ -34,6 +34,11 @@
 #define LINE_CELLS 65536
 #endif
 
+// So do access nodes.
+#ifndef NODE_CELLS
+#define NODE_CELLS 8192
+#endif
+
 const bit<8> ROLE_NONE   = 0;
 const bit<8> ROLE_ACCESS = 1;
 const bit<8> ROLE_CORE   = 2;
@@ -46,10 +51,13 @@ const class_t CLASS_PPP       = 2;
 const class_t CLASS_CORE      = 3;  // ARP and neighbour discovery
 
 // Each line has a committed and a peak rate (RFC 2698). Packets within the committed rates of lines compete only with each other, so
-// that lines whose peak rates fill the controller's cannot starve a line that keeps to the first.
+// that lines whose peak rates fill the controller's cannot starve a line that keeps to the first. The lines of an access node (outer
+// tag) together have such rates, too: a subscriber that writes inner tags is many lines, and no more than one access node.
 control SendToController(inout headers_t hdr, in metadata_t meta, inout standard_metadata_t standard_metadata, in class_t kind,
                          inout reason_t reason) {
     meter(LINE_CELLS * 4, MeterType.packets) line_rate;
+    meter(NODE_CELLS * 4, MeterType.packets) node_committed;
+    meter(NODE_CELLS * 4, MeterType.packets) node_peak;
     meter(8, MeterType.packets) control_rate;
     counter(4, CounterType.packets) to_controller;
 
@@ -61,16 +69,29 @@ control SendToController(inout headers_t hdr, in metadata_t meta, inout standard
         if (colour == V1MODEL_METER_COLOR_RED) {
             reason = LINE_RATE;
         } else {
+            bit<32> node;
+            hash(node, HashAlgorithm.crc32, 32w0, { 7w0 ++ meta.port ++ 4w0 ++ meta.s_vid }, (bit<32>)NODE_CELLS);
             bit<32> share = colour == V1MODEL_METER_COLOR_GREEN ? 32w0 : 32w1;
-            control_rate.execute_meter((bit<32>)kind << 1 | share, colour);
-            if (colour == V1MODEL_METER_COLOR_RED) {
-                reason = CONTROL_RATE;
+            if (share == 0) {
+                node_committed.execute_meter(node << 2 | (bit<32>)kind, colour);
+                share = colour == V1MODEL_METER_COLOR_RED ? 32w1 : 32w0;
+            }
+            if (share == 1) {
+                node_peak.execute_meter(node << 2 | (bit<32>)kind, colour);
+            }
+            if (share == 1 && colour == V1MODEL_METER_COLOR_RED) {
+                reason = NODE_RATE;
             } else {
-                to_controller.count((bit<32>)kind);
-                standard_metadata.egress_spec = CPU_PORT;
-                hdr.packet_in.setValid();
-                hdr.packet_in._pad = 0;
-                hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+                control_rate.execute_meter((bit<32>)kind << 1 | share, colour);
+                if (colour == V1MODEL_METER_COLOR_RED) {
+                    reason = CONTROL_RATE;
+                } else {
+                    to_controller.count((bit<32>)kind);
+                    standard_metadata.egress_spec = CPU_PORT;
+                    hdr.packet_in.setValid();
+                    hdr.packet_in._pad = 0;
+                    hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+                }
             }
         }
     }

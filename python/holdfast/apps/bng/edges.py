@@ -66,13 +66,16 @@ class Rate(Parameters):
 class ControlRates(Parameters):
     """The rates of packets to the controller, in each of the three classes of a line's frames: PADI, other discovery, PPP.
 
-    A line is sure of ``line_committed``, and never has more than ``line_peak``. Beyond what is committed, all lines together have
-    at most ``padi``, ``discovery`` and ``ppp``; the committed packets of all lines have ``committed``. ``core``: ARP and neighbour
-    discovery.
+    A line is sure of ``line_committed``, and never has more than ``line_peak``. So are the lines of an access node (outer tag)
+    together of ``node_committed``, and have beyond that at most ``node_peak``; each is at least a line's. Beyond what is committed,
+    all lines together have at most ``padi``, ``discovery`` and ``ppp``; the committed packets of all lines have ``committed``.
+    ``core``: ARP and neighbour discovery.
     """
 
     line_committed: Rate = Rate(per_s=10, burst=50)
     line_peak: Rate = Rate(per_s=5_000, burst=5_000)
+    node_committed: Rate = Rate(per_s=5_000, burst=5_000)
+    node_peak: Rate = Rate(per_s=5_000, burst=5_000)
     padi: Rate = Rate(per_s=2_000, burst=2_000)
     discovery: Rate = Rate(per_s=5_000, burst=5_000)
     ppp: Rate = Rate(per_s=20_000, burst=20_000)
@@ -124,23 +127,33 @@ class Edges(Parameters):
         return next(each for each in self.core if each.port == port)
 
 
-def control_meters(rates: ControlRates) -> tuple[tuple[int, int, int, int], dict[int, tuple[int, int, int, int]]]:
-    """Return the meter of each line, and by cell the meters of all lines together.
+Cell = tuple[int, int, int, int]
+"""A meter: committed rate, committed burst, peak rate, peak burst, in packets and packets per second."""
 
-    A meter is (committed rate, committed burst, peak rate, peak burst), in packets and packets per second.
-    """
+
+def _one_rate(rate: Rate) -> Cell:
+    return rate.per_s, rate.burst, rate.per_s, rate.burst
+
+
+def node_meters(rates: ControlRates) -> tuple[Cell, Cell]:
+    """Return the meters of each access node: of its lines' committed packets, and of others."""
+
+    def at_least(node: Rate, line: Rate) -> Cell:
+        return _one_rate(Rate(per_s=max(node.per_s, line.per_s), burst=max(node.burst, line.burst)))
+
+    return at_least(rates.node_committed, rates.line_committed), at_least(rates.node_peak, rates.line_peak)
+
+
+def control_meters(rates: ControlRates) -> tuple[Cell, dict[int, Cell]]:
+    """Return the meter of each line, and by cell the meters of all lines together."""
     line = (
         rates.line_committed.per_s,
         rates.line_committed.burst,
         rates.line_peak.per_s,
         rates.line_peak.burst,
     )
-
-    def one_rate(rate: Rate) -> tuple[int, int, int, int]:
-        return rate.per_s, rate.burst, rate.per_s, rate.burst
-
     cells = {}
     for number, name in enumerate(program.CLASSES):
-        cells[2 * number] = one_rate(rates.core if name == "core" else rates.committed)
-        cells[2 * number + 1] = one_rate(getattr(rates, name))
+        cells[2 * number] = _one_rate(rates.core if name == "core" else rates.committed)
+        cells[2 * number + 1] = _one_rate(getattr(rates, name))
     return line, cells

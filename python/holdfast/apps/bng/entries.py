@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from holdfast.apps.bng import program
-from holdfast.apps.bng.edges import CorePort, Edges, control_meters, mac_bytes
+from holdfast.apps.bng.edges import CorePort, Edges, control_meters, mac_bytes, node_meters
 from holdfast.apps.bng.frames import check_line
 from holdfast.control.desired import Desired, Scope, Writer, read_state
 from holdfast.control.entities import Meter
@@ -211,7 +211,13 @@ def edge_configuration(edges: Edges, trunk: int | None = None, *, forwards: bool
     Behind a balancer, ``trunk`` is the only access port.
     """
     line, cells = control_meters(edges.control)
-    meters = [Meter(program.LINE_RATE, None, line), *(Meter(program.CONTROL_RATE, *cell) for cell in cells.items())]
+    committed, peak = node_meters(edges.control)
+    meters = [
+        Meter(program.LINE_RATE, None, line),
+        Meter(program.NODE_COMMITTED, None, committed),
+        Meter(program.NODE_PEAK, None, peak),
+        *(Meter(program.CONTROL_RATE, *cell) for cell in cells.items()),
+    ]
     entries = []
     access = [(port.port, port.mac) for port in edges.access] if trunk is None else [(trunk, edges.access[0].mac)]
     for number, mac in access:

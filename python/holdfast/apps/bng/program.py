@@ -43,6 +43,7 @@ REASONS = (
     "line_rate",
     "control_rate",
     "wrong_plane",
+    "node_rate",
 )
 """Why a user plane drops a packet, by the number in ``reasons.p4``; the first is none."""
 
@@ -102,6 +103,8 @@ ECHOES = f"{_INGRESS}.echoes"
 CLAMPED = f"{_INGRESS}.clamp_mss.clamped"
 UNPARSED = f"{_INGRESS}.clamp_mss.unparsed"
 LINE_RATE = f"{_INGRESS}.send_to_controller.line_rate"
+NODE_COMMITTED = f"{_INGRESS}.send_to_controller.node_committed"
+NODE_PEAK = f"{_INGRESS}.send_to_controller.node_peak"
 CONTROL_RATE = f"{_INGRESS}.send_to_controller.control_rate"
 TO_CONTROLLER = f"{_INGRESS}.send_to_controller.to_controller"
 

@@ -27,6 +27,7 @@ const reason_t RATE_DOWN       = 19;
 const reason_t LINE_RATE       = 20;  // more for the controller than a line may send
 const reason_t CONTROL_RATE    = 21;  // more for the controller than it takes from all lines
 const reason_t WRONG_PLANE     = 22;  // for the other one of two planes
-#define REASONS 23
+const reason_t NODE_RATE       = 23;  // more for the controller than an access node may send
+#define REASONS 24
 
 #endif

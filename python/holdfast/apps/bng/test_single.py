@@ -497,7 +497,7 @@ def test_a_new_controller_finds_everything(bench: Bench) -> None:
     again = bench.restart()
     assert again.installed() == {each.session_id: each for each in sessions}
     again.install(sessions)
-    assert bench.client.updates_sent == before + 1  # only the rates of lines, which have too many cells to read
+    assert bench.client.updates_sent == before + 3  # the rates of lines and access nodes, which have too many cells to read
     assert again.usage([1]) == {1: Usage(1, 78)}
     assert bench.reason(ACCESS, up(sessions[0], v4(sessions[0]))) == "passes"
     assert set(again.remove([1, 2, 3, 65534])) == {1, 2, 3, 65534}
@@ -679,7 +679,7 @@ def test_lines_that_storm_together_leave_every_line_its_committed_rate(fast_benc
     """64 lines with 1,600 PADI/s each are beyond what the controller takes of all; a line within its own rate is heard."""
     control = ControlRates(line_peak=Rate(per_s=2_000, burst=2_000), padi=Rate(per_s=500, burst=500))
     bench = fast_bench(edges=EDGES.model_copy(update={"control": control}))
-    loud = [discovery(Line(ACCESS, 200, number), 9, "02:bb:00:00:00:01") for number in range(1, 65)]
+    loud = [discovery(Line(ACCESS, 200 + number, number), 9, "02:bb:00:00:00:01") for number in range(1, 65)]
     honest, in_setup = discovery(Line(ACCESS, 100, 3), 9, "02:cc:00:00:00:01"), session(71, Line(ACCESS, 100, 4))
     asked = 0
     for number in range(200_000):
@@ -692,6 +692,29 @@ def test_lines_that_storm_together_leave_every_line_its_committed_rate(fast_benc
     assert heard.count(Line(ACCESS, 100, 3)) == heard.count(in_setup.line) == asked
     assert bench.plane.drops()["control_rate"] > 100_000
     assert len(heard) < 10_000
+
+
+def test_an_access_node_that_writes_inner_tags_leaves_others_their_committed_rate(
+    fast_bench: Callable[..., Bench],
+) -> None:
+    """2,048 inner tags of one outer tag are within the rates of their lines, and fill the rate of all lines' committed packets."""
+    bench = fast_bench(edges=EDGES)
+    loud = [discovery(Line(ACCESS, 200, number), 9, "02:bb:00:00:00:01") for number in range(1, 2049)]
+    in_setup = session(71, Line(ACCESS, 100, 4))
+    honest = [discovery(Line(ACCESS, 100, 3), 9, "02:cc:00:00:00:01"), up(in_setup, lcp(1, 5))]
+    asked = 0
+    for number in range(300_000):
+        bench.receive(ACCESS, loud[number * 7 % 2048], 20)
+        if number % 20_000 == 19_999:
+            for each in honest:
+                bench.receive(ACCESS, each, 0)
+            asked += 1
+    heard = [line for line, _ in bench.heard]
+    assert heard.count(Line(ACCESS, 100, 3)) == heard.count(in_setup.line) == asked
+    control = EDGES.control
+    of_node = [control.node_committed, control.padi]
+    assert len(heard) - 2 * asked <= sum(6 * rate.per_s + rate.burst for rate in of_node)
+    assert bench.plane.drops()["node_rate"] > 100_000
 
 
 # ---- Scale ----
