@@ -6,6 +6,7 @@ It knows neither packets nor servers: a function sends a record, and says what h
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
@@ -24,6 +25,12 @@ _TRIALS = 4
 
 _HOLDS = 8
 """Failures after which a record holds up the gateway's own records no longer."""
+
+
+_ALONE = 2
+"""Failures after which a record of the gateway holds up the others no longer."""
+
+log = logging.getLogger(__name__)
 
 
 class Queue(Protocol):
@@ -86,7 +93,8 @@ class Delivery:
     """Sends records in the order of their numbers. One that is sent in vain comes again after ``pause_s``, behind new ones.
 
     A record of the gateway is alone under way: an Accounting-On that comes late would end sessions that began after it. It waits
-    for all before it, except for those that servers do not take again and again.
+    for all before it, except for those that servers do not take again and again. When it has failed itself, it comes again beside
+    others, until a server takes one of those and not it: then it is dropped, because sessions have begun (RFC 2866, 2).
     """
 
     def __init__(self, queue: Queue, clock: Clock, pause_s: float, send: Send) -> None:
@@ -101,6 +109,10 @@ class Delivery:
         self._holders: set[int] = set()
         """The records sent in vain that hold up the gateway's own records."""
         self._repeated: set[int] = set()
+        self._not_taken: dict[int, float] = {}
+        """The gateway's own records that failed and hold up others no longer, each with the time from which it is sent again."""
+        self._dropped: set[int] = set()
+        """Those of them that are dropped and still under way."""
         self._alone: int | None = None
         self._paused_until_s = 0.0
         self._silent = self._held = False
@@ -126,14 +138,26 @@ class Delivery:
         """Send new and failed records that are due, as long as few enough are unanswered, and set the timer for the rest."""
         if self._held:
             return
+        self._send_not_taken()
         self._send_new()
         self._send_again()
         self._wake_up_later()
 
     @property
     def _room(self) -> int:
+        if self._not_taken and not self._not_taken.keys() & self._under_way:
+            return 0  # others go behind it, so that a server that is back has it first
         most = _TRIALS if self._silent else WINDOW
         return 0 if self._alone is not None else most - len(self._under_way)
+
+    def _send_not_taken(self) -> None:
+        now = self._clock.now()
+        for number in [each for each, due_s in self._not_taken.items() if due_s <= now and each not in self._under_way]:
+            found = self.queue.after(number - 1, 1)
+            if found and found[0][0] == number:
+                self._begin(number, found[0][1])
+            else:
+                del self._not_taken[number]
 
     def _send_new(self) -> None:
         while self._room > 0 and self._clock.now() >= self._paused_until_s:
@@ -142,6 +166,8 @@ class Delivery:
                 return
             for number, record in found:
                 alone = record.kind in OF_THE_GATEWAY
+                if alone and self._not_taken:
+                    self._drop_not_taken("before the next one")
                 if alone and (self._under_way or self._holders):
                     return
                 self._last = number
@@ -169,20 +195,37 @@ class Delivery:
     def _acknowledged(self, number: int) -> None:
         self._over(number)
         self._forget(number)
+        self._dropped.discard(number)
         self.queue.done(number)
+        self._not_taken.pop(number, None)
+        self._drop_not_taken("though others")
         if self._silent:  # all that failed for want of a server may come at once
             self._silent = False
             self._again = [(self._clock.now(), each) for _, each in self._again]
             heapq.heapify(self._again)
         self.pump()
 
+    def _drop_not_taken(self, when: str) -> None:
+        for each in self._not_taken:
+            log.warning("no accounting server takes the gateway's Accounting-On or -Off, %s: it is dropped", when)
+            self.queue.done(each)
+            self._forget(each)
+        self._dropped.update(self._not_taken.keys() & self._under_way)
+        self._not_taken.clear()
+
     def _failed(self, number: int, alone: bool, heard: bool) -> None:
         self._over(number)
         self._silent = self._silent or not heard
+        if number in self._dropped:
+            self._dropped.discard(number)
+            self.pump()
+            return
         self._failures[number] = failures = self._failures.get(number, 0) + 1
         again_s = self._clock.now() + self._pause_s
-        if alone and failures < _HOLDS:
+        if alone and failures < _ALONE:
             self._last, self._paused_until_s = number - 1, again_s
+        elif alone or number in self._not_taken:
+            self._not_taken[number] = again_s
         else:
             heapq.heappush(self._again, (again_s, number))
             (self._holders.add if failures < _HOLDS else self._holders.discard)(number)
@@ -206,7 +249,7 @@ class Delivery:
         now, times = self._clock.now(), []
         if self._again and len(self._repeated) < _AGAIN:
             times.append(self._again[0][0])
-        times.append(self._paused_until_s)
+        times += [self._paused_until_s, *self._not_taken.values()]
         due = [each for each in times if each > now]
         if due:
             self._wake = self._clock.call_later(min(due) - now, self._woken)

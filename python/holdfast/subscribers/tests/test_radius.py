@@ -596,6 +596,34 @@ def test_an_accounting_on_overtakes_nothing_and_nothing_overtakes_it(disk: bool,
     assert set(sent[off:last]) <= {7, 8}
 
 
+@pytest.mark.parametrize("disk", [False, True])
+@pytest.mark.parametrize("deaf", [{7}, {7, 8}])
+def test_a_server_that_takes_no_accounting_on_gets_the_others(disk: bool, deaf: set[int], tmp_path: Path) -> None:
+    """Check that a gateway's own record that no server takes holds up the others for two rounds, and comes not behind them."""
+    world = World(queue=SqliteStore(tmp_path / "state.db") if disk else None, timeout_s=1, tries=2, dead_s=5)
+    server = world.servers[0]
+    acknowledged: list[int] = []
+
+    def hear(request: bytes) -> bytes | None:
+        [kind] = kinds([request])
+        if kind in deaf:
+            return None
+        acknowledged.append(kind)
+        return signed(request, 5, [])
+
+    server.reply = hear
+    for _ in range(3):
+        world.client.account_gateway(Kind.ON)
+        for kind in (Kind.START, Kind.STOP):
+            world.client.account(world.record(kind))
+        world.client.account_gateway(Kind.OFF)
+    world.clock.run(300)
+    assert [each for each in acknowledged if each < 7] == [1, 2] * 3
+    assert len(world.client.queue) <= (8 in deaf), "the last one waits: somebody may take it yet"
+    ons = [at for at, each in enumerate(kinds(server.seen)) if each == 7]
+    assert kinds(server.seen).index(1) > ons[0]
+
+
 def test_an_answer_too_long_to_be_passed_on_is_cut_or_refused() -> None:
     world = World()
     world.servers[0].reply = lambda request: signed(request, 2, [(18, b"x" * 253)] * 12)
