@@ -141,6 +141,8 @@ class PppSession:
         """The part of it that the user plane of now does not count."""
         self.seen_up = 0
         self.began_s = self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
+        self._next_advertisement_s = 0.0
+        self._advertisement_owed = False
         self.due_s = math.inf
         self._owner = owner
         self._clock: Clock = _Timers(self, owner.clock)
@@ -265,6 +267,7 @@ class PppSession:
             return
         rules = self._owner.rules
         self.advertised_s = self._clock.now()
+        self._next_advertisement_s = self.advertised_s + ipv6.MIN_DELAY_BETWEEN_RAS_S
         self._send(
             ppp.Protocol.IPV6,
             ipv6.router_advertisement(
@@ -275,6 +278,22 @@ class PppSession:
                 lifetime_s,
             ),
         )
+
+    def _advertise_when_due(self) -> None:
+        """Answer a router solicitation, and all that come before the time of the answer (RFC 4861, section 6.2.6)."""
+        if self._advertisement_owed:
+            return
+        delay_s = self._next_advertisement_s - self._clock.now()
+        if delay_s <= 0:
+            self.advertise()
+            return
+        self._advertisement_owed = True
+        self._clock.call_later(delay_s, self._advertise_owed)
+
+    def _advertise_owed(self) -> None:
+        self._advertisement_owed = False
+        if self.phase is Phase.NETWORK:
+            self._advertise_when_due()
 
     def restore(
         self,
@@ -478,7 +497,11 @@ class PppSession:
         if received is None or self.grant is None:
             return
         if received.solicitation:
-            self.advertise()
+            self._advertise_when_due()
+        elif received.target is not None:
+            own = ipv6.link_local(self._owner.rules.interface)
+            if received.target == own:
+                self._send(ppp.Protocol.IPV6, ipv6.neighbour_advertisement(own, received.source))
         elif received.destination_port == dhcpv6_pd.SERVER_PORT:
             rules = self._owner.rules
             whole, now = self.grant.session, self._clock.now()

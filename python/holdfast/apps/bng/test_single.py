@@ -497,7 +497,9 @@ def test_a_new_controller_finds_everything(bench: Bench) -> None:
     again = bench.restart()
     assert again.installed() == {each.session_id: each for each in sessions}
     again.install(sessions)
-    assert bench.client.updates_sent == before + 3  # the rates of lines and access nodes, which have too many cells to read
+    assert (
+        bench.client.updates_sent == before + 3
+    )  # the rates of lines and access nodes, which have too many cells to read
     assert again.usage([1]) == {1: Usage(1, 78)}
     assert bench.reason(ACCESS, up(sessions[0], v4(sessions[0]))) == "passes"
     assert set(again.remove([1, 2, 3, 65534])) == {1, 2, 3, 65534}
