@@ -11,6 +11,9 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -not -path '*/tests/*' -not -pa
 	$(shell find benches p4include python/holdfast/apps -name '*.p4') \
 	$(wildcard crates/*/Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 
+# The rooms of architectures, which rustfmt does not find: a macro declares them.
+ROOMS := $(wildcard crates/ir/src/architecture/*.rs crates/engine/src/architecture/*.rs) $(patsubst crates/ir/src/architecture/%,crates/compile/src/lower/%,$(wildcard crates/ir/src/architecture/*.rs))
+
 # Tests and lints share the product's build of the dependencies; tests/profile.toml says what differs for our own crates.
 CHECKED := --release --config tests/profile.toml
 
@@ -46,6 +49,7 @@ test-live: $(VENV)/.test-installed
 # What is quick, for every day: formats, types, unit tests of all crates, and the Python tests that take a moment, with the core of make dev.
 check: | $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
+	rustfmt --check --edition 2024 $(ROOMS)
 	$(BIN)/ruff check conftest.py python tests benches fuzz
 	$(BIN)/mypy
 	$(DAILY) $(CARGO) test $(CHECKED) --workspace --lib --quiet
@@ -75,6 +79,7 @@ bench: $(VENV)/.installed
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
+	rustfmt --check --edition 2024 $(ROOMS)
 	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check conftest.py python tests benches fuzz
 	$(BIN)/ruff format --check conftest.py python tests benches fuzz
@@ -83,6 +88,7 @@ lint: $(VENV)/.test-installed
 
 format: $(VENV)/.test-installed
 	$(CARGO) fmt --all
+	rustfmt --edition 2024 $(ROOMS)
 	$(BIN)/ruff format conftest.py python tests benches fuzz
 	$(BIN)/ruff check --fix conftest.py python tests benches fuzz
 

@@ -179,9 +179,9 @@ fn shape(program: &ir::Program) -> [u32; 8] {
         program.headers.len(),
         program.tables.len(),
         program.actions.len(),
-        program.parser.states.len(),
-        program.ingress.len(),
-        program.egress.len(),
+        program.states.len(),
+        program.main_control(ir::Pipeline::INGRESS).len(),
+        program.main_control(ir::Pipeline::EGRESS).len(),
         program.registers.len() + program.counters.len() + program.meters.len(),
     ];
     sizes.map(magnitude)

@@ -19,7 +19,7 @@ pub fn includes() -> &'static [(String, String)] {
         let read = |path: &str| std::fs::read_to_string(apps::root().join(path));
         let mut includes = vec![
             ("core.p4".to_string(), compile::CORE_P4.to_string()),
-            ("v1model.p4".to_string(), compile::V1MODEL_P4.to_string()),
+            ("v1model.p4".to_string(), include_str!("../../p4include/v1model.p4").to_string()),
         ];
         for (name, path) in files {
             // Without one of them there is less to start from, and nothing else is lost.

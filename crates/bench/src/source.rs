@@ -100,10 +100,8 @@ impl Code {
 
 /// Compiles a built-in program to machine code. Fails if the program has errors.
 pub fn code(name: &str, defines: &[(&str, String)]) -> Result<Code, String> {
-    let libraries = FileLoader::new()
-        .builtin("core.p4", compile::CORE_P4)
-        .builtin("v1model.p4", compile::V1MODEL_P4)
-        .builtin("psa.p4", compile::PSA_P4);
+    let libraries = compile::libraries();
+    let libraries = libraries.fold(FileLoader::new(), |l, (name, text)| l.builtin(name, text));
     let options = compile::Options {
         include_dirs: Vec::new(),
         defines: (defines.iter())

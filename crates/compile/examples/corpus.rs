@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
     paths.sort();
     let (mut accepted, mut rejected) = (0, 0);
-    for path in paths.iter().filter(|p| all || includes_v1model(p)) {
+    for path in paths.iter().filter(|p| all || includes_architecture(p)) {
         let outcome = compile_file(path, &options);
         let status = match outcome.accepted() {
             true => "accepted",
@@ -60,11 +60,16 @@ fn programs(directory: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn includes_v1model(path: &Path) -> bool {
+fn includes_architecture(path: &Path) -> bool {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     text.lines()
-        .any(|line| line.contains("#include") && line.contains("v1model.p4"))
+        .filter(|line| line.contains("#include"))
+        .any(|line| {
+            compile::libraries()
+                .skip(1)
+                .any(|(file, _)| line.contains(file))
+        })
 }
 
 /// Renders each error of a compilation as a tab and its code, a tab and `file:line`, a tab and its message.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ir::architecture::{Architecture, Description, Stage};
+use ir::architecture::{Description, Stage};
 use syntax::diagnostics::Diagnostic;
 use syntax::source::{FileId, Span};
 
@@ -35,7 +35,7 @@ pub(crate) struct Pipeline {
 }
 
 /// Finds the parsers and controls that `main` is made of. `Err` holds the error for a `main` that is no
-/// whole `V1Switch` or `PSA_Switch`, or the warning that the program has no `main`.
+/// whole package of an architecture, or the warning that the program has no `main`.
 pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
     let main = module
         .instances
@@ -43,26 +43,33 @@ pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
         .copied()
         .find(|id| &*module.var(*id).name == "main");
     let Some(main) = main else {
-        return Err(Box::new(errors::no_main(Span::new(FileId(0), 0, 0))));
+        return Err(Box::new(errors::no_main(
+            Span::new(FileId(0), 0, 0),
+            ir::architecture::ALL[0].package,
+        )));
     };
     let var = module.var(main);
-    let wrong = |found: &str| Box::new(errors::wrong_package(var.span, found));
+    let wrong = |found: &str| {
+        let packages = crate::architectures(|d| format!("`{}`", d.package), "or");
+        let names = crate::architecture_names();
+        Box::new(errors::wrong_package(var.span, found, &packages, &names))
+    };
     let (VarKind::Instance(args), Ty::BlockType(id, _)) = (&var.kind, &var.ty) else {
         return Err(wrong(&module.types.show(&var.ty)));
     };
     let package = module.types.block_types[id.index()].sig.name.clone();
     let mut found = Vec::new();
     blocks(module, args, &mut found);
-    let mut known = Architecture::ALL.into_iter();
+    let mut known = ir::architecture::ALL.iter().copied();
     let description = known
         .find(|d| d.package == &*package && d.stages.len() == found.len())
         .ok_or_else(|| wrong(&package))?;
     let stages = description.stages.iter().zip(found);
     for (stage, (block, _)) in stages.clone() {
         let def = module.block(block);
-        if def.is_parser != stage.block.is_parser() || def.params.len() != stage.parameters.len() {
+        if def.is_parser != stage.is_parser() || def.params.len() != stage.parameters.len() {
             let (name, span) = (description.name, var.span);
-            let error = errors::foreign_block(span, &package, name, stage.block.name(), def.span);
+            let error = errors::foreign_block(span, &package, name, stage.name, def.span);
             return Err(Box::new(error));
         }
     }

@@ -5,90 +5,51 @@
 //! such a file declares, with the parameters that the table of its architecture has, means what the table says. Any other extern is the
 //! program's own and has no meaning here, whatever its name; lowering reports where it is used.
 //!
-//! The checker resolves each declaration once; lowering sees meanings. Each architecture is one file below, as data. Nothing here knows how an
-//! extern is lowered.
+//! The checker resolves each declaration once; lowering sees meanings. The tables of the architectures are in their rooms (`lower`).
 
 mod core;
-mod psa;
-mod v1model;
 
 use std::rc::Rc;
 
 use ir::HashAlgorithm;
-use ir::architecture::{Architecture, Description};
+use ir::architecture::Description;
 use syntax::ast::{self, DeclKind, Direction};
 use syntax::source::{FileId, SourceMap, Span};
 
+use crate::lower::{self, Call, Lowerer, Made, MethodCall, NewInstance, Value};
 use crate::types::{EnumDef, FnSig, Ty, Types};
 
+/// Lowers a call of an extern function, and returns its value.
+pub(crate) type LowerFunction = fn(&mut Lowerer<'_>, &Call<'_>) -> Value;
+
 /// An extern function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Function {
     /// Rejects the packet if a condition is false.
     Verify,
     /// Is checked by the compiler.
     StaticAssert,
-    /// Gives `egress_spec` the port that drops.
-    MarkToDrop,
-    /// A hash in a range.
-    Hash,
-    /// Compares a checksum.
-    VerifyChecksum {
-        /// True if the rest of the packet counts, too.
-        payload: bool,
-    },
-    /// Computes a checksum.
-    UpdateChecksum {
-        /// True if the rest of the packet counts, too.
-        payload: bool,
-    },
-    /// A number in a range.
-    Random,
-    /// A message to the control plane.
-    Digest,
-    /// Copies the packet.
-    Clone(Preserved),
-    /// Parses the packet again behind ingress.
-    Resubmit(Preserved),
-    /// Parses the packet again behind egress.
-    Recirculate(Preserved),
-    /// Cuts the packet.
-    Truncate,
     /// Ends the packet if a condition is false.
     Assert,
-    /// Writes to the log.
-    LogMsg,
-    /// A condition on the output metadata of ingress or egress.
-    Predicate(Predicate),
+    /// Means something in one architecture only, which lowers its calls.
+    Lowered(LowerFunction),
 }
 
-/// The metadata that a copy of a packet keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preserved {
-    /// None.
-    Nothing,
-    /// The values among the arguments.
-    Values,
-    /// The fields whose `@field_list` has the number among the arguments.
-    FieldList,
+/// Makes an instance of an extern object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Make(pub fn(&mut Lowerer<'_>, &NewInstance<'_>) -> Made);
+
+impl PartialEq for Make {
+    fn eq(&self, other: &Make) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
 }
 
-/// What a deparser of PSA asks of its pipeline's output metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Predicate {
-    /// True if the packet is cloned.
-    Clone,
-    /// True if it is resubmitted.
-    Resubmit,
-    /// True if it goes on to the packet replication engine.
-    Normal,
-    /// True if it is recirculated.
-    Recirculate,
-}
+impl Eq for Make {}
 
 /// A kind of extern object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
+pub(crate) enum Object {
     /// The packet as the parser reads it.
     PacketIn,
     /// The packet as the deparser writes it.
@@ -109,23 +70,16 @@ pub enum Object {
     ActionSelector,
     /// The ones' complement sum of data given at once.
     Checksum16,
-    /// Nothing that a program can use.
-    Engine,
-    /// A hash by one algorithm.
-    Hash,
-    /// The ones' complement sum of data given bit by bit.
-    InternetChecksum,
-    /// The same by an algorithm.
-    Checksum,
-    /// Numbers in a range.
-    Random,
-    /// Messages to the control plane.
-    Digest,
+    /// One of an architecture, which makes its instances.
+    Own(Make),
 }
 
+/// Lowers a call of a method of an instance, and returns its value.
+pub(crate) type LowerMethod = fn(&mut Lowerer<'_>, &lower::Object, &MethodCall<'_>) -> Value;
+
 /// A method of an extern object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Method {
     /// Takes a header from the packet.
     Extract,
     /// The bits in front, which stay there.
@@ -148,34 +102,12 @@ pub enum Method {
     CountDirect,
     /// The colour of a cell: `execute_meter(in index, out colour)`.
     MeterExecuteTo,
-    /// The colour of a cell: `execute(in index, in colour)`, the latter optional.
-    MeterExecute,
     /// The colour of the entry that was hit: `read(out colour)`.
     DirectMeterReadTo,
-    /// The colour of the entry that was hit: `execute(in colour)`, which is optional.
-    DirectMeterExecute,
     /// The checksum of data.
     Checksum16Get,
-    /// The hash of data.
-    HashGet,
-    /// The hash of data in a range.
-    HashGetInRange,
-    /// Begins a sum anew.
-    SumClear,
-    /// Adds data to a sum.
-    SumAdd,
-    /// Takes data from a sum.
-    SumSubtract,
-    /// The checksum of what was added.
-    SumGet,
-    /// The sum itself.
-    SumGetState,
-    /// Gives the sum a value.
-    SumSetState,
-    /// Draws a number.
-    RandomRead,
-    /// Sends a message.
-    DigestPack,
+    /// Means something in one architecture only, which lowers its calls.
+    Lowered(LowerMethod),
 }
 
 /// A property of tables that only an architecture has.
@@ -205,32 +137,32 @@ pub enum Algorithm {
 }
 
 /// An extern object type of an architecture.
-pub struct ObjectRow {
+pub(crate) struct ObjectRow {
     /// Its name.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// The numbers of type parameters that it may have.
-    type_params: &'static [usize],
+    pub(crate) type_params: &'static [usize],
     /// Its meaning.
-    object: Object,
+    pub(crate) object: Object,
     /// The parameters of its constructors.
-    constructors: &'static [&'static str],
+    pub(crate) constructors: &'static [&'static str],
     /// Its methods.
-    methods: &'static [(&'static str, Method)],
+    pub(crate) methods: &'static [(&'static str, Method)],
 }
 
 /// The externs of an architecture or of the core library. Signatures are written as in P4, without names and type parameters of
 /// parameters; `_` is any type.
-pub struct Externs {
+pub(crate) struct Externs {
     /// Functions.
-    functions: &'static [(&'static str, Function)],
+    pub(crate) functions: &'static [(&'static str, Function)],
     /// Object types.
-    objects: &'static [ObjectRow],
+    pub(crate) objects: &'static [ObjectRow],
     /// Properties of tables.
-    properties: &'static [(&'static str, Property)],
+    pub(crate) properties: &'static [(&'static str, Property)],
     /// The members of the enum of hash algorithms.
-    algorithms: &'static [(&'static str, Algorithm)],
+    pub(crate) algorithms: &'static [(&'static str, Algorithm)],
     /// The members of the enums whose values architecture and packets share, in order.
-    enums: &'static [(&'static str, &'static [&'static str])],
+    pub(crate) enums: &'static [(&'static str, &'static [&'static str])],
 }
 
 impl Externs {
@@ -282,11 +214,8 @@ impl Externs {
 }
 
 /// Returns the table of the externs of an architecture.
-pub fn of(description: &Description) -> &'static Externs {
-    match description.name {
-        ir::architecture::psa::NAME => &psa::EXTERNS,
-        _ => &v1model::EXTERNS,
-    }
+pub(crate) fn of(description: &Description) -> &'static Externs {
+    lower::room(description).externs
 }
 
 fn find<T: Copy>(rows: &[(&str, T)], name: &str) -> Option<T> {
@@ -321,7 +250,7 @@ impl Origins {
     pub fn find(program: &ast::Program, sources: &SourceMap) -> Origins {
         let package = |decl: &ast::Decl| match &decl.kind {
             DeclKind::Package(package) => {
-                let mut known = Architecture::ALL.into_iter();
+                let mut known = ir::architecture::ALL.iter().copied();
                 let description = known.find(|d| d.package == package.name.as_str())?;
                 Some((package.name.span.file, description))
             }
@@ -351,7 +280,7 @@ impl Origins {
 
     /// Returns the meaning of an extern function; `None` if its declaration is not one of the core
     /// library's or the architecture's.
-    pub fn function(&self, sig: &FnSig, types: &Types) -> Option<Function> {
+    pub(crate) fn function(&self, sig: &FnSig, types: &Types) -> Option<Function> {
         let mut tables = self.tables(sig.span);
         tables.find_map(|t| matching(t.functions, sig, types))
     }
@@ -359,7 +288,12 @@ impl Origins {
     /// Returns the row for an extern type, by its name, its number of type parameters and the place of its
     /// declaration `span`; `None` if the declaration is not one of the core library's or the
     /// architecture's.
-    pub fn object(&self, name: &str, type_params: usize, span: Span) -> Option<&'static ObjectRow> {
+    pub(crate) fn object(
+        &self,
+        name: &str,
+        type_params: usize,
+        span: Span,
+    ) -> Option<&'static ObjectRow> {
         let mut rows = self.tables(span).flat_map(|t| t.objects);
         rows.find(|row| row.name == name && row.type_params.contains(&type_params))
     }
@@ -464,7 +398,10 @@ fn type_fits(pattern: &str, ty: &Ty, types: &Types) -> bool {
 /// architecture does not have. The hint says where an extern with that name is declared, if there is one.
 pub fn advice(name: &str, description: &'static Description) -> String {
     let own = description.name;
-    let others = Architecture::ALL.into_iter().filter(|d| d.name != own);
+    let others = ir::architecture::ALL
+        .iter()
+        .copied()
+        .filter(|d| d.name != own);
     let other = others.into_iter().find(|d| of(d).known(name).is_some());
     match (
         of(description).known(name).or(core::EXTERNS.known(name)),

@@ -503,7 +503,9 @@ impl Expr {
         match &self.kind {
             ExprKind::Call(call) => match &call.target {
                 CallTarget::IsValid(header) => header.has_effects(),
-                CallTarget::Method { method, .. } => method.meaning != Some(Method::PacketLength),
+                CallTarget::Method { method, .. } => {
+                    !matches!(method.meaning, Some(Method::PacketLength))
+                }
                 _ => true,
             },
             ExprKind::ApplyHit { .. } | ExprKind::Next(_) | ExprKind::Last(_) => true,

@@ -31,7 +31,7 @@ pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
         .filter(|slot| !kept.contains(slot))
         .map(|slot| (*slot, Bits::zero(program.slots[slot.index()].width)))
         .collect();
-    let states = &program.parser.states;
+    let states = &program.states;
     if start.is_empty() || states.is_empty() || states.len() * start.len() > MAX_WORK {
         return;
     }
@@ -59,7 +59,7 @@ pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
         }
     }
     let slots = &program.slots;
-    for (state, entry) in program.parser.states.iter_mut().zip(entries) {
+    for (state, entry) in program.states.iter_mut().zip(entries) {
         if let Some(mut known) = entry {
             state.body = run(&state.body, &mut known, slots);
             if let Transition::Select { keys, .. } = &mut state.transition {

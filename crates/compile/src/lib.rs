@@ -33,6 +33,7 @@ mod validity;
 
 use std::path::{Path, PathBuf};
 
+use ir::architecture::Description;
 use syntax::diagnostics::Diagnostic;
 use syntax::source::SourceMap;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
@@ -41,11 +42,38 @@ pub use p4info::P4Info;
 
 /// The core library.
 pub const CORE_P4: &str = include_str!("../../../p4include/core.p4");
-/// The v1model architecture.
-pub const V1MODEL_P4: &str = include_str!("../../../p4include/v1model.p4");
+/// Returns the names and texts of the files that are built in: the core library's and those of the architectures.
+pub fn libraries() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let files = lower::ROOMS.iter().flat_map(|(_, room)| {
+        let names = room.include_files.iter();
+        names.map(|name| (*name, room.text))
+    });
+    std::iter::once(("core.p4", CORE_P4)).chain(files)
+}
 
-/// The Portable Switch Architecture.
-pub const PSA_P4: &str = include_str!("../../../p4include/psa.p4");
+/// Returns what `of` says of each architecture whose include file is built in, as text: `a, b or c` with `last` for the last word between.
+pub(crate) fn architectures(of: impl Fn(&Description) -> String, last: &str) -> String {
+    let built_in = lower::ROOMS
+        .iter()
+        .filter(|(_, room)| !room.include_files.is_empty());
+    let mut names: Vec<String> = built_in.map(|(description, _)| of(description)).collect();
+    let end = names.pop().unwrap_or_default();
+    match names.is_empty() {
+        true => end,
+        false => format!("{} {last} {end}", names.join(", ")),
+    }
+}
+
+/// Returns the names of the architectures whose include files are built in, such as `v1model and PSA`.
+pub fn architecture_names() -> String {
+    architectures(|description| description.title.to_string(), "and")
+}
+
+/// Returns the names of the include files that are built in, such as `v1model.p4 or psa.p4`.
+pub(crate) fn architecture_files() -> String {
+    let first = |description: &Description| lower::room(description).include_files[0].to_string();
+    architectures(first, "or")
+}
 
 /// The options of a compilation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,11 +200,9 @@ fn declares(file: &str, text: &str, name: &str) -> bool {
 }
 
 fn loader(options: &Options) -> FileLoader {
-    let built_in = FileLoader::new()
-        .builtin("core.p4", CORE_P4)
-        .builtin("v1model.p4", V1MODEL_P4)
-        .builtin("psa.p4", PSA_P4)
-        .builtin("bmv2/psa.p4", PSA_P4);
+    let built_in = libraries().fold(FileLoader::new(), |loader, (name, text)| {
+        loader.builtin(name, text)
+    });
     options
         .include_dirs
         .iter()

@@ -95,7 +95,7 @@ fn line_at(loc: Loc, lowered: &Lowered, sources: &SourceMap) -> Option<Span> {
 /// Returns the place of the first statement that sends a digest named `name`; `None` if no statement does.
 fn sends(program: &ir::Program, name: &str) -> Option<Loc> {
     let actions = program.actions.iter().map(|action| &action.body[..]);
-    let bodies = program.controls().into_iter().chain(actions);
+    let bodies = program.controls().chain(actions);
     let mut statements = bodies.flat_map(ir::statements);
     let sending = statements.find(|stmt| match stmt.kind {
         ir::StmtKind::Digest { digest, .. } => program.digests[digest.index()].name == name,

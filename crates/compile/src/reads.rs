@@ -11,7 +11,7 @@
 //! for the statement that begins on it, alone on a line for the statements below it, as far as a blank line or a closing brace. The check says
 //! so if there is nothing to explain.
 //!
-//! User metadata of v1model and the standard metadata have values from the beginning: zeros, by the architecture.
+//! User metadata and the metadata of the architecture have values from the beginning, zeros, where the architecture says so.
 
 mod messages;
 mod state;
@@ -22,7 +22,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use ir::{Loc, Program};
+use ir::{Forwarding, Loc, Program};
 use syntax::diagnostics::Diagnostic;
 use syntax::source::{FileId, SourceMap, Span};
 
@@ -44,6 +44,12 @@ struct Allowance {
     /// The lines that it is about, from 1.
     lines: RangeInclusive<u32>,
     used: bool,
+}
+
+/// Returns how packets are forwarded that keep their state between the pipelines; `None` if they are deparsed there.
+fn state_forwarding(program: &Program) -> Option<Forwarding> {
+    let forwarding = program.architecture.forwarding();
+    forwarding.filter(|_| !program.architecture.description().deparses_between())
 }
 
 /// Returns a warning for each read of a header that may be invalid or of a variable that may be unset. The
@@ -219,7 +225,7 @@ fn with_path(mut diagnostic: Diagnostic, finding: &Finding, program: &Program) -
     };
     for step in &steps {
         if let Step::Entered(id) = step {
-            entered.push(&program.parser.states[id.index()].name);
+            entered.push(&program.states[id.index()].name);
             continue;
         }
         if !entered.is_empty() {

@@ -9,8 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    BinaryOp, Block, Expr, HeaderId, LabelId, Program, SlotId, Stmt, StmtKind, Target, Transition,
-    UnaryOp,
+    BinaryOp, Expr, HeaderId, LabelId, Program, SlotId, Stmt, StmtKind, Target, Transition, UnaryOp,
 };
 
 /// Headers that are valid; `None` where control never comes.
@@ -20,9 +19,9 @@ type Known = Option<BTreeSet<HeaderId>>;
 pub(crate) fn guard(program: &mut Program) {
     let mut pass = Pass::new(program);
     pass.parser(program);
-    for block in Block::CONTROLS {
+    for control in program.controls_mut() {
         let mut known = Some(BTreeSet::new());
-        pass.stmts(program.control_mut(block), &mut known);
+        pass.stmts(control, &mut known);
     }
     // Actions come last: the validity known where they run was gathered at the places that apply their tables.
     for (i, action) in program.actions.iter_mut().enumerate() {
@@ -87,7 +86,7 @@ impl Pass {
     /// Guards the writes in parser states. Several states can lead to one state, so the headers known to be
     /// valid at the start of each state are computed first, in rounds until nothing changes.
     fn parser(&mut self, program: &mut Program) {
-        let mut entry: Vec<Known> = vec![None; program.parser.states.len()];
+        let mut entry: Vec<Known> = vec![None; program.states.len()];
         for start in program.parser_starts() {
             if let Some(start) = entry.get_mut(start.index()) {
                 *start = Some(BTreeSet::new());
@@ -101,9 +100,9 @@ impl Pass {
                     continue;
                 }
                 let mut known = entry[i].clone();
-                let mut body = program.parser.states[i].body.clone();
+                let mut body = program.states[i].body.clone();
                 self.stmts(&mut body, &mut known);
-                for target in successors(&program.parser.states[i].transition) {
+                for target in successors(&program.states[i].transition) {
                     let Some(slot) = entry.get_mut(target) else {
                         continue;
                     };
@@ -115,7 +114,7 @@ impl Pass {
                 }
             }
         }
-        for (state, mut known) in program.parser.states.iter_mut().zip(entry) {
+        for (state, mut known) in program.states.iter_mut().zip(entry) {
             self.stmts(&mut state.body, &mut known);
         }
     }

@@ -5,11 +5,14 @@ mod programs;
 
 use std::path::Path;
 
-use compile::{CORE_P4, Options, Outcome, PSA_P4, V1MODEL_P4, compile_text, compile_with};
+use compile::{CORE_P4, Options, Outcome, compile_text, compile_with};
 use programs::{programs, root};
 use syntax::MemoryLoader;
 
 /// A program of each architecture. `DECLARED` stands in front of its blocks, `LOCAL` in its ingress control, `USED` in the control's body.
+const V1MODEL_P4: &str = include_str!("../../../p4include/v1model.p4");
+const PSA_P4: &str = include_str!("../../../p4include/psa.p4");
+
 const V1MODEL: &str = "#include <core.p4>
 #include <v1model.p4>
 header h_t { bit<16> a; bit<16> b; }

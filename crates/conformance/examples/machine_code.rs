@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         return ExitCode::from(1);
     };
     let program = Arc::new(compiled.program.clone());
-    let (slots, states) = (program.slots.len(), program.parser.states.len());
+    let (slots, states) = (program.slots.len(), program.states.len());
     println!(
         "{slots} slots, {} headers, {states} states",
         program.headers.len()

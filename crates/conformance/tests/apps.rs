@@ -186,7 +186,7 @@ fn a_difference_is_found() {
 
 /// Finds the constant with the EtherType of IPv4 in the router's parser.
 fn find_constant(program: &mut ir::Program) -> &mut Bits {
-    for state in &mut program.parser.states {
+    for state in &mut program.states {
         if let ir::Transition::Select { cases, .. } = &mut state.transition {
             for case in cases {
                 for set in &mut case.matches {

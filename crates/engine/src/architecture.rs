@@ -2,13 +2,22 @@
 //! implementation per architecture. [`crate::switch`] carries out the decisions; [`ir::architecture`] declares the blocks and the
 //! metadata. Nothing here copies a packet or knows a multicast group.
 
-mod psa;
-mod v1model;
-
 use crate::Time;
 use crate::exec::Intents;
-use ir::{Architecture, FieldListId, Layout, Program, SlotId};
+use ir::{FieldListId, Layout, Program, SlotId};
 use std::fmt;
+
+macro_rules! rooms {
+    ($($(#[$only:meta])* $room:ident),*) => {
+        $($(#[$only])* mod $room;)*
+
+        /// The rules of each architecture, by its name.
+        const ROOMS: &[(&str, RulesOf)] = &[
+            $($(#[$only])* (ir::architecture::$room::DESCRIPTION.name, $room::rules)),*
+        ];
+    };
+}
+ir::architectures!(rooms);
 
 /// Picoseconds in a microsecond, the unit of timestamps.
 const PS_PER_US: u64 = 1_000_000;
@@ -149,13 +158,13 @@ pub(crate) trait Rules: Send + Sync + fmt::Debug {
     fn after_egress(&self, state: &[u64], intents: &Intents, port: u32) -> EgressVerdict;
 }
 
+/// Makes the functions of an architecture for a program, with the places of its slots.
+type RulesOf = fn(&Program, &dyn Fn(SlotId) -> Place) -> Box<dyn Rules>;
+
 /// Returns the architecture-specific functions for a program, with its layout of slots.
 pub(crate) fn rules(program: &Program, layout: &Layout) -> Box<dyn Rules> {
     let place = |slot| Place::new(slot, program, layout);
-    match &program.architecture {
-        Architecture::V1Model(standard) => {
-            Box::new(v1model::V1Model::new(standard, program, &place))
-        }
-        Architecture::Psa(metadata) => Box::new(psa::Psa(metadata.map(place))),
-    }
+    let name = program.architecture.description().name;
+    let room = ROOMS.iter().find(|(known, _)| *known == name);
+    room.expect("each architecture has its rules").1(program, &place)
 }

@@ -1,4 +1,4 @@
-//! Executors: they run the ingress or the egress pipeline on one packet, or the fast path through both.
+//! Executors: they run a pipeline of the architecture on one packet, or the fast path through all.
 
 use crate::Time;
 pub use crate::drops::DropReason;
@@ -6,26 +6,22 @@ use crate::packet::{Output, Packet, Spare};
 use crate::replication::Replication;
 use crate::runtime::Runtime;
 use crate::trace::Trace;
-use ir::FieldListId;
+use ir::{FieldListId, Pipeline};
 
 /// Runs a program's blocks. An executor holds the program (and, for machine code, its code) and nothing that changes.
 ///
-/// Both pipelines read and write `cx.state`, laid out by [`ir::Layout`].
+/// All pipelines read and write `cx.state`, laid out by [`ir::Layout`].
 pub trait Executor: Send + Sync {
-    /// Runs the parser, checksum verification, ingress, and the ingress deparser if the architecture has one.
+    /// Runs the blocks of a pipeline in order; nothing if the architecture has no such pipeline.
     ///
-    /// On entry the state is zero but for the architecture's metadata and for slots preserved by a resubmit, recirculation or
-    /// clone. On exit `cx.consumed` is the number of bytes that the parser took, and `cx.emitted` holds what the ingress deparser emitted.
-    fn ingress(&self, cx: &mut PacketContext<'_>);
+    /// A pipeline with a parser begins with a state that is zero but for the architecture's metadata and for slots preserved by a
+    /// resubmit, recirculation or clone; on exit `cx.consumed` is the number of bytes that the parser took. After a deparser `cx.emitted`
+    /// holds the emitted headers. If a block left what [`ir::Architecture::drops_after`] says, those behind it do not run; the engine drops
+    /// the packet.
+    fn run(&self, pipeline: Pipeline, cx: &mut PacketContext<'_>);
 
-    /// Runs the parser only, for a clone from ingress to egress (which starts from the packet as it arrived).
+    /// Runs the first parser only, for a clone from ingress to egress (which starts from the packet as it arrived).
     fn parse(&self, cx: &mut PacketContext<'_>);
-
-    /// Runs the egress parser if the architecture has one, then egress, checksum computation and the deparser.
-    ///
-    /// On exit `cx.emitted` holds the emitted headers. If the egress control left what [`ir::Architecture::egress_drop`] says the deparser
-    /// need not run; the engine drops the packet.
-    fn egress(&self, cx: &mut PacketContext<'_>);
 
     /// Runs both pipelines in one go for packets that arrive at a port and leave at others without clones,
     /// resubmission or recirculation, as most do. An executor may make the replicas of a multicast group, or leave
@@ -95,10 +91,10 @@ pub struct Stop {
 /// The point at which a packet leaves the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Ingress has run, as by [`Executor::ingress`], and either its intents hold more than an output port or the executor leaves the
+    /// Ingress has run, as by [`Executor::run`], and either its intents hold more than an output port or the executor leaves the
     /// rest to the switch. The state is that between ingress and egress.
     AfterIngress,
-    /// Egress for this port has run, as by [`Executor::egress`], and its intents hold more than the output. They include ingress's
+    /// Egress for this port has run, as by [`Executor::run`], and its intents hold more than the output. They include ingress's
     /// truncation, unless egress truncates to fewer bytes. If egress has a parser, the packet is as egress received it.
     AfterEgress(u32),
 }

@@ -10,7 +10,8 @@ mod parser;
 use crate::exec::{DropReason, Executor, PacketContext};
 use crate::trace::{EventKind, TableApplied};
 use ir::{
-    Bits, Block, Expr, LabelId, Layout, Loc, MAX_STEPS, Program, SlotId, Stmt, StmtKind, TableId,
+    Bits, Block, BlockId, Expr, LabelId, Layout, Loc, MAX_STEPS, Pipeline, Program, SlotId, Stmt,
+    StmtKind, TableId,
 };
 use std::sync::Arc;
 
@@ -30,37 +31,29 @@ impl Interpreter {
         }
     }
 
-    fn run<'r, 'c>(&'r self, cx: &'r mut PacketContext<'c>) -> Run<'r, 'c> {
+    fn begin<'r, 'c>(&'r self, pipeline: Pipeline, cx: &'r mut PacketContext<'c>) -> Run<'r, 'c> {
         Run {
             program: &self.program,
             layout: &self.layout,
             cx,
             steps: 0,
-            parser: Block::Parser,
+            pipeline,
         }
     }
 }
 
 impl Executor for Interpreter {
-    fn ingress(&self, cx: &mut PacketContext<'_>) {
-        let mut run = self.run(cx);
-        let _ = run.parser(Block::Parser)
-            && run.control(Block::VerifyChecksum)
-            && run.control(Block::Ingress)
-            && run.control(Block::IngressDeparser);
+    fn run(&self, pipeline: Pipeline, cx: &mut PacketContext<'_>) {
+        let mut run = self.begin(pipeline, cx);
+        let mut blocks = self.program.architecture.description().blocks_of(pipeline);
+        let _ = blocks.all(|(block, _)| run.block_of_pipeline(block));
     }
 
     fn parse(&self, cx: &mut PacketContext<'_>) {
-        self.run(cx).parser(Block::Parser);
-    }
-
-    fn egress(&self, cx: &mut PacketContext<'_>) {
-        let mut run = self.run(cx);
-        let _ = run.parser(Block::EgressParser)
-            && run.control(Block::Egress)
-            && !run.drops()
-            && run.control(Block::ComputeChecksum)
-            && run.control(Block::Deparser);
+        let first = self.program.parser_starts().next();
+        if let Some(start) = first {
+            self.begin(Pipeline::INGRESS, cx).parser(BlockId(0), start);
+        }
     }
 }
 
@@ -70,8 +63,8 @@ struct Run<'r, 'c> {
     layout: &'r Layout,
     cx: &'r mut PacketContext<'c>,
     steps: u32,
-    /// Which parser runs, or ran last.
-    parser: Block,
+    /// Which pipeline runs.
+    pipeline: Pipeline,
 }
 
 /// The end of a statement.
@@ -90,19 +83,24 @@ enum Flow {
 }
 
 impl Run<'_, '_> {
-    /// Runs a control to its end; returns `false` if the packet is dropped.
-    fn control(&mut self, block: Block) -> bool {
-        let program = self.program;
-        let body = program.control(block);
+    /// Runs a block to its end; returns `false` if the packet is dropped.
+    fn block_of_pipeline(&mut self, block: BlockId) -> bool {
+        match &self.program.blocks[block.index()] {
+            Block::Parser(start) => self.parser(block, *start),
+            Block::Control(body) => self.control(block, body) && !self.drops(block),
+        }
+    }
+
+    fn control(&mut self, block: BlockId, body: &[Stmt]) -> bool {
         if !body.is_empty() {
             self.note(Loc::default(), || EventKind::Block(block));
         }
         self.block(body) != Flow::Drop
     }
 
-    /// Returns true if the state after egress means that the packet is dropped.
-    fn drops(&self) -> bool {
-        let drop = self.program.architecture.egress_drop();
+    /// Returns true if the state after a block means that the packet is dropped.
+    fn drops(&self, block: BlockId) -> bool {
+        let drop = self.program.architecture.drops_after(block);
         drop.is_some_and(|(slot, value)| self.layout.get_u64(self.cx.state, slot) == value)
     }
 

@@ -98,7 +98,7 @@ fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool 
     let fields: BTreeSet<SlotId> = headers.map(|field| field.slot).collect();
     // Fields that are brought along have their effect in the other pipeline.
     let mut effects = program.architecture.decisions();
-    if program.parser.egress.is_some() {
+    if program.architecture.description().deparses_between() {
         effects.extend(program.field_lists.iter().flat_map(|list| &list.slots));
     }
     loop {

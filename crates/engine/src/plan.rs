@@ -12,8 +12,8 @@ pub(crate) struct Plan {
     layout: Layout,
     rules: Box<dyn Rules>,
     headers: Vec<HeaderPlan>,
-    /// Egress begins with a parser.
-    parses_twice: bool,
+    /// Packets are deparsed between the pipelines.
+    deparses_between: bool,
 }
 
 /// One header in the state.
@@ -39,7 +39,7 @@ impl Plan {
                 .map(|(header, emitted)| HeaderPlan::new(header, emitted, program, &layout))
                 .collect(),
             rules: rules(program, &layout),
-            parses_twice: program.parser.egress.is_some(),
+            deparses_between: program.architecture.description().deparses_between(),
             program: program.clone(),
             layout,
         }
@@ -54,10 +54,10 @@ impl Plan {
         &*self.rules
     }
 
-    /// Returns true if egress begins with a parser, so that it receives a packet's bytes and a few preserved fields
-    /// instead of parsed headers.
-    pub(crate) fn parses_twice(&self) -> bool {
-        self.parses_twice
+    /// Returns true if packets are deparsed between the pipelines, so that the second receives a packet's bytes and a few
+    /// preserved fields instead of parsed headers.
+    pub(crate) fn deparses_between(&self) -> bool {
+        self.deparses_between
     }
 
     /// Writes the state of a packet that is made from another packet: its metadata, and the fields that `preserve`

@@ -22,7 +22,7 @@ use crate::runtime::Runtime;
 use crate::snapshots::Snapshots;
 use crate::trace::{CopyKind, EventKind, Recorder, Trace};
 use crate::work_rate::WorkRate;
-use ir::{Bridged, Loc, Program};
+use ir::{Bridged, Loc, Pipeline, Program};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -505,7 +505,8 @@ impl Switch {
                 consumed: 0,
                 branch: pass.lineage.branch,
             };
-            let (intents, consumed) = self.run(run, &mut pass.state, |e, cx| e.ingress(cx));
+            let (intents, consumed) =
+                self.run(run, &mut pass.state, |e, cx| e.run(Pipeline::INGRESS, cx));
             next = match self.after_ingress(pass, &intents, consumed, out) {
                 Pending::Done(unicast) => return unicast,
                 Pending::Again(pass) => Some(pass),
@@ -576,7 +577,7 @@ impl Switch {
         truncate: Option<u32>,
     ) -> Enqueued {
         let priority = self.plan.rules().priority(&pass.state);
-        if self.plan.parses_twice() {
+        if self.plan.deparses_between() {
             let mut state = self.fresh_state();
             let bridged = Some(Bridged::Normal.field_list());
             self.plan.preserve(&mut state, &pass.state, bridged);
@@ -631,7 +632,8 @@ impl Switch {
             consumed: copy.consumed,
             branch: copy.lineage.branch,
         };
-        let (intents, consumed) = self.run(run, &mut copy.state, |e, cx| e.egress(cx));
+        let (intents, consumed) =
+            self.run(run, &mut copy.state, |e, cx| e.run(Pipeline::EGRESS, cx));
         copy.consumed = consumed;
         self.after_egress(now_ps, copy, &intents, out)
     }
@@ -650,7 +652,7 @@ impl Switch {
             return None;
         }
         let verdict = (self.plan.rules()).after_egress(&copy.state, intents, copy.port);
-        if self.plan.parses_twice() {
+        if self.plan.deparses_between() {
             // Clones are deparsed, too.
             copy.packet
                 .replace_front(copy.consumed, &self.scratch.emitted);

@@ -11,7 +11,7 @@ use crate::Time;
 use crate::drops::DropReason;
 use crate::profile::Selection;
 use ir::{
-    Bits, Block, CounterId, DigestId, HashAlgorithm, HeaderId, KeyMatch, Loc, MeterId, Program,
+    Bits, BlockId, CounterId, DigestId, HashAlgorithm, HeaderId, KeyMatch, Loc, MeterId, Program,
     RegisterId, SlotId, StateId, TableId, Target,
 };
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub enum EventKind {
         bytes: usize,
     },
     /// A block of the pipeline begins.
-    Block(Block),
+    Block(BlockId),
     /// The parser entered a state.
     State(StateId),
     /// A header was taken from the packet.

@@ -18,16 +18,21 @@ const WIDTHS: [u32; 24] = [
 /// Widths of table and select keys: small ones, so that lookups hit.
 const KEY_WIDTHS: [u32; 10] = [1, 2, 3, 4, 5, 8, 16, 32, 128, 130];
 
-/// Generates a valid program, which depends only on `seed`.
+/// Generates a valid program of the first architecture, which depends only on `seed`.
 pub fn program(seed: u64) -> Program {
-    let mut generator = Generator::new(seed);
+    program_of(architecture::ALL[0], seed)
+}
+
+/// Generates a valid program of an architecture, which depends only on `seed`.
+pub fn program_of(description: &'static Description, seed: u64) -> Program {
+    let mut generator = Generator::new(description, seed);
     generator.storage();
     generator.objects();
     generator.actions();
     generator.tables();
     generator.direct_meter_reads();
     generator.parser();
-    generator.controls();
+    generator.blocks();
     generator.program
 }
 
@@ -70,12 +75,12 @@ enum Place {
 }
 
 impl Generator {
-    fn new(seed: u64) -> Generator {
+    fn new(description: &'static Description, seed: u64) -> Generator {
         Generator {
             rng: Rng::new(seed),
             program: Program {
                 files: vec!["arbitrary.p4".into()],
-                ..Program::empty(format!("arbitrary-{seed}"))
+                ..Program::empty(format!("arbitrary-{seed}"), description)
             },
             scalars: Vec::new(),
             budget: 0,
@@ -97,8 +102,9 @@ impl Generator {
         for i in 0..2 + self.rng.below(4) {
             self.header(i);
         }
-        let count = self.rng.below(3);
-        for _ in 0..count {
+        let bridged = self.program.architecture.description().bridged().count();
+        let count = self.rng.below(3) as usize;
+        for _ in 0..bridged + count {
             let slots = self.scalars.clone();
             let slots = slots.into_iter().filter(|_| self.rng.one_in(2)).collect();
             self.program.field_lists.push(FieldList { slots });
@@ -470,7 +476,7 @@ impl Generator {
                 self.select(i, count)
             };
             let loc = self.loc();
-            self.program.parser.states.push(State {
+            self.program.states.push(State {
                 name: format!("s{i}"),
                 body,
                 transition,
@@ -540,19 +546,42 @@ impl Generator {
         }
     }
 
-    fn controls(&mut self) {
-        self.program.verify_checksum = self.block(Place::Checksum, 4);
-        self.program.ingress = self.block(Place::Ingress, 24);
-        // Otherwise nearly every packet would go to port 0.
-        if let Architecture::V1Model(standard) = self.program.architecture {
-            let value = self.expr(9, 3);
-            let dst = standard.egress_spec;
+    fn blocks(&mut self) {
+        for (id, stage) in self.program.architecture.description().blocks() {
+            self.program.blocks[id.index()] = match stage.kind {
+                // The parsers share the states, of which the last one always ends.
+                BlockKind::Parser if id.index() > 0 => {
+                    Block::Parser(StateId(self.program.states.len() as u32 - 1))
+                }
+                BlockKind::Parser => Block::Parser(StateId(0)),
+                BlockKind::Checksums => Block::Control(self.block(Place::Checksum, 4)),
+                BlockKind::Control if stage.pipeline == Pipeline::INGRESS => {
+                    let mut body = self.block(Place::Ingress, 24);
+                    self.decide(&mut body);
+                    Block::Control(body)
+                }
+                BlockKind::Control => Block::Control(self.block(Place::Egress, 16)),
+                BlockKind::Deparser => Block::Control(self.deparser()),
+            };
+        }
+    }
+
+    /// Inserts an assignment of the port to leave at in front of `body`; otherwise nearly every packet would go to port 0.
+    fn decide(&mut self, body: &mut Vec<Stmt>) {
+        let architecture = &self.program.architecture;
+        let decisions = match architecture.forwarding() {
+            Some(forwarding) => vec![forwarding.port],
+            None => architecture.decisions(),
+        };
+        for dst in decisions {
+            let value = self.expr(self.program.slots[dst.index()].width, 3);
             let kind = StmtKind::Assign { dst, value };
             let loc = self.loc();
-            self.program.ingress.insert(0, Stmt { kind, loc });
+            body.insert(0, Stmt { kind, loc });
         }
-        self.program.egress = self.block(Place::Egress, 16);
-        self.program.compute_checksum = self.block(Place::Checksum, 4);
+    }
+
+    fn deparser(&mut self) -> Vec<Stmt> {
         let mut deparser = self.block(Place::Deparser, 4);
         for i in 0..self.program.headers.len() as u32 {
             let emit = Stmt {
@@ -562,7 +591,7 @@ impl Generator {
             let at = self.rng.below(deparser.len() as u32 + 1) as usize;
             deparser.insert(at, emit);
         }
-        self.program.deparser = deparser;
+        deparser
     }
 
     fn block(&mut self, place: Place, budget: u32) -> Vec<Stmt> {

@@ -1,15 +1,22 @@
 //! Architectures: the surroundings of the blocks of a program, as data.
 //!
-//! A [`Description`] says which package a program is, which blocks it has and what each of their parameters is; an [`Architecture`] says
-//! in which slots a program has the architecture's metadata. The compiler reads descriptions to recognise and bind a program, both
-//! executors read which blocks there are and where errors go. Each architecture is one file here, one in `engine::architecture` (what
-//! happens between ingress and egress) and one in `compile` (its externs). Nothing here knows how packets are copied.
+//! A [`Description`] says which package a program is, which pipelines it has, which blocks they consist of and what each parameter of a
+//! block is; an [`Architecture`] says in which slots a program has the architecture's metadata. Verifier, compiler, both executors and the
+//! switch read descriptions, and do not ask which architecture they describe. Each architecture is one room: a file here, one in
+//! `compile::lower` (its externs) and one in `engine::architecture` (what happens between its pipelines). [`architectures!`] lists them.
+//! Nothing here knows how packets are copied.
 
-pub mod psa;
-pub mod v1model;
+use crate::{BlockId, FieldListId, SlotId};
+use std::fmt;
 
-use crate::{FieldListId, SlotId};
-pub use v1model::StandardMetadata;
+/// Calls the macro `$with` with the names of all rooms. This is the only list of architectures: each crate that has a part of the rooms
+/// declares its modules with it.
+#[macro_export]
+macro_rules! architectures {
+    ($with:ident) => {
+        $with! { v1model, psa, #[cfg(feature = "toy")] toy }
+    };
+}
 
 /// The slots and widths of an architecture's metadata, by the name of each field in its include file.
 macro_rules! metadata {
@@ -28,152 +35,135 @@ macro_rules! metadata {
         }
 
         impl $name {
-            /// Makes the metadata from the slots that `slot` returns for the names of the fields, called in
-            /// the order of declaration. `Err` is the first error of `slot`.
-            pub fn from_names<E>(
-                mut slot: impl FnMut(&'static str) -> Result<$crate::SlotId, E>,
-            ) -> Result<$name, E> {
-                Ok($name { $($field: slot($text)?,)* })
-            }
-
-            /// Returns the name, the slot and the width in bits of each field, in the order of declaration.
-            pub fn fields(&self) -> Vec<(&'static str, $crate::SlotId, u32)> {
-                vec![$(($text, self.$field, $width)),*]
+            /// Returns the slots of a program of this architecture.
+            pub fn of(architecture: &$crate::Architecture) -> $name {
+                AT.map(|field| architecture.slot(field))
             }
         }
+
+        /// The name and the width in bits of each field.
+        const FIELDS: &[(&str, u32)] = &[$(($text, $width)),*];
+
+        /// The fields, by name.
+        pub const AT: $name<$crate::architecture::MetadataField> = {
+            #[allow(non_camel_case_types)]
+            enum Position { $($field),* }
+            $name { $($field: $crate::architecture::MetadataField(Position::$field as usize),)* }
+        };
     };
 }
-use metadata;
 
-/// The slots of a program with the metadata of its architecture.
+macro_rules! rooms {
+    ($($(#[$only:meta])* $room:ident),*) => {
+        $($(#[$only])* pub mod $room;)*
+
+        /// All architectures.
+        pub static ALL: &[&Description] = &[$($(#[$only])* &$room::DESCRIPTION),*];
+    };
+}
+crate::architectures!(rooms);
+
+/// A field of an architecture's metadata: its position in [`Description::metadata`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Architecture {
-    /// v1model.
-    V1Model(v1model::StandardMetadata),
-    /// The Portable Switch Architecture.
-    Psa(psa::Metadata),
+pub struct MetadataField(usize);
+
+/// The architecture of a program, with the slots of its metadata.
+#[derive(Clone)]
+pub struct Architecture {
+    description: &'static Description,
+    slots: Vec<SlotId>,
+}
+
+impl PartialEq for Architecture {
+    fn eq(&self, other: &Architecture) -> bool {
+        self.description.name == other.description.name && self.slots == other.slots
+    }
+}
+
+impl Eq for Architecture {}
+
+impl fmt::Debug for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.description.name, self.slots)
+    }
 }
 
 impl Architecture {
-    /// All architectures.
-    pub const ALL: [&'static Description; 2] = [&v1model::DESCRIPTION, &psa::DESCRIPTION];
-
     /// Makes the architecture with the given description, with the slots that `slot` returns for the names
-    /// of its metadata. `Err` is the first error of `slot`.
+    /// of its metadata, in the order of declaration. `Err` is the first error of `slot`.
     pub fn from_names<E>(
-        description: &Description,
-        slot: impl FnMut(&'static str) -> Result<SlotId, E>,
+        description: &'static Description,
+        mut slot: impl FnMut(&'static str) -> Result<SlotId, E>,
     ) -> Result<Architecture, E> {
-        match description.name {
-            psa::NAME => psa::Metadata::from_names(slot).map(Architecture::Psa),
-            _ => v1model::StandardMetadata::from_names(slot).map(Architecture::V1Model),
-        }
+        let names = description.metadata.iter().map(|(name, _)| slot(name));
+        let slots = names.collect::<Result<_, E>>()?;
+        Ok(Architecture { description, slots })
     }
 
     /// Returns the description of the architecture.
     pub fn description(&self) -> &'static Description {
-        match self {
-            Architecture::V1Model(_) => &v1model::DESCRIPTION,
-            Architecture::Psa(_) => &psa::DESCRIPTION,
-        }
+        self.description
+    }
+
+    /// Returns the slot of a field of the metadata of this architecture.
+    pub fn slot(&self, field: MetadataField) -> SlotId {
+        self.slots[field.0]
     }
 
     /// Returns the name, the slot and the width in bits of each metadata field, in the order of declaration.
-    pub fn fields(&self) -> Vec<(&'static str, SlotId, u32)> {
-        match self {
-            Architecture::V1Model(standard) => standard.fields(),
-            Architecture::Psa(metadata) => metadata.fields(),
-        }
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, SlotId, u32)> {
+        let fields = self.description.metadata.iter().zip(&self.slots);
+        fields.map(|(&(name, width), &slot)| (name, slot, width))
+    }
+
+    fn slots(&self, fields: &[MetadataField]) -> Vec<SlotId> {
+        fields.iter().map(|&field| self.slot(field)).collect()
     }
 
     /// Returns the slot in which the parser of `pipeline` stores its error, in
     /// [`ERROR_WIDTH`](crate::ERROR_WIDTH) bits.
     pub fn parser_error(&self, pipeline: Pipeline) -> SlotId {
-        match self {
-            Architecture::V1Model(standard) => standard.parser_error,
-            Architecture::Psa(metadata) => match pipeline {
-                Pipeline::Ingress => metadata.ingress_parser_error,
-                Pipeline::Egress => metadata.egress_parser_error,
-            },
-        }
+        self.slot(self.description.pipeline(pipeline).parser_error)
+    }
+
+    /// Returns the slots in which parsers store their errors, of the first pipeline first.
+    pub fn parser_errors(&self) -> impl Iterator<Item = SlotId> {
+        let pipelines = self.description.pipelines.iter();
+        pipelines.map(|pipeline| self.slot(pipeline.parser_error))
     }
 
     /// Returns the slots that contain times, such as that of the packet's arrival, and differences of times.
     pub fn times(&self) -> Vec<SlotId> {
-        match self {
-            Architecture::V1Model(standard) => vec![
-                standard.ingress_global_timestamp,
-                standard.egress_global_timestamp,
-                standard.enq_timestamp,
-                standard.deq_timedelta,
-            ],
-            Architecture::Psa(metadata) => {
-                vec![metadata.ingress_timestamp, metadata.egress_timestamp]
-            }
-        }
+        self.slots(self.description.times)
     }
 
     /// Returns the slots that describe the queue between ingress and egress: its lengths and the packet's
     /// times in it.
     pub fn queue_data(&self) -> Vec<SlotId> {
-        match self {
-            Architecture::V1Model(standard) => vec![
-                standard.enq_qdepth,
-                standard.deq_qdepth,
-                standard.enq_timestamp,
-                standard.deq_timedelta,
-            ],
-            Architecture::Psa(_) => Vec::new(),
-        }
+        self.slots(self.description.queue_data)
     }
 
     /// Returns the slot with which a program chooses one of the queues of a port; `None` in an architecture
     /// without such a slot.
     pub fn priority(&self) -> Option<SlotId> {
-        match self {
-            Architecture::V1Model(standard) => Some(standard.priority),
-            Architecture::Psa(_) => None,
-        }
+        self.description.priority.map(|field| self.slot(field))
     }
 
     /// Returns the slots that decide where a packet goes and whether it is dropped, cloned or parsed again.
     pub fn decisions(&self) -> Vec<SlotId> {
-        match self {
-            Architecture::V1Model(standard) => {
-                vec![standard.egress_spec, standard.mcast_grp, standard.priority]
-            }
-            Architecture::Psa(metadata) => vec![
-                metadata.class_of_service,
-                metadata.ingress_clone,
-                metadata.ingress_clone_session,
-                metadata.ingress_drop,
-                metadata.resubmit,
-                metadata.multicast_group,
-                metadata.ingress_egress_port,
-                metadata.egress_clone,
-                metadata.egress_clone_session,
-                metadata.egress_drop,
-            ],
-        }
+        self.slots(self.description.decisions)
     }
 
-    /// Returns how packets are forwarded from port to port.
-    pub fn forwarding(&self) -> Forwarding {
-        match self {
-            Architecture::V1Model(standard) => standard.forwarding(),
-            Architecture::Psa(metadata) => metadata.forwarding(),
-        }
+    /// Returns how packets are forwarded from port to port; `None` if the architecture does not say.
+    pub fn forwarding(&self) -> Option<Forwarding> {
+        self.description.forwarding.map(|of| of(self))
     }
 
-    /// Returns a slot and a value: if the slot has that value after the egress control, the packet is
-    /// dropped before anything else is done with it. `None` in an architecture without such a slot.
-    pub fn egress_drop(&self) -> Option<(SlotId, u64)> {
-        match self {
-            Architecture::V1Model(standard) => {
-                Some((standard.egress_spec, v1model::DROP_PORT.into()))
-            }
-            Architecture::Psa(_) => None,
-        }
+    /// Returns a slot and a value: if the slot has that value after `block`, the packet is dropped before any
+    /// other block runs. `None` for a block after which no packet is dropped.
+    pub fn drops_after(&self, block: BlockId) -> Option<(SlotId, u64)> {
+        let (after, field, value) = self.description.drop?;
+        (after == block).then(|| (self.slot(field), value))
     }
 }
 
@@ -238,100 +228,54 @@ pub struct Forwarding {
     pub unicast_path: u64,
     /// The packet path of a replica.
     pub replica_path: u64,
+    /// The packet paths of clones from the first pipeline and from the second.
+    pub clone_paths: [u64; 2],
 }
 
 impl Forwarding {
     /// Returns the slot that receives `input` when a packet arrives; `None` if no slot does.
     pub fn arrival_slot(&self, input: Input) -> Option<SlotId> {
-        let mut slots = self.arrival.iter();
-        slots
-            .find(|&&(_, given)| given == input)
-            .map(|&(slot, _)| slot)
+        given(&self.arrival, input)
+    }
+
+    /// Returns the slot that receives `input` when egress begins; `None` if no slot does.
+    pub fn egress_slot(&self, input: Input) -> Option<SlotId> {
+        given(&self.egress, input)
     }
 }
 
-/// One of the two pipelines of an architecture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pipeline {
-    /// From arrival to the traffic manager.
-    Ingress,
-    /// From there to departure.
-    Egress,
+fn given(slots: &[(SlotId, Input)], input: Input) -> Option<SlotId> {
+    let found = slots.iter().find(|(_, given)| *given == input);
+    found.map(|(slot, _)| *slot)
 }
+
+/// A pipeline of an architecture: its position in [`Description::pipelines`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pipeline(pub u32);
 
 impl Pipeline {
-    /// Returns the name of the pipeline: `ingress` or `egress`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pipeline::Ingress => "ingress",
-            Pipeline::Egress => "egress",
-        }
+    /// The first, which runs when a packet arrives.
+    pub const INGRESS: Pipeline = Pipeline(0);
+    /// The second, which runs for each copy that is to leave.
+    pub const EGRESS: Pipeline = Pipeline(1);
+
+    /// Returns the pipeline as an index into [`Description::pipelines`].
+    pub fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
-/// A block of a pipeline, in the order in which a packet meets them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Block {
-    /// The parser of what arrives.
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// A parser.
     Parser,
-    /// The control that checks checksums.
-    VerifyChecksum,
-    /// The ingress control.
-    Ingress,
-    /// The deparser in front of the traffic manager.
-    IngressDeparser,
-    /// The parser behind the traffic manager.
-    EgressParser,
-    /// The egress control.
-    Egress,
-    /// The control that updates checksums.
-    ComputeChecksum,
-    /// The deparser of what leaves.
+    /// A control that applies no tables, and makes no requests: for checksums.
+    Checksums,
+    /// A control.
+    Control,
+    /// A control that emits headers.
     Deparser,
-}
-
-impl Block {
-    /// The controls among them.
-    pub const CONTROLS: [Block; 6] = [
-        Block::VerifyChecksum,
-        Block::Ingress,
-        Block::IngressDeparser,
-        Block::Egress,
-        Block::ComputeChecksum,
-        Block::Deparser,
-    ];
-
-    /// Returns the pipeline to which the block belongs.
-    pub fn pipeline(self) -> Pipeline {
-        match self < Block::EgressParser {
-            true => Pipeline::Ingress,
-            false => Pipeline::Egress,
-        }
-    }
-
-    /// Returns the name of the block, such as `verify_checksum`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Block::Parser => "parser",
-            Block::VerifyChecksum => "verify_checksum",
-            Block::Ingress => "ingress",
-            Block::IngressDeparser => "ingress_deparser",
-            Block::EgressParser => "egress_parser",
-            Block::Egress => "egress",
-            Block::ComputeChecksum => "compute_checksum",
-            Block::Deparser => "deparser",
-        }
-    }
-
-    /// Returns whether the block is a parser.
-    pub fn is_parser(self) -> bool {
-        matches!(self, Block::Parser | Block::EgressParser)
-    }
-
-    /// Returns whether the block is a deparser.
-    pub fn is_deparser(self) -> bool {
-        matches!(self, Block::IngressDeparser | Block::Deparser)
-    }
 }
 
 /// Data that a program brings along from one pipeline or pass to another, where both are parsed: user-defined metadata beside the bytes.
@@ -350,15 +294,6 @@ pub enum Bridged {
 }
 
 impl Bridged {
-    /// All of them. A program whose architecture has them has their slots in its first field lists, in this order.
-    pub const ALL: [Bridged; 5] = [
-        Bridged::Normal,
-        Bridged::IngressClone,
-        Bridged::EgressClone,
-        Bridged::Resubmitted,
-        Bridged::Recirculated,
-    ];
-
     /// Returns the field list that has the slots of this metadata.
     pub fn field_list(self) -> FieldListId {
         FieldListId(self as u32)
@@ -381,16 +316,56 @@ pub enum Parameter {
 }
 
 /// A block and its parameters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Stage {
-    /// Which.
-    pub block: Block,
-    /// In order.
+    /// Its name, such as `verify_checksum`.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: BlockKind,
+    /// The pipeline to which it belongs.
+    pub pipeline: Pipeline,
+    /// Its parameters, in order.
     pub parameters: &'static [Parameter],
 }
 
-const fn stage(block: Block, parameters: &'static [Parameter]) -> Stage {
-    Stage { block, parameters }
+const fn stage(
+    name: &'static str,
+    kind: BlockKind,
+    pipeline: Pipeline,
+    parameters: &'static [Parameter],
+) -> Stage {
+    Stage {
+        name,
+        kind,
+        pipeline,
+        parameters,
+    }
+}
+
+impl Stage {
+    /// Returns whether the block is a parser.
+    pub fn is_parser(&self) -> bool {
+        self.kind == BlockKind::Parser
+    }
+
+    /// Returns whether the block is a deparser.
+    pub fn is_deparser(&self) -> bool {
+        self.kind == BlockKind::Deparser
+    }
+
+    /// Returns whether the block may apply tables.
+    pub fn applies_tables(&self) -> bool {
+        self.kind == BlockKind::Control
+    }
+}
+
+/// A sequence of blocks, of which each packet that enters it meets all.
+#[derive(Debug)]
+pub struct PipelineDescription {
+    /// Its name, such as `ingress`.
+    pub name: &'static str,
+    /// Where its parser stores the error.
+    pub parser_error: MetadataField,
 }
 
 /// An architecture.
@@ -398,14 +373,35 @@ const fn stage(block: Block, parameters: &'static [Parameter]) -> Stage {
 pub struct Description {
     /// Its name, as in P4Info.
     pub name: &'static str,
+    /// Its name in messages.
+    pub title: &'static str,
     /// The word for its metadata in the text form of programs.
     pub keyword: &'static str,
     /// The package that `main` is an instance of.
     pub package: &'static str,
-    /// The blocks, in the order in which the package, and the packages in it, name them.
+    /// The name and the width in bits of each field of its metadata. A name is the path of its parameter, a dot and the field, or the
+    /// field alone.
+    pub metadata: &'static [(&'static str, u32)],
+    /// The pipelines: one, or two with a traffic manager between.
+    pub pipelines: &'static [PipelineDescription],
+    /// The blocks of all pipelines, in the order in which a packet meets them, and the package, and the packages in it, name them.
     pub stages: &'static [Stage],
-    /// Parameters that have storage, in the order of their slots, with the stage and the position there whose name and type they have.
-    pub storage: &'static [(Parameter, Block, usize)],
+    /// Controls that the text form of programs has, always empty, each with the block that it stands in front of.
+    pub empty_controls: &'static [(&'static str, BlockId)],
+    /// Parameters that have storage, in the order of their slots, with the block and the position there whose name and type they have.
+    pub storage: &'static [(Parameter, BlockId, usize)],
+    /// Fields with times, and with differences of times.
+    pub times: &'static [MetadataField],
+    /// Fields that describe the queue between the pipelines.
+    pub queue_data: &'static [MetadataField],
+    /// The field that chooses one of the queues of a port.
+    pub priority: Option<MetadataField>,
+    /// Fields that decide where a packet goes and whether it is dropped, cloned or parsed again.
+    pub decisions: &'static [MetadataField],
+    /// A packet is dropped if, behind this block, the field has the value.
+    pub drop: Option<(BlockId, MetadataField, u64)>,
+    /// Says how packets are forwarded from port to port.
+    pub forwarding: Option<fn(&Architecture) -> Forwarding>,
     /// Ports are smaller than this, but for [`Description::cpu_port`].
     pub ports: u32,
     /// Bits of the class of service of a clone session.
@@ -415,11 +411,51 @@ pub struct Description {
 }
 
 impl Description {
-    /// Returns whether egress begins with a parser. If so, only the packet's bytes and [`Bridged`] metadata
-    /// pass from ingress to egress.
-    pub fn parses_twice(&self) -> bool {
-        let parsers = self.stages.iter().filter(|stage| stage.block.is_parser());
-        parsers.count() > 1
+    /// Returns the description of a pipeline.
+    pub fn pipeline(&self, pipeline: Pipeline) -> &'static PipelineDescription {
+        &self.pipelines[pipeline.index()]
+    }
+
+    /// Returns the description of a block.
+    pub fn stage(&self, block: BlockId) -> &'static Stage {
+        &self.stages[block.index()]
+    }
+
+    /// Returns all blocks, in the order in which a packet meets them.
+    pub fn blocks(&self) -> impl DoubleEndedIterator<Item = (BlockId, &'static Stage)> + Clone {
+        let stages = self.stages.iter().enumerate();
+        stages.map(|(i, stage)| (BlockId(i as u32), stage))
+    }
+
+    /// Returns the blocks of a pipeline, in the order in which a packet meets them; none if there is no such pipeline.
+    pub fn blocks_of(
+        &self,
+        pipeline: Pipeline,
+    ) -> impl DoubleEndedIterator<Item = (BlockId, &'static Stage)> + Clone {
+        self.blocks()
+            .filter(move |(_, stage)| stage.pipeline == pipeline)
+    }
+
+    /// Returns whether only the packet's bytes and [`Bridged`] metadata pass from one pipeline to the next:
+    /// the first ends with a deparser. Otherwise packets keep their state.
+    pub fn deparses_between(&self) -> bool {
+        let mut first = self.blocks_of(Pipeline::INGRESS);
+        first.any(|(_, stage)| stage.is_deparser())
+    }
+
+    /// Returns whether the text form of a program may leave a control out if it has no statements: a deparser in
+    /// front of other controls.
+    pub fn may_be_left_out(&self, block: BlockId) -> bool {
+        self.stage(block).is_deparser() && block.index() + 1 < self.stages.len()
+    }
+
+    /// Returns the metadata that is brought along, in the order of the field lists with its slots, which are the first ones of a program.
+    pub fn bridged(&self) -> impl Iterator<Item = Bridged> {
+        let stored = self.storage.iter();
+        stored.filter_map(|(parameter, ..)| match parameter {
+            Parameter::Bridged(bridged) => Some(*bridged),
+            _ => None,
+        })
     }
 
     /// Returns whether packets can arrive at `port` and leave there.

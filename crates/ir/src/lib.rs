@@ -7,7 +7,7 @@
 //!
 //! This room knows nothing of P4 source syntax, of table lookup, of packets in flight or of machine code.
 //!
-//! - [`architecture`]: the surroundings of the blocks of a program: v1model, PSA.
+//! - [`architecture`]: the surroundings of the blocks of a program, one file for each architecture.
 //! - [`bits`]: the value type, a bit string of fixed width, with the arithmetic of P4_16.
 //! - [`program`]: the representation, whose documentation is the meaning that both executors implement.
 //! - [`layout`]: the place of each slot in the per-packet state array that both executors share.
@@ -28,7 +28,7 @@ pub mod text;
 pub mod verify;
 
 pub use architecture::{
-    Architecture, Block, Bridged, Forwarding, Input, Pipeline, SlotValue, StandardMetadata,
+    Architecture, BlockKind, Bridged, Description, Forwarding, Input, Pipeline, SlotValue, Stage,
 };
 pub use bits::Bits;
 pub use layout::Layout;

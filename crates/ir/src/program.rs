@@ -7,19 +7,20 @@
 //! compiler guards writes to fields of headers that may be invalid, and [`StmtKind::SetInvalid`] clears them.
 //! So reading an invalid header gives zero without a check.
 //!
-//! # The pipeline
+//! # The pipelines
 //!
-//! `parser`, `verify_checksum`, `ingress`, `ingress_deparser` run when a packet arrives; the engine then decides, from the metadata of
-//! the architecture, where copies go; `egress` (behind the egress parser, if there is one), `compute_checksum`, `deparser` run for each
-//! copy. The outgoing packet is the bytes that the deparser emits, followed by those that the parser did not consume; likewise the bytes
-//! that the ingress deparser emits are the packet that the egress parser is given.
+//! The architecture says which blocks a program has, in one pipeline or two. The first runs when a packet arrives; the engine then decides,
+//! from the metadata of the architecture, where copies go; the second runs for each copy. The outgoing packet is the bytes that the last
+//! deparser emits, followed by those that the parser in front of it did not consume. Where the first pipeline has a deparser, too, the
+//! bytes that it emits and those that its parser did not consume are the packet that the second pipeline is given; otherwise the second
+//! pipeline continues with the state of the first.
 //!
 //! # Control flow
 //!
 //! Structured: there is no jump but [`StmtKind::Break`] out of an enclosing labelled block or loop and
 //! [`StmtKind::Exit`] out of the whole control. To bound the work per packet, a *step* is spent by every transition to
 //! a parser state whose index is not greater than the current state's, and by every loop iteration after the first. After
-//! [`MAX_STEPS`] steps in one pipeline (parser to ingress, egress to deparser) the packet is dropped and counted.
+//! [`MAX_STEPS`] steps in one pipeline the packet is dropped and counted.
 
 mod expr;
 mod objects;
@@ -33,7 +34,7 @@ pub use parser::*;
 pub use stmt::*;
 pub use tables::*;
 
-use crate::architecture::{Architecture, Block, StandardMetadata};
+use crate::architecture::{Architecture, BlockKind, Description, Pipeline};
 use crate::verify::CORE_ERRORS;
 use std::convert::Infallible;
 
@@ -83,8 +84,10 @@ id! {
     ActionProfileId,
     /// Index in [`Program::field_lists`].
     FieldListId,
-    /// Index in [`Parser::states`].
+    /// Index in [`Program::states`].
     StateId,
+    /// Index in [`Program::blocks`] and in [`Description::stages`].
+    BlockId,
     /// Names an enclosing [`StmtKind::Block`] or [`StmtKind::Loop`]; unique within a program.
     LabelId,
 }
@@ -133,40 +136,47 @@ pub struct Program {
     pub action_profiles: Vec<ActionProfile>,
     /// Slots preserved by clone, resubmit and recirculate.
     pub field_lists: Vec<FieldList>,
-    /// The parser, or both.
-    pub parser: Parser,
-    /// The control that checks checksums.
-    pub verify_checksum: Vec<Stmt>,
-    /// The ingress control.
-    pub ingress: Vec<Stmt>,
-    /// The deparser in front of the traffic manager, in architectures whose egress parses.
-    pub ingress_deparser: Vec<Stmt>,
-    /// The egress control.
-    pub egress: Vec<Stmt>,
-    /// The control that updates checksums.
-    pub compute_checksum: Vec<Stmt>,
-    /// The deparser.
-    pub deparser: Vec<Stmt>,
+    /// The states of all parsers, which share none.
+    pub states: Vec<State>,
+    /// The blocks, one for each of [`Description::stages`], in that order.
+    pub blocks: Vec<Block>,
+}
+
+/// The code of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A parser with this start state.
+    Parser(StateId),
+    /// A control or deparser.
+    Control(Vec<Stmt>),
 }
 
 impl Program {
-    /// Makes a v1model program that does nothing. Its slots are those of the standard metadata in the order
-    /// of declaration, its errors those of core.p4. To be valid it still needs a parser state.
-    pub fn empty(name: impl Into<String>) -> Program {
+    /// Makes a program that does nothing. Its slots are those of the architecture's metadata in the order
+    /// of declaration, its errors those of core.p4. To be valid it still needs parser states.
+    pub fn empty(name: impl Into<String>, description: &'static Description) -> Program {
         let mut numbers = 0..;
         let mut number = |_| Ok::<_, Infallible>(SlotId(numbers.next().unwrap_or_default()));
-        let Ok(standard) = StandardMetadata::from_names(&mut number);
+        let Ok(architecture) = Architecture::from_names(description, &mut number);
+        let keyword = description.keyword;
         let slot = |(name, _, width)| Slot {
-            name: format!("standard_metadata.{name}"),
+            name: format!("{keyword}_metadata.{name}"),
             width,
         };
+        let blocks = description
+            .stages
+            .iter()
+            .map(|stage| match stage.is_parser() {
+                true => Block::Parser(StateId(0)),
+                false => Block::Control(Vec::new()),
+            });
         Program {
             name: name.into(),
             files: Vec::new(),
-            slots: standard.fields().into_iter().map(slot).collect(),
+            slots: architecture.fields().map(slot).collect(),
             headers: Vec::new(),
             errors: CORE_ERRORS.map(String::from).into(),
-            architecture: Architecture::V1Model(standard),
+            architecture,
             actions: Vec::new(),
             tables: Vec::new(),
             registers: Vec::new(),
@@ -177,24 +187,8 @@ impl Program {
             controller_headers: Vec::new(),
             action_profiles: Vec::new(),
             field_lists: Vec::new(),
-            parser: Parser {
-                states: Vec::new(),
-                egress: None,
-            },
-            verify_checksum: Vec::new(),
-            ingress: Vec::new(),
-            ingress_deparser: Vec::new(),
-            egress: Vec::new(),
-            compute_checksum: Vec::new(),
-            deparser: Vec::new(),
-        }
-    }
-
-    /// Returns the standard metadata of a v1model program; `None` for a program of another architecture.
-    pub fn v1model(&self) -> Option<&StandardMetadata> {
-        match &self.architecture {
-            Architecture::V1Model(standard) => Some(standard),
-            Architecture::Psa(_) => None,
+            states: Vec::new(),
+            blocks: blocks.collect(),
         }
     }
 
@@ -208,48 +202,79 @@ impl Program {
         bits.div_ceil(8) as usize
     }
 
+    /// Returns the name of a block.
+    pub fn block_name(&self, block: BlockId) -> &'static str {
+        self.architecture.description().stage(block).name
+    }
+
     /// Returns the statements of a control; none if `block` is a parser.
-    pub fn control(&self, block: Block) -> &[Stmt] {
-        match block {
-            Block::Parser | Block::EgressParser => &[],
-            Block::VerifyChecksum => &self.verify_checksum,
-            Block::Ingress => &self.ingress,
-            Block::IngressDeparser => &self.ingress_deparser,
-            Block::Egress => &self.egress,
-            Block::ComputeChecksum => &self.compute_checksum,
-            Block::Deparser => &self.deparser,
+    pub fn control(&self, block: BlockId) -> &[Stmt] {
+        match &self.blocks[block.index()] {
+            Block::Parser(_) => &[],
+            Block::Control(body) => body,
         }
+    }
+
+    /// Returns the statements of the control of a pipeline that applies tables; none if there is none.
+    pub fn main_control(&self, pipeline: Pipeline) -> &[Stmt] {
+        self.control_of(pipeline, BlockKind::Control)
+    }
+
+    /// Returns the statements of the control for checksums of a pipeline; none if there is none.
+    pub fn checksums(&self, pipeline: Pipeline) -> &[Stmt] {
+        self.control_of(pipeline, BlockKind::Checksums)
+    }
+
+    /// Returns the statements of the deparser of a pipeline; none if there is none.
+    pub fn deparser(&self, pipeline: Pipeline) -> &[Stmt] {
+        self.control_of(pipeline, BlockKind::Deparser)
+    }
+
+    fn control_of(&self, pipeline: Pipeline, kind: BlockKind) -> &[Stmt] {
+        let mut blocks = self.architecture.description().blocks_of(pipeline);
+        let found = blocks.find(|(_, stage)| stage.kind == kind);
+        found.map_or(&[], |(block, _)| self.control(block))
     }
 
     /// Returns the statements of a control for modification.
     ///
     /// # Panics
     /// If the block is a parser.
-    pub fn control_mut(&mut self, block: Block) -> &mut Vec<Stmt> {
-        match block {
-            Block::Parser | Block::EgressParser => unreachable!("a parser is no control"),
-            Block::VerifyChecksum => &mut self.verify_checksum,
-            Block::Ingress => &mut self.ingress,
-            Block::IngressDeparser => &mut self.ingress_deparser,
-            Block::Egress => &mut self.egress,
-            Block::ComputeChecksum => &mut self.compute_checksum,
-            Block::Deparser => &mut self.deparser,
+    pub fn control_mut(&mut self, block: BlockId) -> &mut Vec<Stmt> {
+        match &mut self.blocks[block.index()] {
+            Block::Parser(_) => unreachable!("a parser is no control"),
+            Block::Control(body) => body,
         }
     }
 
-    /// Returns the start state of the parser `block`; `None` if the block is no parser or the program does
-    /// not have it.
-    pub fn parser_start(&self, block: Block) -> Option<StateId> {
-        match block {
-            Block::Parser => Some(StateId(0)),
-            Block::EgressParser => self.parser.egress,
-            _ => None,
+    /// Returns the statements of all controls for modification, in the order in which a packet passes through them.
+    pub fn controls_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stmt>> {
+        self.blocks.iter_mut().filter_map(|block| match block {
+            Block::Parser(_) => None,
+            Block::Control(body) => Some(body),
+        })
+    }
+
+    /// Returns the start state of the parser `block`; `None` if the block is no parser.
+    pub fn parser_start(&self, block: BlockId) -> Option<StateId> {
+        match self.blocks[block.index()] {
+            Block::Parser(start) => Some(start),
+            Block::Control(_) => None,
         }
+    }
+
+    /// Returns the start state of the parser of a pipeline; `None` if there is none.
+    pub fn parser_of(&self, pipeline: Pipeline) -> Option<StateId> {
+        let mut blocks = self.architecture.description().blocks_of(pipeline);
+        blocks.find_map(|(block, _)| self.parser_start(block))
     }
 
     /// Returns the start states of all parsers of the program.
     pub fn parser_starts(&self) -> impl Iterator<Item = StateId> {
-        [Some(StateId(0)), self.parser.egress].into_iter().flatten()
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Parser(start) => Some(*start),
+            Block::Control(_) => None,
+        })
     }
 
     /// Finds a table by its control-plane name; `None` if there is none.

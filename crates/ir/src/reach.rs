@@ -45,18 +45,18 @@ impl Program {
     /// Returns the length in bytes of the longest beginning of a packet that the parser looks at or
     /// extracts. The bytes after it are only sent, unchanged, after the headers; nothing else depends on
     /// them, apart from the packet's length. `None` if there is no bound: the parser loops or skips a
-    /// computed number of bits, a hash includes the payload, or egress parses the packet again.
+    /// computed number of bits, a hash includes the payload, or another parser follows.
     pub fn reach_bytes(&self) -> Option<usize> {
-        if self.parser.egress.is_some() {
+        if self.parser_starts().count() > 1 {
             return None;
         }
         let hashes = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Hash { payload: true, .. });
         if self.bodies().flat_map(statements).any(hashes) {
             return None;
         }
-        let mut seen = vec![Seen::No; self.parser.states.len()];
+        let mut seen = vec![Seen::No; self.states.len()];
         let first = StateId(0);
-        let bits = match self.parser.states.is_empty() {
+        let bits = match self.states.is_empty() {
             true => 0,
             false => self.depth_from(first, &mut seen)?.looked,
         };
@@ -72,7 +72,7 @@ impl Program {
             Seen::Begun => return None,
             Seen::No => seen[id.index()] = Seen::Begun,
         }
-        let state = &self.parser.states[id.index()];
+        let state = &self.states[id.index()];
         let mut behind = Depth::default();
         for next in state.transition.states() {
             behind = behind.or(self.depth_from(next, seen)?);

@@ -5,21 +5,29 @@ use crate::{Block, Expr, Header, Program, SlotId, StateId, Stmt, StmtKind, Targe
 impl Program {
     /// Returns the outermost bodies of statements of the program: those of parser states, actions and controls.
     pub fn bodies(&self) -> impl Iterator<Item = &[Stmt]> {
-        let states = self.parser.states.iter().map(|state| &state.body[..]);
+        let states = self.states.iter().map(|state| &state.body[..]);
         let actions = self.actions.iter().map(|action| &action.body[..]);
         states.chain(actions).chain(self.controls())
     }
 
     /// Returns the bodies of all controls, in the order in which a packet passes through them.
-    pub fn controls(&self) -> [&[Stmt]; Block::CONTROLS.len()] {
-        Block::CONTROLS.map(|block| self.control(block))
+    pub fn controls(&self) -> impl Iterator<Item = &[Stmt]> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Parser(_) => None,
+            Block::Control(body) => Some(&body[..]),
+        })
+    }
+
+    /// Returns the body of the last control, which makes the packets that leave.
+    pub fn last_deparser(&self) -> &[Stmt] {
+        self.controls().last().unwrap_or_default()
     }
 
     /// Returns, for each header, whether the deparser may emit it. The other headers hold metadata, local
     /// variables or temporary values.
     pub fn emitted_headers(&self) -> Vec<bool> {
         let mut emitted = vec![false; self.headers.len()];
-        for stmt in statements(&self.deparser) {
+        for stmt in statements(self.last_deparser()) {
             if let StmtKind::Emit(header) = stmt.kind {
                 emitted[header.index()] = true;
             }
@@ -29,7 +37,7 @@ impl Program {
 
     /// Returns the keys of all selects of the parsers.
     pub fn select_keys(&self) -> impl Iterator<Item = &Expr> {
-        let states = self.parser.states.iter();
+        let states = self.states.iter();
         states.flat_map(|state| match &state.transition {
             Transition::Select { keys, .. } => &keys[..],
             _ => &[],
@@ -182,6 +190,7 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::architecture::v1model::INGRESS;
     use crate::text::{parse, preamble};
 
     #[test]
@@ -201,9 +210,11 @@ mod tests {
             } => value.to_u64(),
             _ => None,
         };
-        let values: Vec<u64> = statements(&program.ingress).filter_map(assigned).collect();
+        let values: Vec<u64> = statements(program.control(INGRESS))
+            .filter_map(assigned)
+            .collect();
         assert_eq!(values, [0, 1, 2, 3, 4, 5, 6]);
         // With if, loop, break, switch and block.
-        assert_eq!(statements(&program.ingress).count(), 12);
+        assert_eq!(statements(program.control(INGRESS)).count(), 12);
     }
 }

@@ -27,7 +27,7 @@
 //!              "program" string
 //!              file* slot* metadata error* header* register* counter* meter* digest* value_set* controller_header*
 //!              action_profile* field_list*
-//!              action* table* state* ["egress_parser" sN] control*
+//!              action* table* state* (name sN)* control*      the starts of parsers but the first, and all controls
 //! file       = "file" number string
 //! slot       = "slot" %N string ":" width
 //! metadata   = keyword "{" (name "=" %N)* "}"           what crate::architecture declares, in its order; v1model's keyword is "standard"
@@ -61,7 +61,7 @@
 //! transition = "goto" target | "select" "(" expr,* ")" "{" ("case" "(" set,* ")" target)* "}"
 //! target     = sN | "accept" | "reject"
 //! set        = "_" | bits "&" bits | bits ".." bits | vN
-//! control    = "control" name body      verify_checksum, ingress, [ingress_deparser,] egress, compute_checksum, deparser, in this order
+//! control    = "control" name body      what crate::architecture declares, in its order; an empty deparser in front of others is left out
 //! body       = "{" statement* "}"
 //! loc        = "@" number ":" number    file and line; left out for 0:0
 //!

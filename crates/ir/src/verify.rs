@@ -25,7 +25,7 @@
 //!     [`MAX_OBJECT_BYTES`] bytes; tables, value sets and action profiles ask for at most [`MAX_TABLE_SIZE`] entries. The result of a selector's hash has 1
 //!     to 64 bits.
 //! 11. Digests and value sets have at least one member, of 1 to [`Bits::MAX_WIDTH`] bits each and [`MAX_EXPR_WIDTH`] in all.
-//! 12. A field list names no slot twice. Where both pipelines parse, the first lists are those of [`Bridged`].
+//! 12. A field list names no slot twice. The first lists are those of [`Bridged`] metadata, where the architecture has such.
 //! 13. The parameters of an action have distinct slots.
 //!
 //! # Tables
@@ -42,8 +42,8 @@
 //!
 //! # Parser
 //!
-//! 20. There is a state, and the targets of transitions are in range. There is an egress parser if the architecture has one, and its start is in range;
-//!     there is no ingress deparser without.
+//! 20. There is a state, and the targets of transitions are in range. The program has the blocks that the architecture declares, each of its kind.
+//!     The start of a parser is in range; that of the first is the first state.
 //! 21. A select has at least one key. Each case has one match per key, or a single value set whose members have the widths of
 //!     all keys. Values, masks, bounds and members have the width of their key; a value is zero outside its mask; a range is not
 //!     empty; value set ids are in range.
@@ -51,12 +51,12 @@
 //! # Statements
 //!
 //! 22. The ids of headers, tables, registers, counters, meters, digests and field lists are in range.
-//! 23. `Extract`, `Lookahead`, `Advance` and `Reject` occur in the parser only; `Emit` in deparsers only; `Exit` not in
-//!     the parser; `Apply` in ingress and egress only, so not in actions; `Clone`, `Resubmit`, `Recirculate` and
-//!     `Truncate` in ingress, egress and actions only, and not where both pipelines parse; `Digest` in ingress, egress and actions, and in
-//!     deparsers where both pipelines parse; a `Hash` of the payload not in the parser.
-//! 24. Ingress and what it applies has no clone from egress and no `Recirculate`; egress and what it applies has no clone from
-//!     ingress and no `Resubmit`.
+//! 23. `Extract`, `Lookahead`, `Advance` and `Reject` occur in parsers only; `Emit` in deparsers only; `Exit` not in
+//!     parsers; `Apply` in controls that apply tables only, so not in actions; `Clone`, `Resubmit`, `Recirculate` and
+//!     `Truncate` in such controls and actions only, and not where packets are deparsed between the pipelines; `Digest` in such controls
+//!     and actions, and in deparsers where packets are deparsed between the pipelines; a `Hash` of the payload not in parsers.
+//! 24. The first pipeline and what it applies has no clone from egress and no `Recirculate`; the second and what it applies has no clone
+//!     from ingress and no `Resubmit`.
 //! 25. A label is below [`MAX_LABEL`] and given once in the program; a `Break` is inside the block or loop it names, in the
 //!     same control, parser state or action.
 //! 26. Sources and destinations have the widths that [`StmtKind`] says; `Apply` and `Digest` have one expression per key field
@@ -222,6 +222,15 @@ struct Roles {
 struct Reach {
     ingress: bool,
     egress: bool,
+}
+
+impl Reach {
+    fn of(pipeline: Pipeline) -> Reach {
+        Reach {
+            ingress: pipeline == Pipeline::INGRESS,
+            egress: pipeline == Pipeline::EGRESS,
+        }
+    }
 }
 
 struct Verifier<'a> {

@@ -179,8 +179,8 @@ fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packe
                     intents: Intents::default(),
                     trace: None,
                 };
-                executor.ingress(&mut cx);
-                executor.egress(&mut cx);
+                executor.run(ir::Pipeline::INGRESS, &mut cx);
+                executor.run(ir::Pipeline::EGRESS, &mut cx);
                 black_box(&cx.emitted);
             }
         }

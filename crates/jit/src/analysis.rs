@@ -16,7 +16,9 @@ pub(crate) mod usage;
 
 use bailouts::Bailouts;
 use headers::{Headers, find_moves};
-use ir::{Expr, Forwarding, Input, Layout, Program, SlotId, State, StateId, Stmt, StmtKind};
+use ir::{
+    Expr, Forwarding, Input, Layout, Pipeline, Program, SlotId, State, StateId, Stmt, StmtKind,
+};
 use paths::{Validity, accepted, outcomes};
 use reparse::Reparse;
 use std::borrow::Cow;
@@ -97,9 +99,12 @@ pub(crate) struct ParserForm<'a> {
 impl<'a> Analysis<'a> {
     /// Finds out everything about a program that the code generator needs to know.
     pub fn new(program: &'a Program) -> Analysis<'a> {
-        let (ingress, egress) = (Usage::of_ingress(program), Usage::of_egress(program));
+        let [ingress, egress] =
+            [Pipeline::INGRESS, Pipeline::EGRESS].map(|p| Usage::of_pipeline(program, p));
         let forwarding = program.architecture.forwarding();
-        let length = forwarding.arrival_slot(Input::PacketBytes);
+        let length = forwarding
+            .as_ref()
+            .and_then(|f| f.arrival_slot(Input::PacketBytes));
         let measures = length.is_some_and(|length| {
             let mut lists = program.field_lists.iter();
             egress.reads[length.index()] || lists.any(|list| list.slots.contains(&length))
@@ -108,21 +113,29 @@ impl<'a> Analysis<'a> {
         let in_memory = memory::in_memory(program);
         let tables_in_place = in_place(program);
         let layout = Layout::new(program);
-        let bailouts = Bailouts::new(
-            program,
-            &forwarding,
-            &layout,
-            [&ingress, &egress],
-            &shared,
-            &in_memory,
-            measures,
-        );
-        let new = |reparse| FastPathAnalysis::new(program, forwarding.clone(), bailouts, reparse);
-        let fast_path = match program.parser.egress {
-            None => Some(new(None)),
-            Some(_) => Reparse::new(program, &forwarding, [&ingress, &egress], &shared)
-                .map(|reparse| new(Some(reparse))),
-        };
+        let fast_path = forwarding.and_then(|forwarding| {
+            let bailouts = Bailouts::new(
+                program,
+                &forwarding,
+                &layout,
+                [&ingress, &egress],
+                &shared,
+                &in_memory,
+                measures,
+            );
+            let reparse = match program.parser_of(Pipeline::EGRESS) {
+                None => None,
+                Some(_) => Some(Reparse::new(
+                    program,
+                    &forwarding,
+                    [&ingress, &egress],
+                    &shared,
+                )?),
+            };
+            Some(FastPathAnalysis::new(
+                program, forwarding, bailouts, reparse,
+            ))
+        });
         Analysis {
             program,
             layout,
@@ -158,27 +171,32 @@ impl<'a> FastPathAnalysis<'a> {
             start,
         };
         let (split, start) = paths::split(program, StateId(0));
-        let egress_parser = program.parser.egress.map(|start| {
+        let egress_parser = program.parser_of(Pipeline::EGRESS).map(|start| {
             let (states, start) = paths::split(program, start);
             form(Cow::Owned(states), start)
         });
         let outcomes = outcomes(program, &forwarding, &split);
-        let behind_egress =
-            Usage::of_stmts(program, &[&program.compute_checksum, &program.deparser]);
+        let behind_egress = Usage::of_stmts(
+            program,
+            &[
+                program.checksums(Pipeline::EGRESS),
+                program.deparser(Pipeline::EGRESS),
+            ],
+        );
         // For a clone of egress all fields of all headers are kept; if its path parts, they are known on all others. No other is worth it.
         let is_clone = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Clone { .. });
-        let clones = ir::statements(&program.egress).any(is_clone);
+        let clones = ir::statements(program.main_control(Pipeline::EGRESS)).any(is_clone);
         let parted = |body: &'a [Stmt]| match requests::part(body).filter(|_| clones) {
             Some(parted) => Cow::Owned(parted),
             None => Cow::Borrowed(body),
         };
         FastPathAnalysis {
-            ingress: parted(&program.ingress),
-            egress: parted(&program.egress),
+            ingress: parted(program.main_control(Pipeline::INGRESS)),
+            egress: parted(program.main_control(Pipeline::EGRESS)),
             usage: Usage::of_fast_path(program, &forwarding, &headers, bailouts.of_group),
             drops_behind_egress: reparse.is_none()
                 && behind_egress.writes[forwarding.egress_drop.0.index()],
-            parser: form(Cow::Borrowed(&program.parser.states), StateId(0)),
+            parser: form(Cow::Borrowed(&program.states), StateId(0)),
             specialised: (!outcomes.is_empty()).then(|| (outcomes, form(Cow::Owned(split), start))),
             egress_parser,
             headers,
@@ -217,7 +235,10 @@ fn emit_bytes(program: &Program) -> usize {
         StmtKind::Emit(header) => program.header_max_bytes(header),
         _ => 0,
     };
-    let deparsers = [&program.ingress_deparser, &program.deparser];
+    let deparsers = [
+        program.deparser(Pipeline::INGRESS),
+        program.deparser(Pipeline::EGRESS),
+    ];
     let emitted = deparsers.map(|body| ir::statements(body).map(emits).sum::<usize>());
     emitted[0].max(emitted[1])
 }

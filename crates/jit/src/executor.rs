@@ -13,8 +13,8 @@ use engine::{
     DropReason, Executor, Exit, FastPath, FastPathContext, Intents, Output, Packet, PacketContext,
     Runtime, Spare, Stop,
 };
-use ir::Program;
 use ir::verify::verify;
+use ir::{Pipeline, Program};
 use std::fmt;
 use std::hint::black_box;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -74,6 +74,8 @@ pub struct JitExecutor {
     has_cells: bool,
     /// Entries of a table from which on prefetching is worth it.
     large_table: usize,
+    /// For each pipeline, true if it has a deparser.
+    deparses: [bool; 2],
     ingress: EntryPointFn,
     parse: EntryPointFn,
     egress: EntryPointFn,
@@ -150,7 +152,7 @@ impl JitExecutor {
             state_limbs: analysis.layout.limbs(),
             emit_capacity: emit_capacity(&analysis),
             reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
-            parses_twice: program.parser.egress.is_some(),
+            parses_twice: program.parser_of(Pipeline::EGRESS).is_some(),
             fast_path,
             unspecialised,
             prefetch: address(EntryPoint::Prefetch).map(|at| {
@@ -165,6 +167,10 @@ impl JitExecutor {
             tables_in_place: analysis.tables_in_place,
             has_cells: !(program.registers.is_empty() && program.counters.is_empty()),
             large_table: LARGE_TABLE,
+            deparses: [Pipeline::INGRESS, Pipeline::EGRESS].map(|pipeline| {
+                let mut blocks = program.architecture.description().blocks_of(pipeline);
+                blocks.any(|(_, stage)| stage.is_deparser())
+            }),
             ingress,
             parse,
             egress,
@@ -210,7 +216,7 @@ impl JitExecutor {
     /// # Panics
     /// If the state array is too short, or more has been consumed than there is: the caller violates the contract of
     /// [`PacketContext`].
-    fn run(&self, function: EntryPointFn, cx: &mut PacketContext<'_>) {
+    fn call(&self, function: EntryPointFn, cx: &mut PacketContext<'_>) {
         assert!(cx.state.len() >= self.state_limbs, "state array too short");
         assert!(
             cx.consumed <= cx.packet.len(),
@@ -627,22 +633,20 @@ fn take_intents(frame: &Frame, intents: &mut Intents) {
 }
 
 impl Executor for JitExecutor {
-    fn ingress(&self, cx: &mut PacketContext<'_>) {
-        if self.parses_twice {
+    fn run(&self, pipeline: Pipeline, cx: &mut PacketContext<'_>) {
+        let function = match pipeline {
+            Pipeline::INGRESS => self.ingress,
+            _ => self.egress,
+        };
+        if self.deparses[usize::from(pipeline != Pipeline::INGRESS)] {
             cx.emitted.clear();
             cx.emitted.reserve(self.emit_capacity);
         }
-        self.run(self.ingress, cx);
+        self.call(function, cx);
     }
 
     fn parse(&self, cx: &mut PacketContext<'_>) {
-        self.run(self.parse, cx);
-    }
-
-    fn egress(&self, cx: &mut PacketContext<'_>) {
-        cx.emitted.clear();
-        cx.emitted.reserve(self.emit_capacity);
-        self.run(self.egress, cx);
+        self.call(self.parse, cx);
     }
 
     fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {

@@ -6,6 +6,7 @@ use engine::Time;
 use engine::runtime::Runtime;
 use engine::{Executor, Intents, PacketContext};
 use ir::arbitrary::{COMPARISONS, Rng, SAME_WIDTH, SHIFTS};
+use ir::architecture::v1model;
 use ir::*;
 use std::sync::Arc;
 
@@ -51,11 +52,8 @@ fn empty_program() -> Program {
         loc: Loc::default(),
     };
     Program {
-        parser: Parser {
-            states: vec![start],
-            egress: None,
-        },
-        ..Program::empty("test")
+        states: vec![start],
+        ..Program::empty("test", &v1model::DESCRIPTION)
     }
 }
 
@@ -84,7 +82,7 @@ impl Built {
 
     fn compute(&mut self, value: Expr) {
         let dst = self.slot(value.width(&self.program.slots));
-        self.program.ingress.push(Stmt {
+        self.program.control_mut(v1model::INGRESS).push(Stmt {
             kind: StmtKind::Assign {
                 dst,
                 value: value.clone(),
@@ -101,7 +99,7 @@ impl Built {
 
     /// Compiles the program, and compares all results of both executors for `rounds` random values of the inputs.
     fn check(mut self, rounds: usize, seed: u64) {
-        let metadata = self.program.architecture.fields().into_iter();
+        let metadata = self.program.architecture.fields();
         let standard: Vec<SlotId> = metadata.map(|f| f.1).collect();
         let slots = (0..self.program.slots.len() as u32).map(SlotId);
         self.program.field_lists = vec![FieldList {
@@ -124,17 +122,20 @@ impl Built {
             }
             let before = state.clone();
             let packet = vec![0; rng.below(2000) as usize];
-            executor.ingress(&mut PacketContext {
-                now_ps: Time::ZERO,
-                state: &mut state,
-                packet: &packet,
-                packet_len: packet.len(),
-                consumed: 0,
-                emitted: &mut Vec::new(),
-                runtime: &mut runtime,
-                intents: Intents::default(),
-                trace: None,
-            });
+            executor.run(
+                Pipeline::INGRESS,
+                &mut PacketContext {
+                    now_ps: Time::ZERO,
+                    state: &mut state,
+                    packet: &packet,
+                    packet_len: packet.len(),
+                    consumed: 0,
+                    emitted: &mut Vec::new(),
+                    runtime: &mut runtime,
+                    intents: Intents::default(),
+                    trace: None,
+                },
+            );
             for (slot, expr) in &self.expected {
                 let wanted = evaluate(expr, &layout, &before, packet.len());
                 let got = layout.get(&state, *slot);
@@ -322,7 +323,7 @@ fn a_program_that_would_explode_is_refused() {
         built.binary(BinaryOp::Add, 0, 0);
     }
     let mut program = built.program;
-    let body = std::mem::take(&mut program.ingress);
+    let body = std::mem::take(program.control_mut(v1model::INGRESS));
     program.actions.push(Action {
         name: "a".into(),
         id: 1,
@@ -360,7 +361,7 @@ fn a_program_that_would_explode_is_refused() {
         },
         loc: Loc::default(),
     };
-    program.ingress = vec![apply; 20_000];
+    *program.control_mut(v1model::INGRESS) = vec![apply; 20_000];
     let refused = jit::compile(Arc::new(program)).map(|_| ());
     assert!(
         matches!(refused, Err(jit::JitError::Codegen(_))),
@@ -371,7 +372,7 @@ fn a_program_that_would_explode_is_refused() {
 #[test]
 fn an_invalid_program_is_refused() {
     let mut program = empty_program();
-    program.ingress.push(Stmt {
+    program.control_mut(v1model::INGRESS).push(Stmt {
         kind: StmtKind::SetValid(HeaderId(3)),
         loc: Loc::default(),
     });

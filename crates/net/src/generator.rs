@@ -4,7 +4,9 @@
 use crate::NodeId;
 use crate::error::{NetError, out_of_range};
 use engine::{Packet, Time};
-use ir::architecture::v1model::DROP_PORT;
+
+/// Ports of a switch in a network are smaller, whatever its architecture allows.
+pub const SWITCH_PORTS: u32 = 511;
 
 /// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +56,8 @@ pub(crate) struct Generator {
 
 impl PacketGenerator {
     pub(crate) fn check(&self) -> Result<(), NetError> {
-        if self.port >= DROP_PORT {
-            return Err(out_of_range("port", format!("below {DROP_PORT}")));
+        if self.port >= SWITCH_PORTS {
+            return Err(out_of_range("port", format!("below {SWITCH_PORTS}")));
         }
         match self.trigger {
             GeneratorTrigger::Periodic { period_ps: 0, .. } => {

@@ -61,7 +61,7 @@ pub use detection::bfd::{BfdConfig, BfdStatistics};
 pub use error::NetError;
 pub use failure::{Change, FailureRecord, FailureTarget, RandomFailures};
 pub use flow::{Destination, Ping, Spacing, UdpStream};
-pub use generator::{GeneratorTrigger, PacketGenerator};
+pub use generator::{GeneratorTrigger, PacketGenerator, SWITCH_PORTS};
 pub use host::{HostConfig, Ipv6Interface};
 pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,

@@ -28,9 +28,6 @@ pub(crate) struct Switch {
     program: Mutex<Py<Program>>,
 }
 
-/// Ports of a switch, whatever its architecture allows, are below this.
-const MAX_PORTS: u32 = ir::architecture::v1model::DROP_PORT;
-
 /// Builds and checks the configuration of a switch. If `cpu_port` is `None`, the port to the control plane is that of
 /// the program's architecture.
 pub(crate) fn switch_config(
@@ -122,10 +119,10 @@ impl Switch {
     }
 
     fn check_port(&self, port: u32) -> PyResult<()> {
-        if port >= MAX_PORTS && port != self.config.cpu_port {
+        if port >= net::SWITCH_PORTS && port != self.config.cpu_port {
             return Err(failed(format!(
                 "port is {port}; ports are 0 to {}",
-                MAX_PORTS - 1
+                net::SWITCH_PORTS - 1
             )));
         }
         Ok(())

@@ -159,8 +159,9 @@ fn test_program(
 ) -> Result<Status, (Status, String)> {
     let outcome = compile::compile_file(program, options);
     if let Some(architecture) = other_architecture(&outcome) {
+        let known = compile::architecture_names().replace(" and ", " or ");
         return Err(skipped(format!(
-            "the program is for {architecture}, not v1model or PSA"
+            "the program is for {architecture}, not {known}"
         )));
     }
     let script = script()?;
@@ -176,12 +177,13 @@ fn test_program(
 }
 
 /// Returns the name of the first file other than core.p4 that the main file includes, or "an architecture
-/// of its own" if it includes none. `None` if the program includes v1model.p4 or psa.p4, directly or not.
+/// of its own" if it includes none. `None` if the program includes the file of a known architecture, directly or not.
 fn other_architecture(outcome: &Outcome) -> Option<String> {
     let files = outcome.sources.files();
     let is_known = |name: &str| {
         let name = name.rsplit(['/', '\\']).next();
-        matches!(name, Some("v1model.p4" | "psa.p4"))
+        let mut known = compile::libraries().skip(1);
+        known.any(|(file, _)| name == Some(file))
     };
     if files.iter().any(|f| is_known(&f.name)) {
         return None;

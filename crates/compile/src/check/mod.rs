@@ -257,16 +257,15 @@ impl Checker {
             return None;
         }
         let has = |global: &str| self.scopes.has_global(global);
-        let architecture = has("V1Switch") || has("PSA_Switch");
-        [
-            ("core.p4", crate::CORE_P4, has("packet_in")),
-            ("v1model.p4", crate::V1MODEL_P4, architecture),
-            ("psa.p4", crate::PSA_P4, architecture),
-        ]
-        .into_iter()
-        .filter(|(_, _, barred)| !barred)
-        .find(|(file, text, _)| crate::declares(file, text, name))
-        .map(|(file, _, _)| file)
+        let architecture = ir::architecture::ALL.iter().any(|d| has(d.package));
+        let barred = |file: &str| match file {
+            "core.p4" => has("packet_in"),
+            _ => architecture,
+        };
+        crate::libraries()
+            .filter(|(file, _)| !barred(file))
+            .find(|(file, text)| crate::declares(file, text, name))
+            .map(|(file, _)| file)
     }
 
     /// Runs `f` with `context` as the checker's context, and restores the previous context afterwards.

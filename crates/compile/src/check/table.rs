@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ir::architecture::{Architecture, Description};
+use ir::architecture::Description;
 use num_bigint::BigInt;
 use syntax::ast::{self, TablePropertyKind as Prop};
 use syntax::source::Span;
@@ -672,14 +672,19 @@ impl Checker {
     fn property_of_library(&mut self, property: &ast::TableProperty, value: &ast::Expr) {
         let _ = self.infer(value, None);
         let name = property.name.as_str();
-        let known: Vec<&str> = Architecture::ALL
-            .into_iter()
+        let known: Vec<&str> = ir::architecture::ALL
+            .iter()
             .flat_map(|d| externs::of(d).property_names())
             .collect();
         if !known.contains(&name) {
             let similar = self.closest(name, known.into_iter().chain(["size"]));
-            let (span, of) = (property.name.span, "v1model and PSA");
-            self.report(errors::unknown_property(span, of, name, similar.as_deref()));
+            let (span, of) = (property.name.span, crate::architecture_names());
+            self.report(errors::unknown_property(
+                span,
+                &of,
+                name,
+                similar.as_deref(),
+            ));
         }
     }
 

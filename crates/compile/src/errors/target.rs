@@ -9,13 +9,13 @@ use super::plural;
 messages! {
     /// Makes the warning for a program without `main`: a library, which is only checked, since there is
     /// nothing to run.
-    fn no_main() =>
+    fn no_main(package: &str) =>
         warning("W1130", "the program has no `main`: it is checked, and there is nothing to run")
-            .hint("end it with `V1Switch(parser(), ..., deparser()) main;`");
+            .hint(format!("end it with `{package}(parser(), ..., deparser()) main;`"));
 
-    fn wrong_package(found: &str) =>
-        error("E1131", "`main` is a `{found}`, not a `V1Switch` or `PSA_Switch`")
-            .note("programs for other architectures than v1model and PSA cannot be compiled");
+    fn wrong_package(found: &str, packages: &str, architectures: &str) =>
+        error("E1131", "`main` is a `{found}`, not a {packages}")
+            .note(format!("programs for other architectures than {architectures} cannot be compiled"));
 
     fn foreign_block(package: &str, architecture: &str, stage: &str, block: Span) =>
         error("E1125", "this `{package}` is not the one of {architecture}: its block `{stage}` is another parser or control, or has other parameters")
@@ -103,9 +103,9 @@ messages! {
     fn violation(violation: &ir::verify::VerifyError) =>
         error("E1199", "this is a fault of Holdfast: the compiled program breaks a rule of its IR: {violation}");
 
-    fn metadata_width(field: &str, wanted: u32, found: u32) =>
+    fn metadata_width(field: &str, wanted: u32, found: u32, files: &str) =>
         error("E1126", "the field `{field}` of the architecture's metadata has {found} bits; Holdfast gives it {wanted}")
-            .hint("include the v1model.p4 or psa.p4 that is built in");
+            .hint(format!("include the {files} that is built in"));
 
     fn main_kind(what: &str) =>
         error("E1270", "`main` is {what}, but it must be an instance of a package");

@@ -3,7 +3,7 @@
 use super::{Externs, Function, Method, Object, ObjectRow};
 
 /// The table.
-pub(super) const EXTERNS: Externs = Externs {
+pub(super) static EXTERNS: Externs = Externs {
     functions: &[
         ("void verify(in bool, in error)", Function::Verify),
         ("bool static_assert(bool, string)", Function::StaticAssert),

@@ -50,7 +50,7 @@ fn count(stmts: &[Stmt], wanted: &dyn Fn(&StmtKind) -> bool) -> usize {
 /// Counts the switches and the extracts, in this order, in all parser states.
 fn shape(program: &Program) -> (usize, usize) {
     let all = |wanted: &dyn Fn(&StmtKind) -> bool| {
-        let states = &program.parser.states;
+        let states = &program.states;
         states.iter().map(|s| count(&s.body, wanted)).sum()
     };
     (

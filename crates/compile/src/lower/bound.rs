@@ -3,7 +3,7 @@
 //! They "are not evaluated until the action is invoked" (specification, "Actions" of tables), so evaluating and copying back is
 //! part of the action. An action that several tables give different arguments is told by a slot which of them it is.
 
-use ir::{Block, Expr, SlotId, Stmt, StmtKind, TableId};
+use ir::{Expr, SlotId, Stmt, StmtKind, TableId};
 
 use super::metered::rewritten;
 use super::place::Place;
@@ -89,8 +89,7 @@ impl Lowerer<'_> {
     /// Emits, before each application of a table of `bound`, the assignment of the table's position in
     /// `bound` to the slot `told`.
     fn tell(&mut self, told: SlotId, bound: &[Bound]) {
-        for block in Block::CONTROLS {
-            let control = self.program.control_mut(block);
+        for control in self.program.controls_mut() {
             let body = std::mem::take(control);
             *control = rewritten(body, &mut |stmt, out| {
                 let number = match &stmt.kind {

@@ -419,7 +419,7 @@ impl Lowerer<'_> {
             }
         }
         // A parser that rejects leaves what it has written so far, which copies would lose.
-        let by_copy = self.copies_arguments && !self.block.is_parser();
+        let by_copy = self.copies_arguments && !self.stage().is_parser();
         self.bind(params, args, by_copy, shared)
     }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use ir::{ActionScope, Block, Expr, SlotId, StmtKind};
+use ir::{ActionScope, Expr, SlotId, StmtKind};
 use syntax::ast;
 use syntax::source::Span;
 
@@ -101,8 +101,8 @@ impl Lowerer<'_> {
         span: Span,
     ) {
         let Some(object) = self.current else { return };
-        if !matches!(self.block, Block::Ingress | Block::Egress) {
-            return self.report(errors::table_place(span, self.block.name()));
+        if !self.stage().applies_tables() {
+            return self.report(errors::table_place(span, self.stage().name));
         }
         let module = self.module;
         let def = &module.tables[table.index()];

@@ -1,22 +1,54 @@
-//! The externs of v1model and core.p4, and methods that PSA's share with them, except those that compute checksums and hashes.
+//! Calls of externs: those of the core library, and those that have the same meaning in all architectures. Others are lowered in the rooms
+//! of the architectures.
 
 use std::rc::Rc;
 
-use ir::architecture::v1model::DROP_PORT;
-use ir::{BinaryOp, Bits, Block, Expr, StmtKind};
+use ir::{BinaryOp, Bits, Expr, StmtKind};
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value};
-use super::{ExternKind, FieldListKey, Lowerer, Object, build};
+use super::{ExternKind, Lowerer, Object, ObjectId, build};
 use crate::errors;
-use crate::externs::{self, Declared, Function, Method, Preserved};
+use crate::externs::{self, Declared, Function, Method};
 use crate::hir::{self, Arg, Args};
 use crate::types::{ExternId, Ty};
 
 /// Positions in the standard list of errors.
 pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
 
+/// A call of an extern function.
+pub(crate) struct Call<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The arguments, evaluated in turn.
+    pub args: &'a [Arg],
+    /// Where it is.
+    pub span: Span,
+}
+
+/// A call of a method of an extern object.
+pub(crate) struct MethodCall<'a> {
+    /// The arguments, evaluated in turn.
+    pub args: &'a [Arg],
+    /// The type of the value.
+    pub ty: &'a Ty,
+    /// Where it is.
+    pub span: Span,
+}
+
 impl Lowerer<'_> {
+    /// Resets the state that an instance keeps for one packet; called wherever the block that contains the
+    /// instance is applied.
+    pub(super) fn reset_instance(&mut self, object: ObjectId) {
+        if let Object::Own(own) = self.object(object)
+            && let Some(slot) = own.reset()
+        {
+            let width = self.program.slots[slot.index()].width;
+            let value = build::constant(width, 0);
+            self.emit(StmtKind::Assign { dst: slot, value });
+        }
+    }
+
     /// Lowers a call of an extern function and returns its value. Reports a function that the architecture
     /// does not have.
     pub(super) fn extern_function(
@@ -35,52 +67,17 @@ impl Lowerer<'_> {
             Function::Verify => self.verify(args, span),
             // The checker has its value.
             Function::StaticAssert => {}
-            Function::MarkToDrop => self.mark_to_drop(args),
-            Function::Hash => self.hash(args),
-            Function::VerifyChecksum { payload } => {
-                self.verify_checksum(name, args, payload, span);
-            }
-            Function::UpdateChecksum { payload } => {
-                self.update_checksum(name, args, payload, span);
-            }
-            Function::Random => self.random(args),
-            Function::Digest => self.digest(args, span),
-            Function::Clone(preserved) => self.clone_packet(name, preserved, args, span),
-            Function::Resubmit(preserved) => {
-                if self.in_stage(name, &[Block::Ingress], "the ingress control", span) {
-                    let preserve = self.preserved(preserved, args, 0);
-                    self.emit(StmtKind::Resubmit { preserve });
-                }
-            }
-            Function::Recirculate(preserved) => {
-                if self.in_stage(name, &[Block::Egress], "the egress control", span) {
-                    let preserve = self.preserved(preserved, args, 0);
-                    self.emit(StmtKind::Recirculate { preserve });
-                }
-            }
-            Function::Truncate => {
-                if self.in_stage(
-                    name,
-                    &[Block::Ingress, Block::Egress],
-                    "the ingress and egress controls",
-                    span,
-                ) {
-                    let length = self.scalar_arg(args, 0);
-                    self.emit(StmtKind::Truncate { length });
-                }
-            }
             Function::Assert => {
                 let cond = self.scalar_arg(args, 0);
                 self.emit(StmtKind::Assert { cond });
             }
-            Function::LogMsg => self.log(args, span),
-            Function::Predicate(predicate) => return self.predicate(predicate, args),
+            Function::Lowered(lower) => return lower(self, &Call { name, args, span }),
         }
         Value::Nothing
     }
 
     fn verify(&mut self, args: &[Arg], span: Span) {
-        if !self.block.is_parser() {
+        if !self.stage().is_parser() {
             return self.report(errors::extern_place(span, "verify", "parsers"));
         }
         let cond = self.scalar_arg(args, 0);
@@ -94,7 +91,7 @@ impl Lowerer<'_> {
     pub(super) fn in_stage(
         &mut self,
         name: &str,
-        blocks: &[Block],
+        blocks: &[ir::BlockId],
         place: &str,
         span: Span,
     ) -> bool {
@@ -103,250 +100,6 @@ impl Lowerer<'_> {
             self.report(errors::extern_place(span, name, place));
         }
         ok
-    }
-
-    fn mark_to_drop(&mut self, args: &[Arg]) {
-        let Some(standard) = self.program.v1model().copied() else {
-            return;
-        };
-        let (mut egress_spec, mut mcast_grp) = (standard.egress_spec, standard.mcast_grp);
-        if let Some(Arg::InOut(e)) = args.first()
-            && let (Lvalue::Place(place), Ty::Struct(id)) = (self.lvalue(e), &e.ty)
-        {
-            let def = self.module.types.structure(*id);
-            let slot = |name: &str| match place.field(def.field(name)?)? {
-                Place::Scalar(slot) => Some(*slot),
-                _ => None,
-            };
-            egress_spec = slot("egress_spec").unwrap_or(egress_spec);
-            mcast_grp = slot("mcast_grp").unwrap_or(mcast_grp);
-        }
-        self.emit(StmtKind::Assign {
-            dst: egress_spec,
-            value: build::constant(9, DROP_PORT.into()),
-        });
-        self.emit(StmtKind::Assign {
-            dst: mcast_grp,
-            value: build::constant(16, 0),
-        });
-    }
-
-    fn random(&mut self, args: &[Arg]) {
-        let target = self.out_arg(args, 0);
-        let low = self.scalar_arg(args, 1);
-        let high = self.scalar_arg(args, 2);
-        let Some(width) = self.module.types.scalar_width(&target.1) else {
-            return;
-        };
-        if width > 64 {
-            return self.report(errors::unsupported(
-                target.2,
-                "a random value of more than 64 bits",
-            ));
-        }
-        let dst = self.new_slot("$random", width);
-        self.emit(StmtKind::Random { dst, low, high });
-        self.store(&target, Value::Bits(Expr::Slot(dst)));
-    }
-
-    fn digest(&mut self, args: &[Arg], span: Span) {
-        if !self.in_stage(
-            "digest",
-            &[Block::Ingress, Block::Egress],
-            "the ingress and egress controls",
-            span,
-        ) {
-            return;
-        }
-        let Some(Arg::In(data)) = args.get(1) else {
-            return;
-        };
-        let value = self.eval(data);
-        if has_varbit(&value) {
-            return self.report(errors::varbit_digest(data.span));
-        }
-        let mut values = Vec::new();
-        value.leaves(&mut values);
-        if values.is_empty() {
-            return self.report(errors::unsupported(data.span, "a digest without members"));
-        }
-        let widths: Vec<u32> = values
-            .iter()
-            .map(|e| e.width(&self.program.slots))
-            .collect();
-        let named = match &data.ty {
-            Ty::Struct(id) | Ty::Header(id) => {
-                let def = self.module.types.structure(*id);
-                Some(super::control_plane_name("", &def.name, &def.annotations))
-            }
-            _ => None,
-        };
-        let known = self
-            .info
-            .digests
-            .iter()
-            .find(|(_, ty, _)| *ty == data.ty && named.is_some());
-        let digest = match known {
-            Some((id, ..)) => *id,
-            None => {
-                let id = ir::DigestId(self.program.digests.len() as u32);
-                let name = named.unwrap_or_else(|| format!("digest_{}", id.0));
-                self.program.digests.push(ir::Digest {
-                    name,
-                    id: 0,
-                    widths,
-                });
-                self.info.digests.push((id, data.ty.clone(), span));
-                id
-            }
-        };
-        self.emit(StmtKind::Digest { digest, values });
-    }
-
-    fn clone_packet(&mut self, name: &str, preserved: Preserved, args: &[Arg], span: Span) {
-        if !self.in_stage(
-            name,
-            &[Block::Ingress, Block::Egress],
-            "the ingress and egress controls",
-            span,
-        ) {
-            return;
-        }
-        let Some(kind) = self.constant_arg(args, 0, "the kind of a clone") else {
-            return;
-        };
-        let session = self.scalar_arg(args, 1);
-        let preserve = self.preserved(preserved, args, 2);
-        let (kind, shown, block) = match kind {
-            0 => (ir::CloneKind::IngressToEgress, "I2E", Block::Ingress),
-            _ => (ir::CloneKind::EgressToEgress, "E2E", Block::Egress),
-        };
-        if block != self.block {
-            return self.report(errors::clone_kind(span, shown, self.block.name()));
-        }
-        self.emit(StmtKind::Clone {
-            kind,
-            session,
-            preserve,
-        });
-    }
-
-    /// Returns the list of the fields that a clone, resubmit or recirculation preserves. The argument at
-    /// position `i` gives either the index of the list or the fields themselves. `None` if no fields are
-    /// preserved.
-    fn preserved(
-        &mut self,
-        preserved: Preserved,
-        args: &[Arg],
-        i: usize,
-    ) -> Option<ir::FieldListId> {
-        match preserved {
-            Preserved::Nothing => return None,
-            Preserved::FieldList => {
-                let index = self.constant_arg(args, i, "the index of a field list")?;
-                return Some(self.annotated_list(index as u32));
-            }
-            Preserved::Values => {}
-        }
-        let data = args.get(i).and_then(Arg::expr)?;
-        let mut slots = Vec::new();
-        self.listed_slots(data, &mut slots);
-        slots.dedup();
-        if slots.is_empty() {
-            return None;
-        }
-        let mut unique = Vec::new();
-        for slot in slots {
-            if !unique.contains(&slot) {
-                unique.push(slot);
-            }
-        }
-        Some(self.field_list(FieldListKey::Slots(unique.clone()), unique))
-    }
-
-    fn field_list(&mut self, key: FieldListKey, slots: Vec<ir::SlotId>) -> ir::FieldListId {
-        if let Some(id) = self.field_lists.get(&key) {
-            return *id;
-        }
-        let id = ir::FieldListId(self.program.field_lists.len() as u32);
-        self.program.field_lists.push(ir::FieldList { slots });
-        self.field_lists.insert(key, id);
-        id
-    }
-
-    /// Returns the list of those fields of the user's metadata that have the annotation `@field_list(index)`.
-    fn annotated_list(&mut self, index: u32) -> ir::FieldListId {
-        let mut slots = Vec::new();
-        if let Some((place, ty)) = self.user_metadata.clone() {
-            self.annotated_slots(&place, &ty, index, &mut slots);
-        }
-        self.field_list(FieldListKey::Annotated(index), slots)
-    }
-
-    fn annotated_slots(&self, place: &Place, ty: &Ty, index: u32, out: &mut Vec<ir::SlotId>) {
-        let Ty::Struct(id) = ty else { return };
-        for (i, field) in self.module.types.structure(*id).fields.iter().enumerate() {
-            let Some(member) = place.field(i) else {
-                continue;
-            };
-            match field.field_lists.contains(&index) {
-                true => member.for_each_slot(&self.program.headers, &mut |s| out.push(s)),
-                false => self.annotated_slots(member, &field.ty, index, out),
-            }
-        }
-    }
-
-    /// Appends to `out` the slots of `data`, the fields that the older form of a clone, resubmit or
-    /// recirculation preserves. Reports an expression that is no variable.
-    fn listed_slots(&mut self, data: &hir::Expr, out: &mut Vec<ir::SlotId>) {
-        match &data.kind {
-            hir::ExprKind::Aggregate(items) => items.iter().for_each(|e| self.listed_slots(e, out)),
-            kind if data.is_literal() => {
-                let _ = kind;
-            }
-            _ => match self.lvalue(data) {
-                Lvalue::Place(place) => {
-                    place.for_each_slot(&self.program.headers, &mut |s| out.push(s))
-                }
-                _ => self.report(errors::field_list_entry(data.span)),
-            },
-        }
-    }
-
-    fn log(&mut self, args: &[Arg], span: Span) {
-        let text = match self.arg(args, 0) {
-            Value::Str(text) => text.to_string(),
-            _ => String::new(),
-        };
-        let data = match args.len() {
-            1 => Vec::new(),
-            _ => match self.arg(args, 1) {
-                Value::Fields(items) => items,
-                other => vec![other],
-            },
-        };
-        let mut pieces = text.split("{}");
-        let holes = text.matches("{}").count();
-        if holes != data.len() {
-            return self.report(errors::log_values(span, holes, data.len()));
-        }
-        let mut format = pieces.next().unwrap_or_default().to_string();
-        let mut values = Vec::new();
-        for (value, piece) in data.into_iter().zip(pieces) {
-            // A struct or header stands as a list of what is in it.
-            let before = values.len();
-            match &value {
-                Value::Int(v) => values.push(Expr::Const(crate::fold::to_bits(v, 64))),
-                value => value.leaves(&mut values),
-            }
-            let shown = vec!["{}"; values.len() - before].join(", ");
-            match value {
-                Value::Bits(_) | Value::Int(_) => format.push_str(&shown),
-                _ => format.push_str(&format!("({shown})")),
-            }
-            format.push_str(piece);
-        }
-        self.emit(StmtKind::Log { format, values });
     }
 
     /// Lowers a call of a method of an extern object and returns its value. Reports a method that the
@@ -396,11 +149,12 @@ impl Lowerer<'_> {
                 }
             }
             Method::Checksum16Get => return self.checksum16(args),
-            _ => match object {
-                Object::Psa(object) => return self.psa_method(&object, meaning, args, ty, span),
-                Object::Extern(i) => return self.stateful(i, meaning, args, span),
-                _ => {}
-            },
+            Method::Lowered(lower) => return lower(self, &object, &MethodCall { args, ty, span }),
+            _ => {
+                if let Object::Extern(i) = object {
+                    return self.stateful(i, meaning, args, span);
+                }
+            }
         }
         Value::Nothing
     }
@@ -450,10 +204,6 @@ impl Lowerer<'_> {
                 self.emit(StmtKind::MeterExecute { meter, index, dst });
                 let value = build::resize(Expr::Slot(dst), width, &self.program.slots);
                 self.store(&target, Value::Bits(value));
-            }
-            (ExternKind::Meter(..), Method::MeterExecute)
-            | (ExternKind::DirectMeter(_), Method::DirectMeterExecute) => {
-                return self.psa_meter(&kind, args, span);
             }
             // The table counts by itself on every hit.
             (ExternKind::DirectCounter(_), Method::CountDirect) => {}

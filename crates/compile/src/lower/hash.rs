@@ -24,25 +24,6 @@ pub(super) enum Part {
 }
 
 impl Lowerer<'_> {
-    /// Lowers `hash(result, algorithm, base, data, max)`. The result is `base + hash % max`, or `base` if
-    /// `max` is zero.
-    pub(super) fn hash(&mut self, args: &[Arg]) {
-        let target = self.out_arg(args, 0);
-        let Some(algorithm) = self.algorithm(args, 1) else {
-            return;
-        };
-        let base = self.scalar_arg(args, 2);
-        let Some(data) = self.data(args, 3) else {
-            return;
-        };
-        let max = self.scalar_arg(args, 4);
-        let Some(width) = self.module.types.scalar_width(&target.1) else {
-            return;
-        };
-        let value = self.hash_within(algorithm, base, data, max, width);
-        self.store(&target, Value::Bits(value));
-    }
-
     /// Builds the value `base + hash % max`, or `base` if `max` is zero, in `width` bits.
     pub(super) fn hash_within(
         &mut self,
@@ -233,7 +214,7 @@ impl Lowerer<'_> {
 
     /// Emits the computation of the checksum of the data at argument position 1, in the width of the
     /// checksum at position 2, and returns the slot of the result; `None` after an error.
-    fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
+    pub(super) fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
         let algorithm = self.algorithm(args, 3)?;
         let data = self.data(args, 1)?;
         let ty = args.get(2).and_then(Arg::expr)?.ty.clone();
@@ -243,62 +224,12 @@ impl Lowerer<'_> {
         Some(dst)
     }
 
-    /// Lowers `verify_checksum(condition, data, checksum, algorithm)`, which sets `checksum_error` if the
-    /// given checksum differs from the computed one. `payload`: the packet's payload is part of the data.
-    pub(super) fn verify_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
-        if self.block.is_parser() {
-            return self.report(errors::extern_place(span, name, "controls"));
-        }
-        let cond = self.scalar_arg(args, 0);
-        let Some(error) = self.program.v1model().map(|m| m.checksum_error) else {
-            return;
-        };
-        let body = self.capture(|l| {
-            let Some(computed) = l.checksum(args, payload) else {
-                return;
-            };
-            let given = l.scalar_arg(args, 2);
-            // As in the reference target, a checksum in a header that is not there is not wrong.
-            let there = l.validity_of_field(&given);
-            let slots = &l.program.slots;
-            let mut differ = build::binary(BinaryOp::Ne, Expr::Slot(computed), given, slots);
-            if let Some(there) = there {
-                differ = build::binary(BinaryOp::And, Expr::Slot(there), differ, slots);
-            }
-            let fail = l.capture(|l| {
-                l.emit(StmtKind::Assign {
-                    dst: error,
-                    value: build::constant(1, 1),
-                })
-            });
-            l.emit_if(differ, fail, Vec::new());
-        });
-        self.emit_if(cond, body, Vec::new());
-    }
-
     /// Returns the validity slot of the header of which `expr` is a field; `None` if `expr` is no header field.
-    fn validity_of_field(&self, expr: &Expr) -> Option<SlotId> {
+    pub(super) fn validity_of_field(&self, expr: &Expr) -> Option<SlotId> {
         let Expr::Slot(slot) = expr else { return None };
         let headers = self.program.headers.iter();
         let mut of_field = headers.filter(|h| h.fields.iter().any(|f| f.slot == *slot));
         of_field.next().map(|h| h.valid)
-    }
-
-    /// Lowers `update_checksum(condition, data, checksum, algorithm)`, which writes the checksum of the
-    /// data to the argument `checksum`. `payload`: the packet's payload is part of the data.
-    pub(super) fn update_checksum(&mut self, name: &str, args: &[Arg], payload: bool, span: Span) {
-        if self.block.is_parser() {
-            return self.report(errors::extern_place(span, name, "controls"));
-        }
-        let cond = self.scalar_arg(args, 0);
-        let body = self.capture(|l| {
-            let Some(computed) = l.checksum(args, payload) else {
-                return;
-            };
-            let target = l.out_arg(args, 2);
-            l.store(&target, Value::Bits(Expr::Slot(computed)));
-        });
-        self.emit_if(cond, body, Vec::new());
     }
 
     /// Lowers `Checksum16.get(data)` and returns its value, a checksum of 16 bits.

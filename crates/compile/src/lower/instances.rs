@@ -17,8 +17,20 @@ use crate::externs;
 use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
 use crate::types::{BlockId, Ty};
 
+/// An instance of an extern that is to be made.
+pub(crate) struct NewInstance<'a> {
+    /// Its control-plane name.
+    pub name: &'a str,
+    /// The type arguments.
+    pub type_args: &'a [Ty],
+    /// The constructor's arguments.
+    pub args: &'a [Arg],
+    /// Where it is declared.
+    pub span: Span,
+}
+
 /// The kind of an instance of an extern.
-pub(super) enum Made {
+pub(crate) enum Made {
     /// The control plane sees it.
     Visible(ExternKind),
     /// The control plane does not see it.
@@ -123,13 +135,19 @@ impl Lowerer<'_> {
             O::Checksum16 => Made::Own(Object::Checksum16),
             O::PacketIn => Made::Own(Object::PacketIn),
             O::PacketOut => Made::Own(Object::PacketOut),
-            O::Engine | O::Hash | O::InternetChecksum | O::Checksum | O::Random | O::Digest => {
-                self.psa_instance(meaning, name, type_args, args, span)
-            }
+            O::Own(make) => (make.0)(
+                self,
+                &NewInstance {
+                    name,
+                    type_args,
+                    args,
+                    span,
+                },
+            ),
         }
     }
 
-    /// Returns whether the cells of a PSA register are initially zero: the register has no initial value,
+    /// Returns whether the cells of a register are initially zero: the register has no initial value,
     /// or the constant zero.
     fn begins_with_zero(&mut self, args: &[Arg]) -> bool {
         let mut leaves = Vec::new();

@@ -30,7 +30,7 @@ impl Lowerer<'_> {
             .copied()
             .filter(|id| program.tables[id.index()].direct_meter == Some(meter))
             .collect();
-        for control in [&mut program.ingress, &mut program.egress] {
+        for control in program.controls_mut() {
             let body = std::mem::take(control);
             *control = rewritten(body, &mut |stmt, out| {
                 if let StmtKind::Apply { table, .. } = &stmt.kind

@@ -20,27 +20,63 @@ mod instances;
 mod metered;
 mod parser;
 mod place;
-mod psa;
 mod sequence;
 mod stateful;
 mod stmt;
 mod storage;
 mod value;
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::rc::Rc;
 
-use ir::architecture::Parameter;
-use ir::{Architecture, Block, Bridged, Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
+pub(crate) use externs::{Call, MethodCall};
+pub(crate) use instances::{Made, NewInstance};
+pub(crate) use place::Value;
+
+use ir::architecture::{Description, Parameter, Stage};
+use ir::{Architecture, Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
 use syntax::ast;
 use syntax::source::{SourceMap, Span};
 use syntax::{Diagnostic, Sink};
 
 use crate::arch::{self, Instance, Pipeline};
 use crate::errors;
+use crate::externs::Externs;
 use crate::hir::{self, Module, VarId};
 use crate::types::{BlockId, StructDef, Ty};
-use place::{Lvalue, Place, Value};
+use place::{Lvalue, Place};
+
+/// The part of an architecture's room that the compiler reads.
+pub(crate) struct Room {
+    /// Its externs.
+    pub externs: &'static Externs,
+    /// The names under which its include file is built in; none if it is not.
+    pub include_files: &'static [&'static str],
+    /// The text of the include file.
+    pub text: &'static str,
+}
+
+macro_rules! rooms {
+    ($($(#[$only:meta])* $room:ident),*) => {
+        $($(#[$only])* mod $room;)*
+
+        /// All rooms, by the architecture.
+        pub(crate) static ROOMS: &[(&Description, &Room)] = &[
+            $($(#[$only])* (&ir::architecture::$room::DESCRIPTION, &$room::ROOM)),*
+        ];
+    };
+}
+ir::architectures!(rooms);
+
+/// Returns the room of an architecture.
+pub(crate) fn room(description: &Description) -> &'static Room {
+    let found = ROOMS
+        .iter()
+        .find(|(known, _)| known.name == description.name);
+    found.expect("each architecture has a room").1
+}
 
 /// Statements, slots and states that lowering makes at most.
 const MAX_WORK: u32 = 1 << 18;
@@ -59,7 +95,7 @@ pub(crate) fn lower(
         Ok(pipeline) => pipeline,
         Err(error) => return (None, vec![*error]),
     };
-    let mut lowerer = Lowerer::new(module, sources, name);
+    let mut lowerer = Lowerer::new(module, sources, name, pipeline.description);
     lowerer.unset = marks_unset.then(BTreeMap::new);
     lowerer.copies_arguments = copies_arguments;
     lowerer.pipeline(&pipeline);
@@ -165,9 +201,17 @@ pub(crate) enum ExternKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectId(u32);
 
+/// An instance of an extern that only one architecture has.
+pub(crate) trait OwnObject: Any + Debug {
+    /// Returns the slot that is zero again wherever the block that contains the instance is applied.
+    fn reset(&self) -> Option<SlotId> {
+        None
+    }
+}
+
 /// An instance.
 #[derive(Clone, Debug)]
-enum Object {
+pub(crate) enum Object {
     /// An extern that the control plane sees: position in [`Info::externs`].
     Extern(usize),
     /// `packet_in`
@@ -176,8 +220,8 @@ enum Object {
     PacketOut,
     /// `Checksum16`
     Checksum16,
-    /// An extern of PSA that the control plane does not see.
-    Psa(psa::PsaObject),
+    /// An extern of one architecture that the control plane does not see, as its room made it.
+    Own(Rc<dyn OwnObject>),
     /// Its error has been reported.
     Refused,
     /// A parser or control.
@@ -186,7 +230,7 @@ enum Object {
 
 /// An instance of a parser or control.
 #[derive(Debug)]
-struct BlockInstance {
+pub(crate) struct BlockInstance {
     block: BlockId,
     /// Control-plane name; names inside are below it.
     path: String,
@@ -229,7 +273,7 @@ enum ActionExit {
     Told(bool),
 }
 
-struct Lowerer<'m> {
+pub(crate) struct Lowerer<'m> {
     module: &'m Module,
     sources: &'m SourceMap,
     program: ir::Program,
@@ -244,7 +288,7 @@ struct Lowerer<'m> {
     storage: BTreeMap<(Option<ObjectId>, VarId), Place>,
     tables: BTreeMap<(ObjectId, hir::TableId), ir::TableId>,
     /// The actions of tables, with the block for which each was lowered.
-    actions: BTreeMap<(Option<ObjectId>, hir::ActionId), (ir::ActionId, Block)>,
+    actions: BTreeMap<(Option<ObjectId>, hir::ActionId), (ir::ActionId, ir::BlockId)>,
     /// The arguments that tables give to their actions, by action.
     bound: BTreeMap<ir::ActionId, Vec<bound::Bound>>,
     /// True if every argument is copied, even where it can stand for its parameter.
@@ -267,8 +311,8 @@ struct Lowerer<'m> {
     loose: BTreeMap<SlotId, HeaderId>,
     /// The instance whose body is being lowered.
     current: Option<ObjectId>,
-    /// The block of the pipeline that is being lowered.
-    block: Block,
+    /// The block that is being lowered.
+    block: ir::BlockId,
     /// True if an action that tables run is being lowered.
     in_action: bool,
     /// The way in which `exit` ends the action being lowered.
@@ -304,7 +348,12 @@ enum FieldListKey {
 }
 
 impl<'m> Lowerer<'m> {
-    fn new(module: &'m Module, sources: &'m SourceMap, name: &str) -> Lowerer<'m> {
+    fn new(
+        module: &'m Module,
+        sources: &'m SourceMap,
+        name: &str,
+        description: &'static Description,
+    ) -> Lowerer<'m> {
         Lowerer {
             module,
             sources,
@@ -312,7 +361,7 @@ impl<'m> Lowerer<'m> {
                 // Those of the architecture's metadata come with its variables.
                 slots: Vec::new(),
                 errors: module.types.errors.iter().map(|e| e.to_string()).collect(),
-                ..ir::Program::empty(name)
+                ..ir::Program::empty(name, description)
             },
             info: Info::default(),
             diagnostics: Sink::default(),
@@ -334,7 +383,7 @@ impl<'m> Lowerer<'m> {
             header_fields: BTreeSet::new(),
             loose: BTreeMap::new(),
             current: None,
-            block: Block::Parser,
+            block: ir::BlockId(0),
             in_action: false,
             action_exit: ActionExit::Direct,
             exiting: BTreeSet::new(),
@@ -486,12 +535,12 @@ impl<'m> Lowerer<'m> {
                 self.env.insert(*id, Binding::Value(Value::Object(object)));
             }
         }
-        let user_metadata = Parameter::UserMetadata(ir::Pipeline::Ingress);
+        let user_metadata = Parameter::UserMetadata(ir::Pipeline::INGRESS);
         self.user_metadata = places.get(&user_metadata).cloned();
-        for instance in &pipeline.blocks {
-            self.stage(instance, &places);
+        for (instance, (id, _)) in pipeline.blocks.iter().zip(pipeline.description.blocks()) {
+            self.lower_block(id, instance, &places);
         }
-        self.program.parser.states = self.take_states();
+        self.program.states = self.take_states();
     }
 
     /// Allocates the storage of the blocks' parameters, including those with the architecture's metadata.
@@ -504,15 +553,14 @@ impl<'m> Lowerer<'m> {
         let description = pipeline.description;
         let mut places = BTreeMap::new();
         for (parameter, block, position) in description.storage {
-            let mut blocks = pipeline.blocks.iter();
-            let instance = blocks.find(|b| b.stage.block == *block)?;
+            let instance = pipeline.blocks.get(block.index())?;
             let var = module.var(*module.block(instance.block).params.get(*position)?);
             let name = match parameter {
                 Parameter::Intrinsic(path) if !path.is_empty() => (*path).to_string(),
                 Parameter::Headers(pipeline) | Parameter::UserMetadata(pipeline)
-                    if description.parses_twice() =>
+                    if description.deparses_between() =>
                 {
-                    format!("{}.{}", pipeline.name(), var.name)
+                    format!("{}.{}", description.pipeline(*pipeline).name, var.name)
                 }
                 _ => var.name.to_string(),
             };
@@ -528,7 +576,8 @@ impl<'m> Lowerer<'m> {
                     let found = self.program.slots[slot.index()].width;
                     if found != width {
                         let span = metadata_span(&places, module, name).unwrap_or(self.main_span);
-                        self.report(errors::metadata_width(span, name, width, found));
+                        let files = crate::architecture_files();
+                        self.report(errors::metadata_width(span, name, width, found, &files));
                     }
                 }
                 self.program.architecture = architecture;
@@ -543,36 +592,44 @@ impl<'m> Lowerer<'m> {
                 return None;
             }
         }
-        if description.parses_twice() {
-            for bridged in Bridged::ALL {
-                let mut slots = Vec::new();
-                if let Some((place, _)) = places.get(&Parameter::Bridged(bridged)) {
-                    place.for_each_slot(&self.program.headers, &mut |slot| slots.push(slot));
-                }
-                self.program.field_lists.push(ir::FieldList { slots });
+        for bridged in description.bridged() {
+            let mut slots = Vec::new();
+            if let Some((place, _)) = places.get(&Parameter::Bridged(bridged)) {
+                place.for_each_slot(&self.program.headers, &mut |slot| slots.push(slot));
             }
+            self.program.field_lists.push(ir::FieldList { slots });
         }
         Some(places)
     }
 
+    /// Returns the description of the block that is being lowered.
+    fn stage(&self) -> &'static Stage {
+        self.program.architecture.description().stage(self.block)
+    }
+
     /// Lowers a parser or control of the pipeline, with its parameters bound to their storage.
-    fn stage(&mut self, instance: &Instance, places: &BTreeMap<Parameter, (Place, Ty)>) {
+    fn lower_block(
+        &mut self,
+        id: ir::BlockId,
+        instance: &Instance,
+        places: &BTreeMap<Parameter, (Place, Ty)>,
+    ) {
         let module = self.module;
-        let block = instance.stage.block;
-        self.block = block;
-        let packet = self.new_object(match block.is_parser() {
+        let stage = instance.stage;
+        self.block = id;
+        let packet = self.new_object(match stage.is_parser() {
             true => Object::PacketIn,
             false => Object::PacketOut,
         });
         let mut bindings = Vec::new();
         let mut fresh = Vec::new();
-        for parameter in instance.stage.parameters {
+        for parameter in stage.parameters {
             let Some((place, ty)) = places.get(parameter) else {
                 bindings.push(Binding::Value(Value::Object(packet)));
                 continue;
             };
             // The outputs of a deparser to other passes may still hold the inputs of this one.
-            if matches!(parameter, Parameter::Bridged(_)) && block.is_deparser() {
+            if matches!(parameter, Parameter::Bridged(_)) && stage.is_deparser() {
                 fresh.push((place.clone(), self.default_value(ty)));
             }
             bindings.push(Binding::Place(place.clone()));
@@ -580,10 +637,9 @@ impl<'m> Lowerer<'m> {
         // A `@name` of the control itself does not count.
         let path = module.block(instance.block).name.to_string();
         let object = self.instantiate(instance.block, path, &instance.args, false);
-        if block.is_parser() {
-            let start = self.main_parser(object, bindings);
-            if block == Block::EgressParser {
-                self.program.parser.egress = start;
+        if stage.is_parser() {
+            if let Some(start) = self.main_parser(object, bindings) {
+                self.program.blocks[id.index()] = ir::Block::Parser(start);
             }
             return;
         }
@@ -593,7 +649,7 @@ impl<'m> Lowerer<'m> {
             }
             l.control_body(object, bindings);
         });
-        *self.program.control_mut(block) = body;
+        *self.program.control_mut(id) = body;
     }
 }
 

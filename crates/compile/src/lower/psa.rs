@@ -1,18 +1,244 @@
-//! The externs of the Portable Switch Architecture, mostly by what v1model's become.
+//! The Portable Switch Architecture for the compiler: its externs, and how those are lowered that only it has.
 
-use ir::architecture::psa::PORT_RECIRCULATE;
-use ir::{BinaryOp, Block, Expr, HashAlgorithm, SlotId, StmtKind};
+use std::any::Any;
+use std::rc::Rc;
+
+use ir::architecture::psa::{self, PORT_RECIRCULATE};
+use ir::{BinaryOp, Expr, HashAlgorithm, SlotId, StmtKind};
 use syntax::source::Span;
 
+use super::externs::MethodCall;
 use super::hash::{Data, Part};
-use super::instances::Made;
+use super::instances::{Made, NewInstance};
 use super::place::Value;
-use super::{ExternKind, Lowerer, Object, ObjectId, build};
+use super::{ExternKind, Lowerer, Object, OwnObject, Room, build};
 use crate::errors;
-use crate::externs::{self, Algorithm, Method, Predicate};
+use crate::externs::{
+    Algorithm, Externs, Function, Make, Method, Object as Meaning, ObjectRow, Property,
+};
 use crate::hir::Arg;
 use crate::types::Ty;
 use ir::ENUM_WIDTH;
+
+/// Makes the meaning of an extern type that only PSA has.
+macro_rules! own {
+    ($kind:ident) => {
+        Meaning::Own(Make(|lowerer, new| lowerer.psa_instance(Kind::$kind, new)))
+    };
+}
+/// The table. The custom CRCs have the parameters of the standard ones, and nothing changes them; the target's choice is CRC-32.
+static EXTERNS: Externs = Externs {
+    functions: &[
+        ("void assert(in bool)", Function::Assert),
+        ("void assume(in bool)", Function::Assert),
+        (
+            "bool psa_clone_i2e(in psa_ingress_output_metadata_t)",
+            Function::Lowered(|l, call| l.predicate(Predicate::Clone, call.args)),
+        ),
+        (
+            "bool psa_resubmit(in psa_ingress_output_metadata_t)",
+            Function::Lowered(|l, call| l.predicate(Predicate::Resubmit, call.args)),
+        ),
+        (
+            "bool psa_normal(in psa_ingress_output_metadata_t)",
+            Function::Lowered(|l, call| l.predicate(Predicate::Normal, call.args)),
+        ),
+        (
+            "bool psa_clone_e2e(in psa_egress_output_metadata_t)",
+            Function::Lowered(|l, call| l.predicate(Predicate::Clone, call.args)),
+        ),
+        (
+            "bool psa_recirculate(in psa_egress_output_metadata_t, in psa_egress_deparser_input_metadata_t)",
+            Function::Lowered(|l, call| l.predicate(Predicate::Recirculate, call.args)),
+        ),
+    ],
+    objects: &[
+        ObjectRow {
+            name: "PacketReplicationEngine",
+            type_params: &[0],
+            object: own!(Engine),
+            constructors: &["()"],
+            methods: &[],
+        },
+        ObjectRow {
+            name: "BufferingQueueingEngine",
+            type_params: &[0],
+            object: own!(Engine),
+            constructors: &["()"],
+            methods: &[],
+        },
+        ObjectRow {
+            name: "Hash",
+            type_params: &[1],
+            object: own!(Hash),
+            constructors: &["(PSA_HashAlgorithm_t)"],
+            methods: &[
+                ("_ get_hash(in _)", Method::Lowered(hash_get)),
+                ("_ get_hash(in _, in _, in _)", Method::Lowered(hash_get)),
+            ],
+        },
+        ObjectRow {
+            name: "Checksum",
+            type_params: &[1],
+            object: own!(Checksum),
+            constructors: &["(PSA_HashAlgorithm_t)"],
+            methods: &[
+                ("void clear()", Method::Lowered(sum_clear)),
+                ("void update(in _)", Method::Lowered(sum_add)),
+                ("_ get()", Method::Lowered(sum_get)),
+            ],
+        },
+        ObjectRow {
+            name: "InternetChecksum",
+            type_params: &[0],
+            object: own!(InternetChecksum),
+            constructors: &["()"],
+            methods: &[
+                ("void clear()", Method::Lowered(sum_clear)),
+                ("void add(in _)", Method::Lowered(sum_add)),
+                ("void subtract(in _)", Method::Lowered(sum_subtract)),
+                ("bit<16> get()", Method::Lowered(sum_get)),
+                ("bit<16> get_state()", Method::Lowered(sum_get_state)),
+                ("void set_state(in bit<16>)", Method::Lowered(sum_set_state)),
+            ],
+        },
+        ObjectRow {
+            name: "Counter",
+            type_params: &[2],
+            object: Meaning::Counter,
+            constructors: &["(bit<32>, PSA_CounterType_t)"],
+            methods: &[("void count(in _)", Method::Count)],
+        },
+        ObjectRow {
+            name: "DirectCounter",
+            type_params: &[1],
+            object: Meaning::DirectCounter,
+            constructors: &["(PSA_CounterType_t)"],
+            methods: &[("void count()", Method::CountDirect)],
+        },
+        ObjectRow {
+            name: "Meter",
+            type_params: &[1],
+            object: Meaning::Meter,
+            constructors: &["(bit<32>, PSA_MeterType_t)"],
+            methods: &[
+                (
+                    "PSA_MeterColor_t execute(in _, in PSA_MeterColor_t)",
+                    Method::Lowered(psa_meter),
+                ),
+                ("PSA_MeterColor_t execute(in _)", Method::Lowered(psa_meter)),
+            ],
+        },
+        ObjectRow {
+            name: "DirectMeter",
+            type_params: &[0],
+            object: Meaning::DirectMeter,
+            constructors: &["(PSA_MeterType_t)"],
+            methods: &[
+                (
+                    "PSA_MeterColor_t execute(in PSA_MeterColor_t)",
+                    Method::Lowered(psa_meter),
+                ),
+                ("PSA_MeterColor_t execute()", Method::Lowered(psa_meter)),
+            ],
+        },
+        ObjectRow {
+            name: "Register",
+            type_params: &[2],
+            object: Meaning::Register,
+            constructors: &["(bit<32>)", "(bit<32>, _)"],
+            methods: &[
+                ("_ read(in _)", Method::RegisterRead),
+                ("void write(in _, in _)", Method::RegisterWrite),
+            ],
+        },
+        ObjectRow {
+            name: "Random",
+            type_params: &[1],
+            object: own!(Random),
+            constructors: &["(_, _)"],
+            methods: &[("_ read()", Method::Lowered(random_read))],
+        },
+        ObjectRow {
+            name: "ActionProfile",
+            type_params: &[0],
+            object: Meaning::ActionProfile,
+            constructors: &["(bit<32>)"],
+            methods: &[],
+        },
+        ObjectRow {
+            name: "ActionSelector",
+            type_params: &[0],
+            object: Meaning::ActionSelector,
+            constructors: &["(PSA_HashAlgorithm_t, bit<32>, bit<32>)"],
+            methods: &[],
+        },
+        ObjectRow {
+            name: "Digest",
+            type_params: &[1],
+            object: own!(Digest),
+            constructors: &["()"],
+            methods: &[("void pack(in _)", Method::Lowered(digest_pack))],
+        },
+    ],
+    properties: &[
+        ("psa_direct_counter", Property::Counter),
+        ("psa_direct_meter", Property::Meter),
+        ("psa_implementation", Property::Implementation),
+        ("psa_idle_timeout", Property::TimeoutEnum),
+        ("psa_empty_group_action", Property::EmptyGroupAction),
+    ],
+    algorithms: &[
+        ("IDENTITY", Algorithm::Of(HashAlgorithm::Identity)),
+        ("CRC32", Algorithm::Of(HashAlgorithm::Crc32)),
+        ("CRC32_CUSTOM", Algorithm::Of(HashAlgorithm::Crc32)),
+        ("CRC16", Algorithm::Of(HashAlgorithm::Crc16)),
+        ("CRC16_CUSTOM", Algorithm::Of(HashAlgorithm::Crc16)),
+        ("ONES_COMPLEMENT16", Algorithm::Of(HashAlgorithm::Csum16)),
+        ("TARGET_DEFAULT", Algorithm::Of(HashAlgorithm::Crc32)),
+    ],
+    enums: &[
+        (
+            "PSA_PacketPath_t",
+            &[
+                "NORMAL",
+                "NORMAL_UNICAST",
+                "NORMAL_MULTICAST",
+                "CLONE_I2E",
+                "CLONE_E2E",
+                "RESUBMIT",
+                "RECIRCULATE",
+            ],
+        ),
+        (
+            "PSA_CounterType_t",
+            &["PACKETS", "BYTES", "PACKETS_AND_BYTES"],
+        ),
+        ("PSA_MeterType_t", &["PACKETS", "BYTES"]),
+        ("PSA_IdleTimeout_t", &["NO_TIMEOUT", "NOTIFY_CONTROL"]),
+        ("PSA_MeterColor_t", &["RED", "GREEN", "YELLOW"]),
+    ],
+};
+
+/// What the room is for the compiler.
+pub(super) static ROOM: Room = Room {
+    externs: &EXTERNS,
+    include_files: &["psa.p4", "bmv2/psa.p4"],
+    text: include_str!("../../../../p4include/psa.p4"),
+};
+
+/// What a deparser asks of its pipeline's output metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Predicate {
+    /// True if the packet is cloned.
+    Clone,
+    /// True if it is resubmitted.
+    Resubmit,
+    /// True if it goes on to the packet replication engine.
+    Normal,
+    /// True if it is recirculated.
+    Recirculate,
+}
 
 /// An instance that the control plane does not see as an extern of its own.
 #[derive(Clone, Debug)]
@@ -32,25 +258,148 @@ pub(super) enum PsaObject {
 /// `PSA_MeterColor_t.GREEN`
 const GREEN: u64 = 1;
 
+/// The kinds of such instances.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Engine,
+    Hash,
+    InternetChecksum,
+    Checksum,
+    Random,
+    Digest,
+}
+
+impl OwnObject for PsaObject {
+    fn reset(&self) -> Option<SlotId> {
+        match self {
+            PsaObject::InternetChecksum(sum) => Some(*sum),
+            _ => None,
+        }
+    }
+}
+
+fn psa_object(object: &Object) -> Option<&PsaObject> {
+    match object {
+        Object::Own(own) => (&**own as &dyn Any).downcast_ref(),
+        _ => None,
+    }
+}
+
+fn sum_of(object: &Object) -> Option<SlotId> {
+    psa_object(object).and_then(OwnObject::reset)
+}
+
+fn hash_get(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    let width = l.module.types.scalar_width(call.ty).unwrap_or(1);
+    match psa_object(object) {
+        Some(PsaObject::Hash(algorithm)) => l.psa_hash(*algorithm, call.args, width),
+        _ => Value::Nothing,
+    }
+}
+
+fn sum_get(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    let width = l.module.types.scalar_width(call.ty).unwrap_or(1);
+    let Some(sum) = sum_of(object) else {
+        return Value::Nothing;
+    };
+    let sum = build::not(Expr::Slot(sum));
+    Value::Bits(build::resize(sum, width, &l.program.slots))
+}
+
+fn sum_get_state(_: &mut Lowerer<'_>, object: &Object, _: &MethodCall<'_>) -> Value {
+    sum_of(object).map_or(Value::Nothing, |sum| Value::Bits(Expr::Slot(sum)))
+}
+
+fn sum_set_state(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    if let Some(sum) = sum_of(object) {
+        let value = l.scalar_arg(call.args, 0);
+        l.set_sum(sum, value);
+    }
+    Value::Nothing
+}
+
+fn sum_clear(l: &mut Lowerer<'_>, object: &Object, _: &MethodCall<'_>) -> Value {
+    if let Some(sum) = sum_of(object) {
+        l.set_sum(sum, build::constant(16, 0));
+    }
+    Value::Nothing
+}
+
+fn sum_add(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    if let Some(sum) = sum_of(object) {
+        l.add_to_sum(sum, call.args, false, call.span);
+    }
+    Value::Nothing
+}
+
+fn sum_subtract(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    if let Some(sum) = sum_of(object) {
+        l.add_to_sum(sum, call.args, true, call.span);
+    }
+    Value::Nothing
+}
+
+fn random_read(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    let Some(PsaObject::Random(low, high)) = psa_object(object) else {
+        return Value::Nothing;
+    };
+    let width = l.module.types.scalar_width(call.ty).unwrap_or(1);
+    if width > 64 {
+        let what = "a random value of more than 64 bits";
+        l.report(errors::unsupported(call.span, what));
+        return Value::Nothing;
+    }
+    let dst = l.new_slot("$random", width);
+    let (low, high) = (low.clone(), high.clone());
+    l.emit(StmtKind::Random { dst, low, high });
+    Value::Bits(Expr::Slot(dst))
+}
+
+fn digest_pack(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    let places = [
+        psa::INGRESS,
+        psa::INGRESS_DEPARSER,
+        psa::EGRESS,
+        psa::DEPARSER,
+    ];
+    if let Some(PsaObject::Digest(digest)) = psa_object(object)
+        && l.in_stage("Digest.pack", &places, "controls", call.span)
+    {
+        let mut values = Vec::new();
+        l.arg(call.args, 0).leaves(&mut values);
+        let digest = *digest;
+        l.emit(StmtKind::Digest { digest, values });
+    }
+    Value::Nothing
+}
+
+/// Lowers `Meter.execute` or `DirectMeter.execute` and returns the colour.
+fn psa_meter(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+    let Object::Extern(i) = object else {
+        return Value::Nothing;
+    };
+    let kind = l.info.externs[*i].kind.clone();
+    l.psa_meter(&kind, call.args, call.span)
+}
+
 impl Lowerer<'_> {
     /// Creates an instance of an extern type that only PSA has.
-    pub(super) fn psa_instance(
-        &mut self,
-        meaning: externs::Object,
-        name: &str,
-        type_args: &[Ty],
-        args: &[Arg],
-        span: Span,
-    ) -> Made {
-        use externs::Object as O;
-        let own = |object| Made::Own(Object::Psa(object));
-        match meaning {
-            O::Hash => {
+    fn psa_instance(&mut self, kind: Kind, new: &NewInstance<'_>) -> Made {
+        let &NewInstance {
+            name,
+            type_args,
+            args,
+            span,
+        } = new;
+        let own = |object: PsaObject| Made::Own(Object::Own(Rc::new(object)));
+        match kind {
+            Kind::Engine => own(PsaObject::Engine),
+            Kind::Hash => {
                 let algorithm = self.fixed_algorithm(args, 0, span);
                 algorithm.map_or(Made::Refused, |a| own(PsaObject::Hash(a)))
             }
-            O::InternetChecksum => own(PsaObject::InternetChecksum(self.new_slot(name, 16))),
-            O::Checksum => match self.fixed_algorithm(args, 0, span) {
+            Kind::InternetChecksum => own(PsaObject::InternetChecksum(self.new_slot(name, 16))),
+            Kind::Checksum => match self.fixed_algorithm(args, 0, span) {
                 Some(HashAlgorithm::Csum16) => {
                     own(PsaObject::InternetChecksum(self.new_slot(name, 16)))
                 }
@@ -61,12 +410,11 @@ impl Lowerer<'_> {
                 }
                 None => Made::Refused,
             },
-            O::Random => {
+            Kind::Random => {
                 let (low, high) = (self.scalar_arg(args, 0), self.scalar_arg(args, 1));
                 own(PsaObject::Random(low, high))
             }
-            O::Digest => self.psa_digest(name, type_args, span),
-            _ => own(PsaObject::Engine),
+            Kind::Digest => self.psa_digest(name, type_args, span),
         }
     }
 
@@ -94,88 +442,15 @@ impl Lowerer<'_> {
             widths,
         });
         self.info.digests.push((id, ty.clone(), span));
-        Made::Own(Object::Psa(PsaObject::Digest(id)))
-    }
-
-    /// Resets the state that an instance keeps for one packet, such as the sum of an `InternetChecksum`;
-    /// called wherever the block that contains the instance is applied.
-    pub(super) fn reset_instance(&mut self, object: ObjectId) {
-        if let Object::Psa(PsaObject::InternetChecksum(sum)) = self.object(object) {
-            self.set_sum(sum, build::constant(16, 0));
-        }
+        Made::Own(Object::Own(Rc::new(PsaObject::Digest(id))))
     }
 
     fn set_sum(&mut self, sum: SlotId, value: Expr) {
         self.emit(StmtKind::Assign { dst: sum, value });
     }
 
-    /// Lowers a call of a method of a PSA instance that the control plane does not see, and returns its value.
-    pub(super) fn psa_method(
-        &mut self,
-        object: &PsaObject,
-        method: Method,
-        args: &[Arg],
-        ty: &Ty,
-        span: Span,
-    ) -> Value {
-        let width = self.module.types.scalar_width(ty).unwrap_or(1);
-        match (object, method) {
-            (PsaObject::Hash(algorithm), Method::HashGet | Method::HashGetInRange) => {
-                return self.psa_hash(*algorithm, args, width);
-            }
-            (PsaObject::InternetChecksum(sum), Method::SumGet) => {
-                let slots = &self.program.slots;
-                return Value::Bits(build::resize(build::not(Expr::Slot(*sum)), width, slots));
-            }
-            (PsaObject::InternetChecksum(sum), Method::SumGetState) => {
-                return Value::Bits(Expr::Slot(*sum));
-            }
-            (PsaObject::InternetChecksum(sum), Method::SumSetState) => {
-                let value = self.scalar_arg(args, 0);
-                self.set_sum(*sum, value);
-            }
-            (PsaObject::InternetChecksum(sum), Method::SumClear) => {
-                self.set_sum(*sum, build::constant(16, 0));
-            }
-            (PsaObject::InternetChecksum(sum), Method::SumAdd) => {
-                self.add_to_sum(*sum, args, false, span);
-            }
-            (PsaObject::InternetChecksum(sum), Method::SumSubtract) => {
-                self.add_to_sum(*sum, args, true, span);
-            }
-            (PsaObject::Random(low, high), Method::RandomRead) => {
-                if width > 64 {
-                    let what = "a random value of more than 64 bits";
-                    self.report(errors::unsupported(span, what));
-                    return Value::Nothing;
-                }
-                let dst = self.new_slot("$random", width);
-                let (low, high) = (low.clone(), high.clone());
-                self.emit(StmtKind::Random { dst, low, high });
-                return Value::Bits(Expr::Slot(dst));
-            }
-            (PsaObject::Digest(digest), Method::DigestPack) => {
-                let places = [
-                    Block::Ingress,
-                    Block::IngressDeparser,
-                    Block::Egress,
-                    Block::Deparser,
-                ];
-                if self.in_stage("Digest.pack", &places, "controls", span) {
-                    let mut values = Vec::new();
-                    self.arg(args, 0).leaves(&mut values);
-                    let digest = *digest;
-                    self.emit(StmtKind::Digest { digest, values });
-                }
-            }
-            // The tables of externs pair no others.
-            _ => {}
-        }
-        Value::Nothing
-    }
-
     /// Builds the condition on the output metadata that a function such as `psa_resubmit` returns to a deparser.
-    pub(super) fn predicate(&mut self, predicate: Predicate, args: &[Arg]) -> Value {
+    fn predicate(&mut self, predicate: Predicate, args: &[Arg]) -> Value {
         let output = self.arg(args, 0);
         let of = |l: &Self, name: &str| l.metadata_field(args, 0, &output, name);
         let stays = build::not(of(self, "drop"));
@@ -287,7 +562,7 @@ impl Lowerer<'_> {
 
     /// Lowers `Meter.execute` or `DirectMeter.execute` and returns the colour. Reports a call that gives
     /// the packet a colour other than green, since colour-aware meters are not supported.
-    pub(super) fn psa_meter(&mut self, meter: &ExternKind, args: &[Arg], span: Span) -> Value {
+    fn psa_meter(&mut self, meter: &ExternKind, args: &[Arg], span: Span) -> Value {
         let colour = usize::from(matches!(meter, ExternKind::Meter(..)));
         let aware = args.get(colour).and_then(Arg::expr).is_some_and(|e| {
             let given = self.scalar(e);

@@ -100,7 +100,7 @@ impl Lowerer<'_> {
         for (meter, span) in std::mem::take(&mut self.direct_meter_reads) {
             let program = &self.program;
             let reads = |body: &[ir::Stmt]| block_reads(body, meter);
-            let outside = program.controls().into_iter().any(reads);
+            let outside = program.controls().any(reads);
             let foreign = program
                 .tables
                 .iter()

@@ -56,7 +56,7 @@ impl Lowerer<'_> {
                 let _ = self.eval(call);
             }
             Hir::If(cond, then, otherwise)
-                if self.block.is_parser()
+                if self.stage().is_parser()
                     && (applies_parser(then) || applies_parser(otherwise)) =>
             {
                 self.parser_branches(cond, then, otherwise, stmt.span);

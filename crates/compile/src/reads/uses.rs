@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir::{BinaryOp, Block, CloneKind, Expr, Program, SlotId, Stmt, StmtKind};
+use ir::{BinaryOp, BlockId, CloneKind, Expr, Input, Pipeline, Program, SlotId, Stmt, StmtKind};
 
 /// The places of reads. Positions number the statements of the controls in the order in which packets meet them.
 pub(super) struct Uses {
@@ -20,11 +20,11 @@ pub(super) struct Uses {
     last_write: Vec<u32>,
     /// By the address of a statement, which does not move: its position, and the next one behind it and what is inside.
     positions: BTreeMap<usize, (u32, u32)>,
-    starts: BTreeMap<u8, u32>,
+    starts: BTreeMap<BlockId, u32>,
 }
 
 fn clones_egress(program: &Program) -> bool {
-    (ir::statements(&program.egress))
+    (ir::statements(program.main_control(Pipeline::EGRESS)))
         .chain(
             program
                 .actions
@@ -71,11 +71,12 @@ impl Uses {
         uses.find_relevant(program);
         uses.find_unset(program);
         let mut next = 1;
-        for block in Block::CONTROLS {
-            uses.starts.insert(block as u8, next);
+        for (block, stage) in program.architecture.description().blocks() {
+            uses.starts.insert(block, next);
             let first = next;
             uses.number(program, program.control(block), &mut next);
-            if block == Block::Egress && clones_egress(program) {
+            let again = stage.pipeline == Pipeline::EGRESS && stage.applies_tables();
+            if again && clones_egress(program) {
                 // The clones come from the end of egress to its beginning.
                 let inside = first..next;
                 let both = uses.last.iter_mut().chain(&mut uses.last_write);
@@ -108,12 +109,9 @@ impl Uses {
         for key in program.select_keys() {
             all(key, &mut read);
         }
-        if let Some(standard) = program.v1model() {
-            read.extend([
-                standard.egress_spec,
-                standard.mcast_grp,
-                standard.egress_port,
-            ]);
+        if let Some(forwarding) = super::state_forwarding(program) {
+            read.extend([forwarding.port, forwarding.group]);
+            read.extend(forwarding.egress_slot(Input::OutputPort));
         }
         loop {
             let before = read.len();
@@ -177,7 +175,7 @@ impl Uses {
     }
 
     /// Extends the last use of a header's validity to the last use of the header's fields, and the last use
-    /// of slots that clones preserve or v1model reads to the end of the pipeline. Marks the fields of
+    /// of slots that clones preserve or the architecture reads to the end of the pipeline. Marks the fields of
     /// headers that the deparser emits.
     fn find_lasting(&mut self, program: &Program) {
         for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
@@ -203,12 +201,9 @@ impl Uses {
                 self.last[slot.index()] = u32::MAX;
             }
         }
-        if let Some(standard) = program.v1model() {
-            for slot in [
-                standard.egress_spec,
-                standard.mcast_grp,
-                standard.instance_type,
-            ] {
+        if let Some(forwarding) = super::state_forwarding(program) {
+            let path = forwarding.egress_slot(Input::PacketPath);
+            for slot in [forwarding.port, forwarding.group].into_iter().chain(path) {
                 self.last[slot.index()] = u32::MAX;
             }
         }
@@ -275,8 +270,8 @@ impl Uses {
         self.positions.get(&address(stmt)).copied()
     }
 
-    pub fn start(&self, block: Block) -> Option<u32> {
-        self.starts.get(&(block as u8)).copied()
+    pub fn start(&self, block: BlockId) -> Option<u32> {
+        self.starts.get(&block).copied()
     }
 }
 

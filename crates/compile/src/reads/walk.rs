@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use ir::{
-    BinaryOp, Bits, CloneKind, Expr, HeaderId, LabelId, Loc, Program, SlotId, Stmt, StmtKind,
-    TableId,
+    BinaryOp, Bits, CloneKind, Expr, Forwarding, HeaderId, LabelId, Loc, Pipeline, Program, SlotId,
+    Stmt, StmtKind, TableId,
 };
 
 use super::state::{Path, PendingClone, State, Step};
@@ -53,7 +53,12 @@ pub(super) struct Walker<'p> {
     explained: &'p dyn Fn(Loc, Fault) -> bool,
     uses: Uses,
     field_of: Vec<Option<HeaderId>>,
-    standard: BTreeSet<SlotId>,
+    /// The slots of the architecture's metadata.
+    metadata: BTreeSet<SlotId>,
+    /// The slot with the error of the parser that is followed, or was last.
+    parser_error: SlotId,
+    /// Says how packets are forwarded, if they keep their state between the pipelines.
+    forwarding: Option<Forwarding>,
     clones_parsed: bool,
     /// The place of the statement that is followed, and its position; none in actions, which run at several.
     loc: Loc,
@@ -92,10 +97,11 @@ impl<'p> Walker<'p> {
             explained,
             uses: Uses::new(program),
             field_of,
-            standard: program
+            parser_error: program.architecture.parser_error(Pipeline::INGRESS),
+            forwarding: super::state_forwarding(program),
+            metadata: program
                 .architecture
                 .fields()
-                .into_iter()
                 .map(|(_, slot, _)| slot)
                 .collect(),
             clones_parsed,
@@ -216,10 +222,7 @@ impl<'p> Walker<'p> {
                 self.reject_with(&state, ir::core_error::PACKET_TOO_SHORT, step);
             }
             StmtKind::Reject { error } => {
-                let slot = self
-                    .program
-                    .architecture
-                    .parser_error(ir::Pipeline::Ingress);
+                let slot = self.parser_error;
                 state.forget(slot);
                 if let Expr::Const(value) = error {
                     state.values.insert(slot, value.clone());
@@ -259,10 +262,7 @@ impl<'p> Walker<'p> {
     /// Records the state of a packet that the parser rejects at this point, with the parser error `error`
     /// and the last step `step`.
     fn reject_with(&mut self, state: &State, error: u64, step: Step) {
-        let slot = self
-            .program
-            .architecture
-            .parser_error(ir::Pipeline::Ingress);
+        let slot = self.parser_error;
         let mut state = state.clone();
         state.forget(slot);
         state
@@ -503,7 +503,7 @@ impl<'p> Walker<'p> {
         // No value is passed on as such, to be reported where it matters.
         if let Expr::Slot(source) = value
             && (self.marks.contains(source) || state.unset.contains(source))
-            && !self.standard.contains(&dst)
+            && !self.metadata.contains(&dst)
             && self.field_of[source.index()]
                 .is_none_or(|id| self.validity(&state, id) == Some(true))
         {

@@ -13,12 +13,17 @@ use super::{
 };
 use crate::Time;
 use crate::exec::Intents;
-use ir::Bridged;
 use ir::architecture::psa::{Metadata, PORT_RECIRCULATE, packet_path};
+use ir::{Bridged, Program, SlotId};
 
 /// The places of the metadata.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Psa(pub Metadata<Place>);
+struct Psa(Metadata<Place>);
+
+/// Makes the rules for a program.
+pub(super) fn rules(program: &Program, place: &dyn Fn(SlotId) -> Place) -> Box<dyn Rules> {
+    Box::new(Psa(Metadata::of(&program.architecture).map(place)))
+}
 
 fn set_all(places: &[Place], state: &mut [u64], value: u64) {
     places.iter().for_each(|place| place.set(state, value));

@@ -33,12 +33,12 @@ use super::{
 };
 use crate::Time;
 use crate::exec::Intents;
-use ir::architecture::v1model::{DROP_PORT, instance_type};
-use ir::{Input, Pipeline, Program, SlotId, StandardMetadata};
+use ir::architecture::v1model::{DROP_PORT, StandardMetadata, instance_type};
+use ir::{Input, Pipeline, Program, SlotId};
 
 /// The places of the standard metadata that the switch reads or writes.
 #[derive(Clone, Debug)]
-pub(super) struct V1Model {
+struct V1Model {
     standard: StandardMetadata<Place>,
     /// The inputs of a copy when it begins egress.
     egress: Vec<(Place, Input)>,
@@ -46,12 +46,14 @@ pub(super) struct V1Model {
     egress_reads_length: bool,
 }
 
+/// Makes the rules for a program.
+pub(super) fn rules(program: &Program, place: &dyn Fn(SlotId) -> Place) -> Box<dyn Rules> {
+    Box::new(V1Model::new(program, place))
+}
+
 impl V1Model {
-    pub(super) fn new(
-        standard: &StandardMetadata,
-        program: &Program,
-        place: &dyn Fn(SlotId) -> Place,
-    ) -> V1Model {
+    fn new(program: &Program, place: &dyn Fn(SlotId) -> Place) -> V1Model {
+        let standard = StandardMetadata::of(&program.architecture);
         let egress_reads_length = egress_reads(program, standard.packet_length);
         // The path has been set, and the length may be unknown.
         let is_given = |input: &Input| match input {
@@ -158,10 +160,14 @@ impl Rules for V1Model {
 /// Returns true if code that may run in egress (an egress control, or any action) reads `slot`, or a field list
 /// preserves it.
 fn egress_reads(program: &Program, slot: SlotId) -> bool {
-    let controls = ir::Block::CONTROLS.into_iter();
-    let egress = controls.filter(|block| block.pipeline() == Pipeline::Egress);
+    let egress = program
+        .architecture
+        .description()
+        .blocks_of(Pipeline::EGRESS);
     let actions = program.actions.iter().map(|a| &a.body[..]);
-    let mut bodies = egress.map(|block| program.control(block)).chain(actions);
+    let mut bodies = egress
+        .map(|(block, _)| program.control(block))
+        .chain(actions);
     let reads = |body| ir::statements(body).any(|stmt| stmt.kind.reads(&|read| read == slot));
     let mut lists = program.field_lists.iter();
     bodies.any(reads) || lists.any(|list| list.slots.contains(&slot))

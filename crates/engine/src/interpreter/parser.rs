@@ -5,23 +5,19 @@ use crate::exec::DropReason;
 use crate::trace::EventKind;
 use ir::core_error;
 use ir::{
-    Bits, Block, Expr, HeaderId, KeySet, Loc, SelectCase, SlotId, Stmt, StmtKind, Target,
-    Transition,
+    Bits, BlockId, Expr, HeaderId, KeySet, Loc, SelectCase, SlotId, StateId, Stmt, StmtKind,
+    Target, Transition,
 };
 
 impl Run<'_, '_> {
-    /// Runs the parser of `block` from the start of the packet, or nothing if there is no such parser. Returns `false`
-    /// if the packet is dropped.
-    pub(super) fn parser(&mut self, block: Block) -> bool {
+    /// Runs the parser `block` from its first state, `current`, and the start of the packet. Returns `false` if the packet
+    /// is dropped.
+    pub(super) fn parser(&mut self, block: BlockId, mut current: StateId) -> bool {
         let program = self.program;
-        let Some(mut current) = program.parser_start(block) else {
-            return true;
-        };
         self.note(Loc::default(), || EventKind::Block(block));
         self.cx.consumed = 0;
-        self.parser = block;
         loop {
-            let state = &program.parser.states[current.index()];
+            let state = &program.states[current.index()];
             self.note(state.loc, || EventKind::State(current));
             match self.block(&state.body) {
                 Flow::Next => {}
@@ -76,8 +72,7 @@ impl Run<'_, '_> {
 
     /// Sets the parser error, and makes the parser reject the packet.
     fn fail(&mut self, error: u64, loc: Loc) -> Flow {
-        let pipeline = self.parser.pipeline();
-        let slot = self.program.architecture.parser_error(pipeline);
+        let slot = self.program.architecture.parser_error(self.pipeline);
         self.layout.set_u64(self.cx.state, slot, error);
         self.note(loc, || EventKind::ParserError(error));
         Flow::Reject

@@ -363,16 +363,12 @@ impl WithinWidths {
 }
 
 impl Executor for WithinWidths {
-    fn ingress(&self, cx: &mut PacketContext<'_>) {
-        self.checked(cx, |inner, cx| inner.ingress(cx));
+    fn run(&self, pipeline: ir::Pipeline, cx: &mut PacketContext<'_>) {
+        self.checked(cx, |inner, cx| inner.run(pipeline, cx));
     }
 
     fn parse(&self, cx: &mut PacketContext<'_>) {
         self.checked(cx, |inner, cx| inner.parse(cx));
-    }
-
-    fn egress(&self, cx: &mut PacketContext<'_>) {
-        self.checked(cx, |inner, cx| inner.egress(cx));
     }
 }
 

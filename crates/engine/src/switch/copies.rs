@@ -99,7 +99,7 @@ impl Switch {
             .derive(&mut state, &original.state, preserve, path, bytes);
         let mut consumed = 0;
         // Unless egress does.
-        if !self.plan.parses_twice() {
+        if !self.plan.deparses_between() {
             let run = Run {
                 now_ps: original.now_ps,
                 packet: &original.packet,
@@ -142,7 +142,7 @@ impl Switch {
         let Some((session, lineage)) = found else {
             return;
         };
-        let twice = self.plan.parses_twice();
+        let twice = self.plan.deparses_between();
         // Headers of a packet that is not deparsed yet are in its state.
         let headers = match twice {
             true => 0,

@@ -40,8 +40,8 @@ fn details(trace: &Trace, kind: &EventKind) -> Value {
             port,
             bytes,
         } => json!({"now_ps": now_ps.ps(), "port": port, "bytes": bytes}),
-        Block(block) => json!({"block": block.name()}),
-        State(state) => json!({"state": program.parser.states[state.index()].name}),
+        Block(block) => json!({"block": program.block_name(*block)}),
+        State(state) => json!({"state": program.states[state.index()].name}),
         Extract {
             header,
             bytes,
@@ -202,7 +202,7 @@ fn list(values: &[Bits]) -> Value {
 
 pub(super) fn target_name(trace: &Trace, target: Target) -> &str {
     match target {
-        Target::State(state) => &trace.program().parser.states[state.index()].name,
+        Target::State(state) => &trace.program().states[state.index()].name,
         Target::Accept => "accept",
         Target::Reject => "reject",
     }

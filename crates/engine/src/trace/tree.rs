@@ -57,8 +57,8 @@ fn describe(trace: &Trace, kind: &EventKind) -> String {
             let unit = if *bytes == 1 { "byte" } else { "bytes" };
             format!("received {bytes} {unit} at port {port}, {now_ps} ps")
         }
-        Block(block) => block.name().to_string(),
-        State(state) => format!("state {}", program.parser.states[state.index()].name),
+        Block(block) => program.block_name(*block).to_string(),
+        State(state) => format!("state {}", program.states[state.index()].name),
         Extract {
             header: id, bytes, ..
         } => format!(

@@ -493,6 +493,7 @@ impl Generator {
         let preserve = self.preserve();
         let ingress = place == Place::Ingress;
         match self.rng.below(12) {
+            0 | 1 if self.deparses_between() => self.assign(),
             0 => {
                 let kind = if ingress {
                     CloneKind::IngressToEgress
@@ -510,6 +511,10 @@ impl Generator {
             2..=8 => self.apply(),
             _ => self.of_action(),
         }
+    }
+
+    fn deparses_between(&self) -> bool {
+        self.program.architecture.description().deparses_between()
     }
 
     fn preserve(&mut self) -> Option<FieldListId> {
@@ -544,6 +549,7 @@ impl Generator {
     fn of_action(&mut self) -> StmtKind {
         match self.rng.below(10) {
             0 => StmtKind::Exit,
+            1 if self.deparses_between() => self.assign(),
             1 => StmtKind::Truncate {
                 length: self.index(),
             },

@@ -1,10 +1,9 @@
 //! The Portable Switch Architecture 1.2: metadata, blocks and numbers, with the widths of the behavioral model's psa_switch.
 
-use super::{Block, Bridged, Description, Forwarding, Input, Parameter, Pipeline, metadata, stage};
-use crate::ERROR_WIDTH;
-
-/// Its name.
-pub const NAME: &str = "psa";
+use super::{
+    Architecture, BlockKind, Bridged, Description, Forwarding, Input, Parameter, Pipeline, PipelineDescription, stage,
+};
+use crate::{BlockId, ERROR_WIDTH};
 
 /// The port to the control plane.
 pub const PORT_CPU: u32 = 0xffff_fffd;
@@ -117,14 +116,19 @@ impl Metadata {
             priority: self.class_of_service,
             unicast_path: packet_path::NORMAL_UNICAST,
             replica_path: packet_path::NORMAL_MULTICAST,
+            clone_paths: [packet_path::CLONE_I2E, packet_path::CLONE_E2E],
         }
     }
 }
 
-const IH: Parameter = Parameter::Headers(Pipeline::Ingress);
-const IM: Parameter = Parameter::UserMetadata(Pipeline::Ingress);
-const EH: Parameter = Parameter::Headers(Pipeline::Egress);
-const EM: Parameter = Parameter::UserMetadata(Pipeline::Egress);
+fn forwarding(architecture: &Architecture) -> Forwarding {
+    Metadata::of(architecture).forwarding()
+}
+
+const IH: Parameter = Parameter::Headers(Pipeline::INGRESS);
+const IM: Parameter = Parameter::UserMetadata(Pipeline::INGRESS);
+const EH: Parameter = Parameter::Headers(Pipeline::EGRESS);
+const EM: Parameter = Parameter::UserMetadata(Pipeline::EGRESS);
 const INGRESS_PARSER_INPUT: Parameter = Parameter::Intrinsic("ingress_parser_input");
 const INGRESS_INPUT: Parameter = Parameter::Intrinsic("ingress_input");
 const INGRESS_OUTPUT: Parameter = Parameter::Intrinsic("ingress_output");
@@ -138,14 +142,39 @@ const CLONE_E2E: Parameter = Parameter::Bridged(Bridged::EgressClone);
 const RESUBMIT: Parameter = Parameter::Bridged(Bridged::Resubmitted);
 const RECIRCULATE: Parameter = Parameter::Bridged(Bridged::Recirculated);
 
+/// The ingress control.
+pub const INGRESS: BlockId = BlockId(1);
+/// The deparser in front of the traffic manager.
+pub const INGRESS_DEPARSER: BlockId = BlockId(2);
+/// The parser behind the traffic manager.
+pub const EGRESS_PARSER: BlockId = BlockId(3);
+/// The egress control.
+pub const EGRESS: BlockId = BlockId(4);
+/// The deparser of what leaves.
+pub const DEPARSER: BlockId = BlockId(5);
+
 /// The description of PSA.
 pub static DESCRIPTION: Description = Description {
-    name: NAME,
-    keyword: NAME,
+    name: "psa",
+    title: "PSA",
+    keyword: "psa",
     package: "PSA_Switch",
+    metadata: FIELDS,
+    pipelines: &[
+        PipelineDescription {
+            name: "ingress",
+            parser_error: AT.ingress_parser_error,
+        },
+        PipelineDescription {
+            name: "egress",
+            parser_error: AT.egress_parser_error,
+        },
+    ],
     stages: &[
         stage(
-            Block::Parser,
+            "parser",
+            BlockKind::Parser,
+            Pipeline::INGRESS,
             &[
                 Parameter::Packet,
                 IH,
@@ -155,9 +184,16 @@ pub static DESCRIPTION: Description = Description {
                 RECIRCULATE,
             ],
         ),
-        stage(Block::Ingress, &[IH, IM, INGRESS_INPUT, INGRESS_OUTPUT]),
         stage(
-            Block::IngressDeparser,
+            "ingress",
+            BlockKind::Control,
+            Pipeline::INGRESS,
+            &[IH, IM, INGRESS_INPUT, INGRESS_OUTPUT],
+        ),
+        stage(
+            "ingress_deparser",
+            BlockKind::Deparser,
+            Pipeline::INGRESS,
             &[
                 Parameter::Packet,
                 CLONE_I2E,
@@ -169,7 +205,9 @@ pub static DESCRIPTION: Description = Description {
             ],
         ),
         stage(
-            Block::EgressParser,
+            "egress_parser",
+            BlockKind::Parser,
+            Pipeline::EGRESS,
             &[
                 Parameter::Packet,
                 EH,
@@ -180,9 +218,16 @@ pub static DESCRIPTION: Description = Description {
                 CLONE_E2E,
             ],
         ),
-        stage(Block::Egress, &[EH, EM, EGRESS_INPUT, EGRESS_OUTPUT]),
         stage(
-            Block::Deparser,
+            "egress",
+            BlockKind::Control,
+            Pipeline::EGRESS,
+            &[EH, EM, EGRESS_INPUT, EGRESS_OUTPUT],
+        ),
+        stage(
+            "deparser",
+            BlockKind::Deparser,
+            Pipeline::EGRESS,
             &[
                 Parameter::Packet,
                 CLONE_E2E,
@@ -194,24 +239,43 @@ pub static DESCRIPTION: Description = Description {
             ],
         ),
     ],
+    // They were in the first text form, which all architectures shared.
+    empty_controls: &[("verify_checksum", INGRESS), ("compute_checksum", DEPARSER)],
     storage: &[
-        (INGRESS_PARSER_INPUT, Block::Parser, 3),
-        (INGRESS_INPUT, Block::Ingress, 2),
-        (INGRESS_OUTPUT, Block::Ingress, 3),
-        (EGRESS_PARSER_INPUT, Block::EgressParser, 3),
-        (EGRESS_INPUT, Block::Egress, 2),
-        (EGRESS_OUTPUT, Block::Egress, 3),
-        (EGRESS_DEPARSER_INPUT, Block::Deparser, 6),
-        (NORMAL, Block::IngressDeparser, 3),
-        (CLONE_I2E, Block::IngressDeparser, 1),
-        (CLONE_E2E, Block::Deparser, 1),
-        (RESUBMIT, Block::IngressDeparser, 2),
-        (RECIRCULATE, Block::Deparser, 2),
-        (IH, Block::Ingress, 0),
-        (IM, Block::Ingress, 1),
-        (EH, Block::Egress, 0),
-        (EM, Block::Egress, 1),
+        (INGRESS_PARSER_INPUT, BlockId(0), 3),
+        (INGRESS_INPUT, INGRESS, 2),
+        (INGRESS_OUTPUT, INGRESS, 3),
+        (EGRESS_PARSER_INPUT, EGRESS_PARSER, 3),
+        (EGRESS_INPUT, EGRESS, 2),
+        (EGRESS_OUTPUT, EGRESS, 3),
+        (EGRESS_DEPARSER_INPUT, DEPARSER, 6),
+        (NORMAL, INGRESS_DEPARSER, 3),
+        (CLONE_I2E, INGRESS_DEPARSER, 1),
+        (CLONE_E2E, DEPARSER, 1),
+        (RESUBMIT, INGRESS_DEPARSER, 2),
+        (RECIRCULATE, DEPARSER, 2),
+        (IH, INGRESS, 0),
+        (IM, INGRESS, 1),
+        (EH, EGRESS, 0),
+        (EM, EGRESS, 1),
     ],
+    times: &[AT.ingress_timestamp, AT.egress_timestamp],
+    queue_data: &[],
+    priority: None,
+    decisions: &[
+        AT.class_of_service,
+        AT.ingress_clone,
+        AT.ingress_clone_session,
+        AT.ingress_drop,
+        AT.resubmit,
+        AT.multicast_group,
+        AT.ingress_egress_port,
+        AT.egress_clone,
+        AT.egress_clone_session,
+        AT.egress_drop,
+    ],
+    drop: None,
+    forwarding: Some(forwarding),
     ports: PORT_RECIRCULATE,
     class_of_service_bits: 8,
     cpu_port: PORT_CPU,

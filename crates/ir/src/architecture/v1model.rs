@@ -1,7 +1,10 @@
 //! v1model: metadata, blocks and numbers of the behavioral model's simple_switch.
 
-use super::{Block, Description, Forwarding, Input, Parameter, Pipeline, metadata, stage};
-use crate::ERROR_WIDTH;
+use super::{
+    Architecture, BlockKind, Description, Forwarding, Input, Parameter, Pipeline,
+    PipelineDescription, stage,
+};
+use crate::{BlockId, ERROR_WIDTH};
 
 /// The value of `egress_spec` that drops.
 pub const DROP_PORT: u32 = 511;
@@ -94,32 +97,95 @@ impl StandardMetadata {
             priority: self.priority,
             unicast_path: instance_type::NORMAL,
             replica_path: instance_type::REPLICATION,
+            clone_paths: [instance_type::INGRESS_CLONE, instance_type::EGRESS_CLONE],
         }
     }
 }
 
-const H: Parameter = Parameter::Headers(Pipeline::Ingress);
-const M: Parameter = Parameter::UserMetadata(Pipeline::Ingress);
+const H: Parameter = Parameter::Headers(Pipeline::INGRESS);
+const M: Parameter = Parameter::UserMetadata(Pipeline::INGRESS);
 const S: Parameter = Parameter::Intrinsic("");
+
+/// The parser.
+pub const PARSER: BlockId = BlockId(0);
+/// The control that checks checksums.
+pub const VERIFY_CHECKSUM: BlockId = BlockId(1);
+/// The ingress control.
+pub const INGRESS: BlockId = BlockId(2);
+/// The egress control.
+pub const EGRESS: BlockId = BlockId(3);
+/// The control that updates checksums.
+pub const COMPUTE_CHECKSUM: BlockId = BlockId(4);
+/// The deparser.
+pub const DEPARSER: BlockId = BlockId(5);
+
+fn forwarding(architecture: &Architecture) -> Forwarding {
+    StandardMetadata::of(architecture).forwarding()
+}
 
 /// The description of v1model.
 pub static DESCRIPTION: Description = Description {
     name: "v1model",
+    title: "v1model",
     keyword: "standard",
     package: "V1Switch",
+    metadata: FIELDS,
+    pipelines: &[
+        PipelineDescription {
+            name: "ingress",
+            parser_error: AT.parser_error,
+        },
+        PipelineDescription {
+            name: "egress",
+            parser_error: AT.parser_error,
+        },
+    ],
     stages: &[
-        stage(Block::Parser, &[Parameter::Packet, H, M, S]),
-        stage(Block::VerifyChecksum, &[H, M]),
-        stage(Block::Ingress, &[H, M, S]),
-        stage(Block::Egress, &[H, M, S]),
-        stage(Block::ComputeChecksum, &[H, M]),
-        stage(Block::Deparser, &[Parameter::Packet, H]),
+        stage(
+            "parser",
+            BlockKind::Parser,
+            Pipeline::INGRESS,
+            &[Parameter::Packet, H, M, S],
+        ),
+        stage(
+            "verify_checksum",
+            BlockKind::Checksums,
+            Pipeline::INGRESS,
+            &[H, M],
+        ),
+        stage("ingress", BlockKind::Control, Pipeline::INGRESS, &[H, M, S]),
+        stage("egress", BlockKind::Control, Pipeline::EGRESS, &[H, M, S]),
+        stage(
+            "compute_checksum",
+            BlockKind::Checksums,
+            Pipeline::EGRESS,
+            &[H, M],
+        ),
+        stage(
+            "deparser",
+            BlockKind::Deparser,
+            Pipeline::EGRESS,
+            &[Parameter::Packet, H],
+        ),
     ],
-    storage: &[
-        (S, Block::Ingress, 2),
-        (H, Block::Ingress, 0),
-        (M, Block::Ingress, 1),
+    empty_controls: &[],
+    storage: &[(S, INGRESS, 2), (H, INGRESS, 0), (M, INGRESS, 1)],
+    times: &[
+        AT.ingress_global_timestamp,
+        AT.egress_global_timestamp,
+        AT.enq_timestamp,
+        AT.deq_timedelta,
     ],
+    queue_data: &[
+        AT.enq_qdepth,
+        AT.deq_qdepth,
+        AT.enq_timestamp,
+        AT.deq_timedelta,
+    ],
+    priority: Some(AT.priority),
+    decisions: &[AT.egress_spec, AT.mcast_grp, AT.priority],
+    drop: Some((EGRESS, AT.egress_spec, DROP_PORT as u64)),
+    forwarding: Some(forwarding),
     ports: DROP_PORT,
     class_of_service_bits: 3,
     cpu_port: 510,

@@ -1,16 +1,7 @@
-//! The parser.
+//! Parsers: the states of which they consist.
 
 use super::{Expr, Loc, StateId, Stmt, ValueSetId};
 use crate::Bits;
-
-/// The parser: a state machine; or two of them, which share no state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parser {
-    /// States; the first is the start state.
-    pub states: Vec<State>,
-    /// The start state of the parser in front of the egress control, in architectures that have one.
-    pub egress: Option<StateId>,
-}
 
 /// A parser state.
 #[derive(Clone, Debug, PartialEq, Eq)]

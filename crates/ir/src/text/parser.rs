@@ -2,7 +2,7 @@
 
 use super::lexer::{Lexer, Token, unescape};
 use super::{COUNTER_UNITS, HASHES, MATCH_KINDS, MAX_TEXT_BYTES, VERSION, value_of};
-use crate::architecture::Description;
+use crate::architecture::{self, Description};
 use crate::verify::{MAX_EXPR_WIDTH, MAX_STATEMENTS, MAX_TOTAL_LIMBS};
 use crate::*;
 use std::fmt;
@@ -280,11 +280,16 @@ impl<'a> Parser<'a> {
             ));
         }
         self.word("program")?;
+        let name = self.string()?;
+        let files = self.items("file", ' ', Self::string)?;
+        let slots = self.items("slot", '%', Self::slot_item)?;
+        let architecture = self.architecture()?;
+        let description = architecture.description();
         Ok(Program {
-            name: self.string()?,
-            files: self.items("file", ' ', Self::string)?,
-            slots: self.items("slot", '%', Self::slot_item)?,
-            architecture: self.architecture()?,
+            name,
+            files,
+            slots,
+            architecture,
             errors: self.items("error", ' ', Self::string)?,
             headers: self.items("header", 'h', Self::header)?,
             registers: self.items("register", 'r', Self::register)?,
@@ -300,17 +305,42 @@ impl<'a> Parser<'a> {
             })?,
             actions: self.items("action", 'a', Self::action)?,
             tables: self.items("table", 't', Self::table)?,
-            parser: crate::Parser {
-                states: self.items("state", 's', Self::state)?,
-                egress: self.optional("egress_parser", |p| p.id('s', "a state").map(StateId))?,
-            },
-            verify_checksum: self.control("verify_checksum")?,
-            ingress: self.control("ingress")?,
-            ingress_deparser: self.optional_control("ingress_deparser")?,
-            egress: self.control("egress")?,
-            compute_checksum: self.control("compute_checksum")?,
-            deparser: self.last_control("deparser")?,
+            states: self.items("state", 's', Self::state)?,
+            blocks: self.blocks(description)?,
         })
+    }
+
+    /// Reads the start states of parsers but the first, whose start is the first state, and all controls, to the end of the text.
+    fn blocks(&mut self, description: &Description) -> Parsed<Vec<Block>> {
+        let mut blocks = Vec::new();
+        for (i, stage) in description.stages.iter().enumerate() {
+            blocks.push(match (stage.is_parser(), i) {
+                (true, 0) => Block::Parser(StateId(0)),
+                (true, _) => {
+                    self.word(stage.name)?;
+                    Block::Parser(StateId(self.id('s', "a state")?))
+                }
+                (false, _) => Block::Control(Vec::new()),
+            });
+        }
+        for ((id, stage), block) in description.blocks().zip(&mut blocks) {
+            let Block::Control(body) = block else {
+                continue;
+            };
+            let empty = description.empty_controls.iter();
+            for (name, _) in empty.filter(|(_, before)| *before == id) {
+                if !self.control(name)?.is_empty() {
+                    return self.fail(format!("{} has no control {name}", description.title));
+                }
+            }
+            if !description.may_be_left_out(id) || self.is_at_control(stage.name) {
+                *body = self.control(stage.name)?;
+            }
+        }
+        match self.token {
+            Token::End => Ok(blocks),
+            _ => self.expected("the end of the text"),
+        }
     }
 
     /// Reads all declarations that begin with `keyword` and an id; the ids must count up from zero.
@@ -337,9 +367,11 @@ impl<'a> Parser<'a> {
 
     fn architecture(&mut self) -> Parsed<Architecture> {
         let word = self.token;
-        let named = |d: &&&Description| word == Token::Word(d.keyword);
-        let description = Architecture::ALL.iter().find(named);
-        let description = description.unwrap_or(&Architecture::ALL[0]);
+        let mut known = architecture::ALL.iter();
+        let named = known.find(|d| word == Token::Word(d.keyword));
+        let Some(description) = named.copied() else {
+            return self.expected("the metadata of an architecture");
+        };
         self.word(description.keyword)?;
         self.mark('{')?;
         let architecture = Architecture::from_names(description, |name| {
@@ -648,21 +680,11 @@ impl<'a> Parser<'a> {
         self.body()
     }
 
-    fn optional_control(&mut self, name: &str) -> Parsed<Vec<Stmt>> {
+    /// Returns whether the control `name` begins here.
+    fn is_at_control(&self, name: &str) -> bool {
         let mut ahead = self.lexer.clone();
         let next = ahead.next().map(|(_, token)| token);
-        match self.token == Token::Word("control") && next == Ok(Token::Word(name)) {
-            true => self.control(name),
-            false => Ok(Vec::new()),
-        }
-    }
-
-    fn last_control(&mut self, name: &str) -> Parsed<Vec<Stmt>> {
-        let body = self.control(name)?;
-        if self.token != Token::End {
-            return self.expected("the end of the text");
-        }
-        Ok(body)
+        self.token == Token::Word("control") && next == Ok(Token::Word(name))
     }
 }
 

@@ -1,13 +1,14 @@
 //! The common beginning of programs that tests write by hand.
 
 use super::print;
+use crate::architecture;
 use crate::{Program, Slot};
 
 /// Returns the text form of a program up to its first header: a file named after the program, the slots of
-/// the standard metadata as `%0` to `%15` in the order of v1model.p4, then `slots` with their names and
+/// the first architecture's metadata, v1model's, as `%0` to `%15` in the order of its include file, then `slots` with their names and
 /// widths in bits, and the errors of core.p4.
 pub fn preamble<N: Into<String>>(name: &str, slots: impl IntoIterator<Item = (N, u32)>) -> String {
-    let mut program = Program::empty(name);
+    let mut program = Program::empty(name, architecture::ALL[0]);
     program.files.push(format!("{name}.p4"));
     let slot = |(name, width): (N, u32)| Slot {
         name: name.into(),

@@ -162,15 +162,30 @@ impl Printer {
         for (i, table) in p.tables.iter().enumerate() {
             self.table(i, table)?;
         }
-        for (i, state) in p.parser.states.iter().enumerate() {
+        for (i, state) in p.states.iter().enumerate() {
             self.state(i, state)?;
         }
-        if let Some(start) = p.parser.egress {
-            self.line(format_args!("egress_parser s{}", start.0))?;
+        self.blocks(p)
+    }
+
+    fn blocks(&mut self, p: &Program) -> fmt::Result {
+        let description = p.architecture.description();
+        let blocks = || description.blocks().zip(&p.blocks);
+        for ((_, stage), block) in blocks().skip(1) {
+            if let Block::Parser(start) = block {
+                self.line(format_args!("{} s{}", stage.name, start.0))?;
+            }
         }
-        for block in Block::CONTROLS {
-            if block != Block::IngressDeparser || !p.ingress_deparser.is_empty() {
-                self.control(block.name(), p.control(block))?;
+        for ((id, stage), block) in blocks() {
+            let Block::Control(body) = block else {
+                continue;
+            };
+            let empty = description.empty_controls.iter();
+            for (name, _) in empty.filter(|(_, before)| *before == id) {
+                self.control(name, &[])?;
+            }
+            if !description.may_be_left_out(id) || !body.is_empty() {
+                self.control(stage.name, body)?;
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 
 use super::*;
 use crate::arbitrary::{self, Rng};
+use crate::architecture::v1model::INGRESS;
 use crate::verify::{MAX_EXPR_DEPTH, MAX_NESTING, verify};
 use crate::*;
 use expect_test::{Expect, expect};
@@ -15,17 +16,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn print_and_parse_are_inverse(seed in any::<u64>()) {
-        let program = arbitrary::program(seed);
+    fn print_and_parse_are_inverse(seed in any::<u64>(), of in 0..architecture::ALL.len()) {
+        let program = arbitrary::program_of(architecture::ALL[of], seed);
         let text = print(&program);
         let parsed = parse(&text);
         prop_assert_eq!(parsed.as_ref(), Ok(&program), "{}", text);
     }
 
     #[test]
-    fn mutated_text_does_no_harm(seed in any::<u64>()) {
+    fn mutated_text_does_no_harm(seed in any::<u64>(), of in 0..architecture::ALL.len()) {
         let mut rng = Rng::new(seed);
-        let text = print(&arbitrary::program(seed));
+        let text = print(&arbitrary::program_of(architecture::ALL[of], seed));
         let mutated = mutate(&text, &mut rng);
         if let Ok(program) = parse(&mutated) {
             let _ = verify(&program);
@@ -210,7 +211,7 @@ fn constants_at_the_borders_of_limbs() {
         ] {
             let program = parse(&with_ingress(&format!("assert {value}"))).expect("is well-formed");
             let cond = Expr::Const(value);
-            assert_eq!(program.ingress[0].kind, StmtKind::Assert { cond });
+            assert_eq!(program.control(INGRESS)[0].kind, StmtKind::Assert { cond });
         }
     }
 }
@@ -245,7 +246,7 @@ fn nesting_is_bounded() {
     on_small_stack(|| {
         for text in [nested(MAX_NESTING), deep(MAX_EXPR_DEPTH)] {
             let mut program = parse(&text).expect("as deep as allowed");
-            program.parser.states.push(State {
+            program.states.push(State {
                 name: "start".into(),
                 body: Vec::new(),
                 transition: Transition::Goto(Target::Accept),

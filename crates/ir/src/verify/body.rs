@@ -8,7 +8,7 @@ use std::collections::HashSet;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     Parser,
-    Control(Block),
+    Control(BlockId),
     Action(ActionId),
 }
 
@@ -25,8 +25,13 @@ impl<'a> Verifier<'a> {
     pub(super) fn bodies(&mut self) {
         let p = self.program;
         self.parser();
-        for block in Block::CONTROLS {
-            self.control(Body::Control(block), block.name(), "", p.control(block));
+        if !self.blocks() {
+            return;
+        }
+        for (block, stage) in p.architecture.description().blocks() {
+            if !stage.is_parser() {
+                self.control(Body::Control(block), stage.name, "", p.control(block));
+            }
         }
         // After the controls: the callers of an action decide what it may do.
         for (i, action) in p.actions.iter().enumerate() {
@@ -46,18 +51,9 @@ impl<'a> Verifier<'a> {
     }
 
     fn parser(&mut self) {
-        let states = &self.program.parser.states;
+        let states = &self.program.states;
         self.check(!states.is_empty(), 20, Place::new("parser", ""), || {
             "no state".into()
-        });
-        let start = self.program.parser.egress;
-        if let Some(start) = start {
-            self.target(Target::State(start), Place::new("egress parser", ""));
-        }
-        let twice = self.program.architecture.description().parses_twice();
-        let fits = start.is_some() == twice && (twice || self.program.ingress_deparser.is_empty());
-        self.check(fits, 20, Place::new("egress parser", ""), || {
-            "the architecture has other blocks".into()
         });
         for state in states {
             let place = Place {
@@ -73,9 +69,36 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    /// Checks that the blocks are those of the architecture, and the starts of parsers. Returns `false` if they are others.
+    fn blocks(&mut self) -> bool {
+        let p = self.program;
+        let stages = p.architecture.description().stages;
+        let mut pairs = stages.iter().zip(&p.blocks);
+        let same = stages.len() == p.blocks.len()
+            && pairs.all(|(stage, block)| stage.is_parser() == matches!(block, Block::Parser(_)));
+        self.check(same, 20, Place::new("blocks", ""), || {
+            "the architecture has other blocks".into()
+        });
+        for (stage, start) in stages
+            .iter()
+            .filter(|s| s.is_parser())
+            .zip(p.parser_starts())
+        {
+            self.target(Target::State(start), Place::new(stage.name, ""));
+        }
+        let first = p.parser_starts().next();
+        self.check(
+            first == Some(StateId(0)),
+            20,
+            Place::new("parser", ""),
+            || "the first parser does not start with the first state".into(),
+        );
+        same
+    }
+
     fn target(&mut self, target: Target, place: Place<'_>) {
         if let Target::State(id) = target {
-            let known = id.index() < self.program.parser.states.len();
+            let known = id.index() < self.program.states.len();
             self.check(known, 20, place, || format!("there is no state {}", id.0));
         }
     }
@@ -178,14 +201,16 @@ impl<'a> Verifier<'a> {
 
     /// Checks invariants 23 and 24, which allow some statements only in some bodies.
     fn allowed_here(&mut self, stmt: &StmtKind, cx: &Context<'_>) {
-        let pipeline = match cx.block {
-            Body::Control(block @ (Block::Ingress | Block::Egress)) => Some(block.pipeline()),
+        let description = self.program.architecture.description();
+        let stage = match cx.block {
+            Body::Control(block) => Some(description.stage(block)),
             _ => None,
         };
+        let pipeline = stage.filter(|s| s.applies_tables()).map(|s| s.pipeline);
         let in_parser = cx.block == Body::Parser;
         let main = pipeline.is_some() || matches!(cx.block, Body::Action(_));
-        let deparser = matches!(cx.block, Body::Control(block) if block.is_deparser());
-        let twice = self.program.architecture.description().parses_twice();
+        let deparser = stage.is_some_and(Stage::is_deparser);
+        let between = description.deparses_between();
         let here = match stmt {
             StmtKind::Extract { .. }
             | StmtKind::Lookahead { .. }
@@ -197,8 +222,8 @@ impl<'a> Verifier<'a> {
             StmtKind::Clone { .. }
             | StmtKind::Resubmit { .. }
             | StmtKind::Recirculate { .. }
-            | StmtKind::Truncate { .. } => main && !twice,
-            StmtKind::Digest { .. } => main || twice && deparser,
+            | StmtKind::Truncate { .. } => main && !between,
+            StmtKind::Digest { .. } => main || between && deparser,
             _ => true,
         };
         self.check(here, 23, cx.place, || {
@@ -206,10 +231,7 @@ impl<'a> Verifier<'a> {
         });
         let reach = match (cx.block, pipeline) {
             (Body::Action(id), _) => self.reach[id.index()],
-            (_, Some(pipeline)) => Reach {
-                ingress: pipeline == Pipeline::Ingress,
-                egress: pipeline == Pipeline::Egress,
-            },
+            (_, Some(pipeline)) => Reach::of(pipeline),
             _ => return,
         };
         let forbidden = match stmt {
@@ -435,10 +457,20 @@ impl<'a> Verifier<'a> {
         for (expr, key) in keys.iter().zip(&found.keys) {
             self.expect(expr, key.width, cx.place);
         }
+        let Body::Control(block) = cx.block else {
+            return;
+        };
+        let from = Reach::of(
+            self.program
+                .architecture
+                .description()
+                .stage(block)
+                .pipeline,
+        );
         for entry in &found.actions {
             if let Some(reach) = self.reach.get_mut(entry.action.index()) {
-                reach.ingress |= cx.block == Body::Control(Block::Ingress);
-                reach.egress |= cx.block == Body::Control(Block::Egress);
+                reach.ingress |= from.ingress;
+                reach.egress |= from.egress;
             }
         }
     }

@@ -247,10 +247,7 @@ impl Verifier<'_> {
     }
 
     fn field_lists(&mut self) {
-        let bridged = match self.program.architecture.description().parses_twice() {
-            true => Bridged::ALL.len(),
-            false => 0,
-        };
+        let bridged = self.program.architecture.description().bridged().count();
         let lists = self.program.field_lists.len();
         self.check(lists >= bridged, 12, Place::new("field lists", ""), || {
             format!("{lists} lists, but {bridged} are of bridged metadata")

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::arbitrary;
+use crate::architecture::v1model::{EGRESS, INGRESS};
 use crate::text::{parse, preamble};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -427,10 +428,10 @@ fn built() -> Vec<(u32, Program)> {
         p.tables[1].keys.clear();
         p.tables[1].entries[0].matches.clear();
     });
-    add(20, &|p| p.parser.states.clear());
+    add(20, &|p| p.states.clear());
     add(27, &|p| {
         let (value, cases) = (Expr::Slot(SlotId(26)), vec![(Vec::new(), Vec::new())]);
-        p.ingress.push(stmt(StmtKind::Switch {
+        p.control_mut(INGRESS).push(stmt(StmtKind::Switch {
             value,
             cases,
             default: Vec::new(),
@@ -438,7 +439,7 @@ fn built() -> Vec<(u32, Program)> {
     });
     add(31, &|p| {
         let values = vec![Expr::Const(Bits::zero(MAX_EXPR_WIDTH + 1))];
-        p.ingress.push(stmt(StmtKind::Log {
+        p.control_mut(INGRESS).push(stmt(StmtKind::Log {
             format: "{}".into(),
             values,
         }));
@@ -451,7 +452,7 @@ fn built() -> Vec<(u32, Program)> {
                 a: Box::new(cond),
             };
         }
-        p.egress.push(stmt(StmtKind::Assert { cond }));
+        p.control_mut(EGRESS).push(stmt(StmtKind::Assert { cond }));
     });
     add(33, &|p| {
         let mut body = vec![stmt(StmtKind::Exit)];
@@ -463,10 +464,10 @@ fn built() -> Vec<(u32, Program)> {
                 otherwise: Vec::new(),
             })];
         }
-        p.egress = body;
+        *p.control_mut(EGRESS) = body;
     });
     add(34, &|p| {
-        p.egress
+        p.control_mut(EGRESS)
             .extend(std::iter::repeat_n(stmt(StmtKind::Exit), 1 << 20))
     });
     add(34, &|p| {
@@ -478,7 +479,7 @@ fn built() -> Vec<(u32, Program)> {
             format: "{}".into(),
             values,
         });
-        p.egress.extend(std::iter::repeat_n(log, 1024));
+        p.control_mut(EGRESS).extend(std::iter::repeat_n(log, 1024));
     });
     add(34, &|p| {
         let entry = &mut p.tables[1].entries[0];
@@ -526,7 +527,7 @@ fn messages_say_where() {
 #[test]
 fn the_number_of_errors_is_bounded() {
     let mut program = parsed(&good_text());
-    program.egress = vec![
+    *program.control_mut(EGRESS) = vec![
         Stmt {
             kind: StmtKind::SetValid(HeaderId(99)),
             loc: Loc::default()
@@ -540,10 +541,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn random_programs_are_valid(seed in any::<u64>()) {
-        let program = arbitrary::program(seed);
+    fn random_programs_are_valid(seed in any::<u64>(), of in 0..architecture::ALL.len()) {
+        let of = architecture::ALL[of];
+        let program = arbitrary::program_of(of, seed);
         prop_assert_eq!(verify(&program), Ok(()), "{}", crate::text::print(&program));
-        prop_assert_eq!(program, arbitrary::program(seed));
+        prop_assert_eq!(program, arbitrary::program_of(of, seed));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::count_statements;
 use super::usage::Usage;
-use ir::{Forwarding, Layout, Program, SlotId};
+use ir::{Forwarding, Layout, Pipeline, Program, SlotId};
 use std::ops::Range;
 
 /// The most statements of an egress, those of actions counted wherever they may run, that is generated once more for replicas.
@@ -48,7 +48,7 @@ impl Bailouts {
     ) -> Bailouts {
         let of_group = ingress.sets[forwarding.group.index()];
         // If egress parses again, it gets what the engine brings along.
-        let parses_twice = program.parser.egress.is_some();
+        let parses_twice = program.parser_of(Pipeline::EGRESS).is_some();
         let both = shared.iter().zip(&egress.reads);
         let after_ingress = both.map(|(&shared, &read)| shared || read && !parses_twice);
         let egress_memory = written_limbs(layout, egress, in_memory);
@@ -93,9 +93,9 @@ impl Bailouts {
 fn can_replicate(program: &Program, egress: &Usage, memory: &[Range<usize>]) -> bool {
     let bails_out = egress.clones || egress.repeats || egress.ends_early;
     let controls = [
-        &program.egress,
-        &program.compute_checksum,
-        &program.deparser,
+        program.main_control(Pipeline::EGRESS),
+        program.checksums(Pipeline::EGRESS),
+        program.deparser(Pipeline::EGRESS),
     ];
     let statements: usize = controls.iter().map(|c| count_statements(program, c)).sum();
     let limbs: usize = memory.iter().map(Range::len).sum();

@@ -6,7 +6,7 @@
 
 use super::reparse::{Deparser, Reparse};
 use super::usage::Usage;
-use ir::{HeaderId, Program, SlotId, State, StateId, Stmt, StmtKind};
+use ir::{HeaderId, Pipeline, Program, SlotId, State, StateId, Stmt, StmtKind};
 
 /// The place of a field in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +47,18 @@ impl Headers {
     pub fn new(program: &Program, reparse: Option<&Reparse<'_>>) -> Headers {
         let arrival = Usage::of_arrival(program);
         let controls = [
-            &program.verify_checksum[..],
-            &program.ingress,
+            program.checksums(Pipeline::INGRESS),
+            program.main_control(Pipeline::INGRESS),
             reparse.map_or(&[], |r| r.ingress.before),
-            &program.egress,
-            &program.compute_checksum,
+            program.main_control(Pipeline::EGRESS),
+            program.checksums(Pipeline::EGRESS),
             reparse.map_or(&[], |r| r.egress.before),
         ];
         let behind = Usage::of_stmts(program, &controls);
-        let deparsers = [&program.ingress_deparser[..], &program.deparser];
+        let deparsers = [
+            program.deparser(Pipeline::INGRESS),
+            program.deparser(Pipeline::EGRESS),
+        ];
         let deparsers = Usage::of_stmts(program, &deparsers);
         let all = arrival.clone().and(&behind).and(&deparsers);
         let emitted = match reparse {
@@ -164,7 +167,7 @@ impl Headers {
 /// Returns the headers that the deparser emits, in order, or `None` if the deparser does anything else or emits a
 /// header twice.
 fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
-    let deparser = Deparser::of(&program.deparser)?;
+    let deparser = Deparser::of(program.deparser(Pipeline::EGRESS))?;
     deparser.before.is_empty().then_some(deparser.emits)
 }
 

@@ -59,7 +59,7 @@ impl<'a> Merges<'a> {
         };
         // A state that is there more than once does not count more.
         let mut most = merges.counts.clone();
-        for state in &program.parser.states {
+        for state in &program.states {
             merges.body(&state.body);
             for (most, count) in most.iter_mut().zip(&mut merges.counts) {
                 *most = (*most).max(std::mem::take(count));

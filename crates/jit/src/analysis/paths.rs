@@ -7,8 +7,8 @@
 
 use super::count_statements;
 use ir::{
-    Bits, Expr, Forwarding, Input, KeySet, Pipeline, Program, SelectCase, SlotId, State, StateId,
-    Stmt, StmtKind, Target, Transition,
+    Bits, Expr, Forwarding, Input, KeySet, Program, SelectCase, SlotId, State, StateId, Stmt,
+    StmtKind, Target, Transition,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ pub(super) fn accepted(
 pub(super) fn split(program: &Program, start: StateId) -> (Vec<State>, StateId) {
     match variants(program, start) {
         Some((numbers, start)) => (split_states(program, &numbers), StateId(numbers[&start])),
-        None => (program.parser.states.clone(), start),
+        None => (program.states.clone(), start),
     }
 }
 
@@ -91,7 +91,7 @@ type Variants = BTreeMap<Variant, u32>;
 
 /// Returns the states to be, and the one that takes the place of `start`.
 fn variants(program: &Program, start: StateId) -> Option<(Variants, Variant)> {
-    let states = &program.parser.states;
+    let states = &program.states;
     let is_told_apart = accepted_before_loops(states);
     let arrival = |at: usize, arrival: Arrival| (at, arrival.filter(|_| is_told_apart[at]));
     let start = arrival(start.index(), Some(vec![false; program.headers.len()]));
@@ -165,7 +165,7 @@ fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
 /// Returns the duplicated states in the order of their numbers, which follows the order of the original states.
 fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     let states = numbers.keys().map(|(at, arrival)| {
-        let mut state = program.parser.states[*at].clone();
+        let mut state = program.states[*at].clone();
         let behind = behind(program, &state, arrival);
         let to = |target: &mut Target| {
             if let Target::State(id) = target {
@@ -321,8 +321,7 @@ pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
 
 /// Returns which headers are valid after the statements of a state; `None` if this is uncertain.
 fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
-    let errors = [Pipeline::Ingress, Pipeline::Egress];
-    let errors = errors.map(|pipeline| program.architecture.parser_error(pipeline));
+    let errors: Vec<SlotId> = program.architecture.parser_errors().collect();
     let is_kept =
         |slot: SlotId| errors.contains(&slot) || program.headers.iter().any(|h| h.valid == slot);
     let header_of = |slot: SlotId| program.headers.iter().position(|h| h.valid == slot);
@@ -410,7 +409,7 @@ pub(super) fn outcomes(
     forwarding: &Forwarding,
     states: &[State],
 ) -> Vec<Validity> {
-    let controls = program.controls().into_iter();
+    let controls = program.controls();
     let statements: usize = controls.map(|c| count_statements(program, c)).sum();
     if statements > MAX_SPECIALISED_STATEMENTS || !is_repeatable(states) {
         return Vec::new();

@@ -4,7 +4,7 @@
 //! no header in common. It knows nothing of machine code.
 
 use super::usage::Usage;
-use ir::{Bridged, Forwarding, HeaderId, Program, SlotId, Stmt, StmtKind};
+use ir::{Bridged, Forwarding, HeaderId, Pipeline, Program, SlotId, Stmt, StmtKind};
 
 /// A deparser that first runs statements, then emits headers.
 #[derive(Clone, Debug)]
@@ -67,7 +67,10 @@ impl<'a> Reparse<'a> {
             let mut lists = program.field_lists.iter();
             lists.any(|list| list.slots.contains(&slot))
         };
-        let deparsers = [&program.ingress_deparser, &program.deparser];
+        let deparsers = [
+            program.deparser(Pipeline::INGRESS),
+            program.deparser(Pipeline::EGRESS),
+        ];
         let emits = |header: usize| {
             let emit = StmtKind::Emit(HeaderId(header as u32));
             deparsers.map(|body| ir::statements(body).any(|stmt| stmt.kind == emit))
@@ -93,8 +96,8 @@ impl<'a> Reparse<'a> {
             left && seen && !bridged.contains(slot)
         };
         Some(Reparse {
-            ingress: Deparser::of(&program.ingress_deparser)?,
-            egress: Deparser::of(&program.deparser)?,
+            ingress: Deparser::of(program.deparser(Pipeline::INGRESS))?,
+            egress: Deparser::of(program.deparser(Pipeline::EGRESS))?,
             cleared: (0..program.slots.len() as u32)
                 .map(SlotId)
                 .filter(is_cleared)

@@ -4,7 +4,7 @@ use super::reads_one_of;
 use super::usage::Usage;
 use engine::runtime::CellArray;
 use engine::table::{KeyShape, Packing, is_direct};
-use ir::{Expr, Key, MatchKind, Program, SlotId, StmtKind, TableId};
+use ir::{Expr, Key, MatchKind, Pipeline, Program, SlotId, StmtKind, TableId};
 
 /// So many tables of a program are looked up in place at most: those declared first.
 pub(crate) const MAX_VIEWS: usize = 16;
@@ -139,7 +139,7 @@ const LINE_LIMBS: usize = 8;
 pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefetched {
     let by_tables = Usage::of_actions(program).writes;
     let mut result = Prefetched::default();
-    for stmt in ir::statements(&program.ingress) {
+    for stmt in ir::statements(program.main_control(Pipeline::INGRESS)) {
         if let Some((cells, _)) = cell_of(&stmt.kind)
             && cell_count(program, cells) >= LARGE_TABLE as u64
             && !result.cells.contains(&cells)
@@ -214,7 +214,7 @@ fn unknown(
     prefetched: &[PrefetchedTable],
 ) -> Vec<bool> {
     let mut unknown = vec![false; program.slots.len()];
-    for stmt in ir::statements(&program.ingress) {
+    for stmt in ir::statements(program.main_control(Pipeline::INGRESS)) {
         match &stmt.kind {
             StmtKind::Hash { dst, .. }
             | StmtKind::Random { dst, .. }
@@ -237,7 +237,7 @@ fn unknown(
 /// `cells`.
 fn links(program: &Program, id: TableId, cells: &[CellArray], unknown: &[bool]) -> Vec<Link> {
     let mut links = Vec::new();
-    for stmt in ir::statements(&program.ingress) {
+    for stmt in ir::statements(program.main_control(Pipeline::INGRESS)) {
         let Some((array, index)) = cell_of(&stmt.kind) else {
             continue;
         };

@@ -6,8 +6,8 @@
 
 use super::headers::Headers;
 use ir::{
-    ActionId, Block, Expr, Forwarding, HashAlgorithm, HeaderId, Input, Pipeline, Program, SlotId,
-    StateId, Stmt, StmtKind, Transition,
+    ActionId, Expr, Forwarding, HashAlgorithm, HeaderId, Input, Pipeline, Program, SlotId, StateId,
+    Stmt, StmtKind, Transition,
 };
 
 /// Slots read and written, by [`SlotId`] index.
@@ -38,25 +38,20 @@ pub(crate) struct Usage {
 impl Usage {
     /// Finds which slots and headers the parser of what arrives alone uses.
     pub fn of_parser(program: &Program) -> Usage {
-        Usage::of(program, |walk| walk.parser(Block::Parser))
+        Usage::of(program, |walk| walk.parser(Pipeline::INGRESS))
     }
 
-    /// Finds what the parser, checksum verification, ingress and ingress deparser use.
-    pub fn of_ingress(program: &Program) -> Usage {
-        Usage::of(program, Walk::ingress)
-    }
-
-    /// Finds what the egress parser, egress, checksum computation and deparser use.
-    pub fn of_egress(program: &Program) -> Usage {
-        Usage::of(program, Walk::egress)
+    /// Finds what the blocks of a pipeline use.
+    pub fn of_pipeline(program: &Program, pipeline: Pipeline) -> Usage {
+        Usage::of(program, |walk| walk.pipeline(pipeline))
     }
 
     /// Finds what the parsers and checksum verification use.
     pub fn of_arrival(program: &Program) -> Usage {
         Usage::of(program, |walk| {
-            walk.parser(Block::Parser);
-            walk.parser(Block::EgressParser);
-            walk.stmts(&program.verify_checksum);
+            walk.parser(Pipeline::INGRESS);
+            walk.parser(Pipeline::EGRESS);
+            walk.stmts(program.checksums(Pipeline::INGRESS));
         })
     }
 
@@ -84,8 +79,8 @@ impl Usage {
     ) -> Usage {
         Usage::of(program, |walk| {
             walk.in_packet = Some(headers);
-            walk.ingress();
-            walk.egress();
+            walk.pipeline(Pipeline::INGRESS);
+            walk.pipeline(Pipeline::EGRESS);
             walk.architecture(forwarding, may_replicate);
         })
     }
@@ -172,41 +167,34 @@ impl<'a> Walk<'a> {
         self.in_packet.is_some_and(|h| h.stays_in_packet(slot))
     }
 
-    /// Records what the ingress half reads and writes.
-    fn ingress(&mut self) {
+    /// Records what the blocks of a pipeline read and write.
+    fn pipeline(&mut self, pipeline: Pipeline) {
         let program = self.program;
-        self.parser(Block::Parser);
-        self.stmts(&program.verify_checksum);
-        self.stmts(&program.ingress);
-        self.stmts(&program.ingress_deparser);
-    }
-
-    /// Records what the egress half reads and writes.
-    fn egress(&mut self) {
-        let program = self.program;
-        self.parser(Block::EgressParser);
-        if let Some((slot, _)) = program.architecture.egress_drop() {
-            self.read(slot);
+        for (block, stage) in program.architecture.description().blocks_of(pipeline) {
+            match stage.is_parser() {
+                true => self.parser(pipeline),
+                false => self.stmts(program.control(block)),
+            }
+            if let Some((slot, _)) = program.architecture.drops_after(block) {
+                self.read(slot);
+            }
         }
-        self.stmts(&program.egress);
-        self.stmts(&program.compute_checksum);
-        self.stmts(&program.deparser);
     }
 
-    /// Records what the states of the parser in `block` read and write; nothing if the program has no such parser.
-    fn parser(&mut self, block: Block) {
+    /// Records what the states of the parser of a pipeline read and write; nothing if the pipeline has no parser.
+    fn parser(&mut self, pipeline: Pipeline) {
         let program = self.program;
-        let Some(start) = program.parser_start(block) else {
+        let Some(start) = program.parser_of(pipeline) else {
             return;
         };
-        self.write(program.architecture.parser_error(block.pipeline()));
-        let mut seen = vec![false; program.parser.states.len()];
+        self.write(program.architecture.parser_error(pipeline));
+        let mut seen = vec![false; program.states.len()];
         let mut open: Vec<StateId> = Vec::from_iter((start.index() < seen.len()).then_some(start));
         while let Some(at) = open.pop() {
             if std::mem::replace(&mut seen[at.index()], true) {
                 continue;
             }
-            let state = &program.parser.states[at.index()];
+            let state = &program.states[at.index()];
             self.stmts(&state.body);
             if let Transition::Select { keys, .. } = &state.transition {
                 // Matching reads nothing else.
@@ -332,8 +320,8 @@ impl<'a> Walk<'a> {
                 }
             }),
             StmtKind::Reject { .. } => {
-                for pipeline in [Pipeline::Ingress, Pipeline::Egress] {
-                    self.assign(program.architecture.parser_error(pipeline));
+                for slot in program.architecture.parser_errors() {
+                    self.assign(slot);
                 }
             }
             StmtKind::Clone { .. } => self.usage.clones = true,

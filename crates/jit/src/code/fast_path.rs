@@ -116,7 +116,7 @@ impl<'a> Gen<'a, '_> {
         let Some((outcomes, parser)) =
             specialised.filter(|_| self.entry_point == EntryPoint::FastPath)
         else {
-            self.parser(ir::Block::Parser);
+            self.first_parser();
             return self.behind_parser();
         };
         let places = self.places.clone();
@@ -142,10 +142,10 @@ impl<'a> Gen<'a, '_> {
             [self.packet, self.packet_len] = arrived;
             self.store_consumed();
             let fast_path = self.fast_path_mut();
-            (fast_path.may_move, fast_path.half) = (may_move, Pipeline::Ingress);
+            (fast_path.may_move, fast_path.half) = (may_move, Pipeline::INGRESS);
             // Known values become constants here.
             let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
-            let parser_error = self.program.architecture.parser_error(Pipeline::Ingress);
+            let parser_error = self.program.architecture.parser_error(Pipeline::INGRESS);
             self.put(parser_error, &no_error);
             for (i, &valid) in validity.iter().enumerate() {
                 self.put_validity(HeaderId(i as u32), valid);
@@ -163,11 +163,11 @@ impl<'a> Gen<'a, '_> {
         let program = self.program;
         self.fast_path_mut().on_arrival = true;
         self.summed = None;
-        self.control(&program.verify_checksum);
+        self.control(program.checksums(Pipeline::INGRESS));
         let from = self.b.func.dfg.num_insts();
         self.fast_path_mut().on_arrival = false;
         let facts = self.facts();
-        let ingress = self.of_entry_point(&facts.ingress, &program.ingress);
+        let ingress = self.of_entry_point(&facts.ingress, program.main_control(Pipeline::INGRESS));
         self.run(Running::Ingress(from), ingress);
         self.behind_ingress();
     }
@@ -252,7 +252,8 @@ impl<'a> Gen<'a, '_> {
     /// Generates egress and all code behind it, up to the packet's departure.
     fn egress(&mut self) {
         let facts = self.facts();
-        let egress = self.of_entry_point(&facts.egress, &self.program.egress);
+        let egress =
+            self.of_entry_point(&facts.egress, self.program.main_control(Pipeline::EGRESS));
         self.run(Running::Egress, egress);
         self.behind_egress();
     }
@@ -263,7 +264,7 @@ impl<'a> Gen<'a, '_> {
             return self.deparse_and_decide(reparse);
         }
         self.end_if_dropped();
-        self.control(&self.program.compute_checksum);
+        self.control(self.program.checksums(Pipeline::EGRESS));
         self.depart();
     }
 
@@ -325,7 +326,7 @@ impl<'a> Gen<'a, '_> {
             bailout,
             port,
             on_arrival: true,
-            half: Pipeline::Ingress,
+            half: Pipeline::INGRESS,
             relocated: false,
             running: None,
             replica: None,
@@ -600,7 +601,7 @@ impl<'a> Gen<'a, '_> {
         self.emits_exactly = fits.is_some();
         match &self.facts().reparse {
             Some(reparse) => (reparse.egress.emits.iter()).for_each(|&header| self.emit(header)),
-            None => self.control(&program.deparser),
+            None => self.control(program.deparser(Pipeline::EGRESS)),
         }
         self.emits_exactly = false;
         if let Some(fits) = fits {
@@ -653,7 +654,7 @@ impl<'a> Gen<'a, '_> {
             fits = self.b.ins().band(fits, none);
         }
         let mut left = self.b.ins().isub(room, bytes);
-        if self.fast_path_mut().half == Pipeline::Egress {
+        if self.fast_path_mut().half == Pipeline::EGRESS {
             // Where the packet begins is asked of one that is handed over, too.
             left = self.b.ins().select(fits, left, headroom);
         }

@@ -32,7 +32,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use engine::DropReason;
-use ir::{Bits, LabelId, Layout, MAX_STEPS, Pipeline, Program, SlotId};
+use ir::{Bits, BlockId, LabelId, Layout, MAX_STEPS, Pipeline, Program, SlotId};
 use parser::ParserBlocks;
 use std::mem::offset_of;
 use wide::{Limbs, Wide, limbs_for};
@@ -44,11 +44,11 @@ const MAX_INSTRUCTIONS: usize = 1 << 20;
 /// Which part of the pipeline a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
-    /// Parser, checksum verification, ingress, ingress deparser.
+    /// The first pipeline.
     Ingress,
-    /// The parser only.
+    /// The first parser only.
     Parse,
-    /// Egress parser, egress, checksum computation, deparser.
+    /// The second pipeline.
     Egress,
     /// All of them, for a packet on the fast path. If the program is specialised, only for the outcomes of the parser that it is
     /// specialised for.
@@ -552,37 +552,44 @@ impl Gen<'_, '_> {
     fn part(&mut self) {
         let program = self.program;
         match self.entry_point {
-            EntryPoint::Parse => self.parser(ir::Block::Parser),
-            EntryPoint::Ingress => {
-                self.parser(ir::Block::Parser);
-                self.control(&program.verify_checksum);
-                self.control(&program.ingress);
-                if program.parser.egress.is_some() {
-                    self.begin_emitting();
-                    self.control(&program.ingress_deparser);
-                    self.store_emitted_len();
+            EntryPoint::Parse => self.first_parser(),
+            EntryPoint::Ingress | EntryPoint::Egress => {
+                for (id, stage) in program
+                    .architecture
+                    .description()
+                    .blocks_of(self.pipeline())
+                {
+                    self.block_of_pipeline(id, stage.is_deparser());
                 }
-            }
-            EntryPoint::Egress => {
-                self.begin_emitting();
-                self.parser(ir::Block::EgressParser);
-                self.control(&program.egress);
-                self.stop_if_dropped();
-                self.control(&program.compute_checksum);
-                self.control(&program.deparser);
-                self.store_emitted_len();
             }
             EntryPoint::FastPath | EntryPoint::Unspecialised | EntryPoint::Prefetch => {}
         }
         self.b.ins().return_(&[]);
     }
 
-    /// Returns the half of the pipeline whose code is being generated.
+    /// Generates a block of the pipeline, and continues behind it.
+    fn block_of_pipeline(&mut self, id: BlockId, emits: bool) {
+        let program = self.program;
+        match &program.blocks[id.index()] {
+            ir::Block::Parser(start) => self.parser(*start),
+            ir::Block::Control(body) if emits => {
+                self.begin_emitting();
+                self.control(body);
+                self.store_emitted_len();
+            }
+            ir::Block::Control(body) => {
+                self.control(body);
+                self.stop_if_dropped(id);
+            }
+        }
+    }
+
+    /// Returns the pipeline whose code is being generated.
     fn pipeline(&self) -> Pipeline {
         match (self.entry_point, &self.fast_path) {
-            (EntryPoint::Egress, _) => Pipeline::Egress,
+            (EntryPoint::Egress, _) => Pipeline::EGRESS,
             (_, Some(fast_path)) => fast_path.half(),
-            _ => Pipeline::Ingress,
+            _ => Pipeline::INGRESS,
         }
     }
 
@@ -593,9 +600,9 @@ impl Gen<'_, '_> {
         self.b.def_var(self.emit_at, at);
     }
 
-    /// Generates code that ends the function if egress left the value that means "drop" in the port's slot.
-    fn stop_if_dropped(&mut self) {
-        let Some((slot, value)) = self.program.architecture.egress_drop() else {
+    /// Generates code that ends the function if `block` left the value that means "drop" in the slot that decides.
+    fn stop_if_dropped(&mut self, block: BlockId) {
+        let Some((slot, value)) = self.program.architecture.drops_after(block) else {
             return;
         };
         let left = self.read(slot);

@@ -62,13 +62,17 @@ fn entered(states: &[State], start: usize, generated: &[bool]) -> Vec<Entered> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates the parser of `block`, or nothing if the program has none, and continues behind it.
-    pub(crate) fn parser(&mut self, block: ir::Block) {
-        if let Some(start) = self.program.parser_start(block) {
-            let states = &self.program.parser.states;
-            let none = vec![None; states.len()];
-            self.states(states, start, vec![true; states.len()], &none, 0);
-        }
+    /// Generates the parser of the first pipeline, and continues behind it.
+    pub(crate) fn first_parser(&mut self) {
+        let first = self.program.parser_starts().next();
+        first.into_iter().for_each(|start| self.parser(start));
+    }
+
+    /// Generates the parser with a start state, and continues behind it.
+    pub(crate) fn parser(&mut self, start: StateId) {
+        let states = &self.program.states;
+        let none = vec![None; states.len()];
+        self.states(states, start, vec![true; states.len()], &none, 0);
     }
 
     /// Generates a specialised parser. States that accept with one of `outcomes` jump to that outcome's block; these

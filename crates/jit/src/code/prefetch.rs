@@ -15,7 +15,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use engine::runtime::CellArray;
-use ir::{Expr, SlotId, Stmt, StmtKind, TableId};
+use ir::{Expr, Pipeline, SlotId, Stmt, StmtKind, TableId};
 use std::mem::offset_of;
 
 impl Gen<'_, '_> {
@@ -25,8 +25,8 @@ impl Gen<'_, '_> {
         let bailouts = Bailouts::default();
         self.place_fast_path(&bailouts);
         self.arrive(&bailouts);
-        self.parser(ir::Block::Parser);
-        self.control(&program.ingress);
+        self.first_parser();
+        self.control(program.main_control(Pipeline::INGRESS));
         self.next_packet();
     }
 

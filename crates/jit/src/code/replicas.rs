@@ -16,6 +16,7 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::Variable;
 use engine::DropReason;
 use engine::control::Replica;
+use ir::Pipeline;
 use std::mem::{offset_of, size_of};
 use std::ops::Range;
 
@@ -62,7 +63,7 @@ impl Gen<'_, '_> {
         let [next, done] = [(); 2].map(|()| self.b.create_block());
         let current = CurrentReplica { replica, end, next };
         self.fast_path_mut().replica = Some(current);
-        self.control(&program.egress);
+        self.control(program.main_control(Pipeline::EGRESS));
         self.fast_path_mut().replica = None;
         self.end_replica(&current);
 
@@ -113,7 +114,7 @@ impl Gen<'_, '_> {
 
         self.continue_in(send);
         if self.known_value(dropped).is_none_or(|dropped| dropped == 0) {
-            self.control(&program.compute_checksum);
+            self.control(program.checksums(Pipeline::EGRESS));
             self.emit_replica(current);
         }
         self.b.ins().jump(current.next, &[]);
@@ -131,7 +132,7 @@ impl Gen<'_, '_> {
         if self.facts().headers.emitted.is_none() {
             // The length of the headers is known once they are emitted.
             self.begin_emitting();
-            self.control(&program.deparser);
+            self.control(program.deparser(Pipeline::EGRESS));
             self.store_emitted_len();
             self.call(
                 Shim::ReplicaOfEmitted,
@@ -145,7 +146,7 @@ impl Gen<'_, '_> {
         let headers = headers.expect("gives a result");
         self.b.def_var(self.emit_at, headers);
         self.emits_exactly = true;
-        self.control(&program.deparser);
+        self.control(program.deparser(Pipeline::EGRESS));
         self.emits_exactly = false;
     }
 

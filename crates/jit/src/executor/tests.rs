@@ -574,7 +574,7 @@ fn cells_in_place_and_by_calls_are_the_same() {
 fn each_call_does_what_it_says() {
     let mut bench = Bench::new();
     let packet = [0x12, 0x34, 0x56, 0xab, 0xcd];
-    let (consumed, intents) = bench.part(JitExecutor::ingress, &packet);
+    let (consumed, intents) = bench.part(|e, cx| e.run(ir::Pipeline::INGRESS, cx), &packet);
     assert_eq!((consumed, intents.truncate), (HEADER, Some(7)));
     let wide = [0x1111_2222_3333_4444_u64, 0xf_ffff_ffff];
     assert_eq!(bench.state[..2], wide);
@@ -596,7 +596,7 @@ fn the_other_parts_give_what_was_consumed_emitted_and_requested() {
     assert_eq!(bench.part(JitExecutor::parse, &packet).0, HEADER);
     assert_eq!(bench.state[..2], [0x234, 0]);
     bench.state[0] = 101;
-    let (_, intents) = bench.part(JitExecutor::egress, &packet);
+    let (_, intents) = bench.part(|e, cx| e.run(ir::Pipeline::EGRESS, cx), &packet);
     assert_eq!(bench.emitted, headers(101));
     assert_eq!(intents.drop, Some(DropReason::EgressDrop));
     assert_eq!(intents.clone, Some((9, None)));

@@ -16,6 +16,7 @@ mod pair;
 mod sums;
 
 use ir::arbitrary::{Rng, packet, program};
+use ir::architecture::v1model;
 use ir::{Digest, DigestId, Expr, Loc, Program, SlotId, Stmt, StmtKind};
 use pair::Pair;
 
@@ -41,8 +42,8 @@ fn tell_all(program: &mut Program) {
     });
     let slots = (0..program.slots.len() as u32).map(|i| Expr::Slot(SlotId(i)));
     let values: Vec<Expr> = slots.collect();
-    for control in [&mut program.ingress, &mut program.egress] {
-        control.push(Stmt {
+    for block in [v1model::INGRESS, v1model::EGRESS] {
+        program.control_mut(block).push(Stmt {
             kind: StmtKind::Digest {
                 digest,
                 values: values.clone(),
@@ -78,15 +79,15 @@ fn multicast_plainly(program: &mut Program) {
             }
         }
     }
-    calm(&mut program.egress);
-    calm(&mut program.compute_checksum);
-    calm(&mut program.deparser);
+    calm(program.control_mut(v1model::EGRESS));
+    calm(program.control_mut(v1model::COMPUTE_CHECKSUM));
+    calm(program.control_mut(v1model::DEPARSER));
     program.actions.iter_mut().for_each(|a| calm(&mut a.body));
-    let standard = *program.v1model().expect("is of v1model");
+    let standard = v1model::StandardMetadata::of(&program.architecture);
     let port = Expr::Slot(standard.ingress_port);
     let (a, high, low) = (Box::new(port), 2, 0);
     let a = Box::new(Expr::Slice { a, high, low });
-    program.ingress.push(Stmt {
+    program.control_mut(v1model::INGRESS).push(Stmt {
         kind: StmtKind::Assign {
             dst: standard.mcast_grp,
             value: Expr::ZeroExtend { a, width: 16 },

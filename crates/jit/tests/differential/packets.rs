@@ -22,7 +22,7 @@ pub fn packet_for(program: &Program, rng: &mut Rng) -> Vec<u8> {
     };
     let mut state = 0;
     for _ in 0..20 {
-        let current = &program.parser.states[state];
+        let current = &program.states[state];
         for stmt in &current.body {
             if let StmtKind::Extract { header, .. } = stmt.kind {
                 draft.header(header, rng);

@@ -27,5 +27,7 @@ impl Served for ExternEntry {
 }
 
 fn no_externs() -> ControlError {
-    unimplemented("extern_entry: v1model has no externs beyond those with entities of their own")
+    unimplemented(
+        "extern_entry: no architecture has externs beyond those with entities of their own",
+    )
 }

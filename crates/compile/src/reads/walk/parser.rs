@@ -1,6 +1,6 @@
 //! The states of a parser, with its loops.
 
-use ir::{BinaryOp, Bits, Block, Expr, KeySet, StateId, Target, Transition};
+use ir::{BinaryOp, Bits, BlockId, Expr, KeySet, StateId, Target, Transition};
 
 use super::super::state::{State, Step};
 use super::Walker;
@@ -12,13 +12,20 @@ const VISITS: usize = 64;
 impl Walker<'_> {
     /// Follows packets through a parser until no parser state is reached in a new state of a packet.
     /// Returns the states in which packets leave the parser, whether accepted or rejected.
-    pub(super) fn parser(&mut self, block: Block, starts: Vec<State>) -> Vec<State> {
+    pub(super) fn parser(&mut self, block: BlockId, starts: Vec<State>) -> Vec<State> {
         let Some(start) = self.program.parser_start(block) else {
             return starts;
         };
         self.position = None;
+        let pipeline = self
+            .program
+            .architecture
+            .description()
+            .stage(block)
+            .pipeline;
+        self.parser_error = self.program.architecture.parser_error(pipeline);
         let mut accepted = Vec::new();
-        let mut visits: Vec<Vec<State>> = vec![Vec::new(); self.program.parser.states.len()];
+        let mut visits: Vec<Vec<State>> = vec![Vec::new(); self.program.states.len()];
         let mut waiting: Vec<(StateId, State)> =
             starts.into_iter().map(|state| (start, state)).collect();
         while let Some((at, mut state)) = waiting.pop() {
@@ -40,7 +47,7 @@ impl Walker<'_> {
             }
             seen.push(state.clone());
             state.push(Step::Entered(at));
-            let here = &self.program.parser.states[at.index()];
+            let here = &self.program.states[at.index()];
             let states = self.body(&here.body, vec![state]);
             self.loc = here.loc;
             for state in states {
@@ -48,10 +55,7 @@ impl Walker<'_> {
             }
         }
         accepted.append(&mut self.rejected);
-        self.position = self.uses.start(match block {
-            Block::EgressParser => Block::Egress,
-            _ => Block::VerifyChecksum,
-        });
+        self.position = self.uses.start(BlockId(block.0 + 1));
         self.reduce(accepted)
     }
 
@@ -63,10 +67,7 @@ impl Walker<'_> {
         accepted: &mut Vec<State>,
     ) {
         let loc = self.loc;
-        let error = self
-            .program
-            .architecture
-            .parser_error(ir::Pipeline::Ingress);
+        let error = self.parser_error;
         let mut go = |target: Target, mut state: State| match target {
             Target::State(id) => waiting.push((id, state)),
             Target::Accept => accepted.push(state),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use ir::{BinaryOp, Bits, Block, Expr, SlotId, StmtKind};
+use ir::{BinaryOp, Bits, BlockId, Expr, Forwarding, Input, Pipeline, SlotId, StmtKind};
 
 use super::super::state::{State, Step};
 use super::Walker;
@@ -13,38 +13,51 @@ use crate::lower::build;
 const GENERATIONS: usize = 3;
 
 impl Walker<'_> {
-    /// Follows packets through the whole pipeline, from their arrival to their departure.
+    /// Follows packets through all pipelines, from their arrival to their departure.
     pub fn pipeline(&mut self) {
         let starts = self.starts();
-        let mut states = self.parser(Block::Parser, starts);
-        if self.clones_parsed {
-            for state in &mut states {
-                state.parsed = Some(Rc::new(state.clone()));
-            }
-        }
-        for block in [Block::VerifyChecksum, Block::Ingress] {
-            states = self.block(block, states);
-        }
-        let mut waiting = match self.program.v1model() {
-            Some(_) => self.between(states),
-            None => {
-                self.block(Block::IngressDeparser, states);
-                let again = self.second_parser();
-                self.parser(Block::EgressParser, vec![again])
-            }
+        let states = self.follow(Pipeline::INGRESS, starts, &mut Vec::new());
+        let mut waiting = match self.forwarding.clone() {
+            Some(forwarding) => self.between(states, &forwarding),
+            None => vec![self.second_parser()],
         };
         for _ in 0..GENERATIONS {
-            let mut states = self.block(Block::Egress, std::mem::take(&mut waiting));
-            waiting = self.copies(&states, false);
-            if let Some(standard) = self.program.v1model() {
-                states.retain(|state| !self.drops(state, standard.egress_spec));
-            }
-            let states = self.block(Block::ComputeChecksum, states);
-            self.block(Block::Deparser, states);
+            let mut copies = Vec::new();
+            self.follow(Pipeline::EGRESS, waiting, &mut copies);
+            waiting = copies;
             if waiting.is_empty() {
                 break;
             }
         }
+    }
+
+    /// Follows packets through a pipeline. Adds to `copies` the states in which clones of packets of the second
+    /// pipeline enter it again.
+    fn follow(
+        &mut self,
+        pipeline: Pipeline,
+        mut states: Vec<State>,
+        copies: &mut Vec<State>,
+    ) -> Vec<State> {
+        for (block, stage) in self.program.architecture.description().blocks_of(pipeline) {
+            if stage.is_parser() {
+                states = self.parser(block, states);
+                if self.clones_parsed {
+                    for state in &mut states {
+                        state.parsed = Some(Rc::new(state.clone()));
+                    }
+                }
+                continue;
+            }
+            states = self.block(block, states);
+            if pipeline == Pipeline::EGRESS && stage.applies_tables() {
+                copies.extend(self.copies(&states, false));
+            }
+            if let Some((slot, value)) = self.program.architecture.drops_after(block) {
+                states.retain(|state| !has(state, slot, value));
+            }
+        }
+        states
     }
 
     fn zero(&self, slot: SlotId) -> Bits {
@@ -57,11 +70,11 @@ impl Walker<'_> {
         let mut values: BTreeMap<SlotId, Bits> = (self.uses.relevant())
             .map(|slot| (slot, self.zero(slot)))
             .collect();
-        match self.program.v1model() {
-            Some(standard) => standard.forwarding().arrival.iter().for_each(|(slot, _)| {
+        match &self.forwarding {
+            Some(forwarding) => forwarding.arrival.iter().for_each(|(slot, _)| {
                 values.remove(slot);
             }),
-            None => self.standard.iter().for_each(|slot| {
+            None => self.metadata.iter().for_each(|slot| {
                 values.remove(slot);
             }),
         }
@@ -77,8 +90,8 @@ impl Walker<'_> {
         }
         let mut states = vec![State::new(values.clone())];
         if again {
-            if let Some(standard) = self.program.v1model() {
-                values.remove(&standard.instance_type);
+            if let Some(path) = self.path() {
+                values.remove(&path);
             }
             preserved.iter().for_each(|slot| {
                 values.remove(slot);
@@ -99,74 +112,64 @@ impl Walker<'_> {
         State::new(valid.map(|slot| (slot, Bits::from_bool(false))).collect())
     }
 
-    fn drops(&self, state: &State, egress_spec: SlotId) -> bool {
-        let drop = u64::from(ir::architecture::v1model::DROP_PORT);
-        state.values.get(&egress_spec).and_then(Bits::to_u64) == Some(drop)
+    /// Returns the slot that says why there is a copy; `None` if packets do not keep their state between the pipelines.
+    fn path(&self) -> Option<SlotId> {
+        self.forwarding.as_ref()?.egress_slot(Input::PacketPath)
     }
 
-    /// Follows packets from ingress to egress of v1model: removes dropped packets and adds clones. Returns
-    /// the states in which packets enter egress.
-    fn between(&mut self, states: Vec<State>) -> Vec<State> {
+    /// Follows packets that keep their state from the first pipeline to the second: removes dropped packets and adds
+    /// clones. Returns the states in which packets enter the second.
+    fn between(&mut self, states: Vec<State>, forwarding: &Forwarding) -> Vec<State> {
         let mut out = self.copies(&states, true);
-        let Some(standard) = self.program.v1model().copied() else {
-            return out;
-        };
+        let paths = self.path();
         for mut state in states {
-            let group = state.values.get(&standard.mcast_grp);
+            let group = state.values.get(&forwarding.group);
             let alone = group.is_some_and(Bits::is_zero);
-            if alone && self.drops(&state, standard.egress_spec) {
+            if alone && has(&state, forwarding.ingress_drop.0, forwarding.ingress_drop.1) {
                 continue;
             }
-            let port = state
-                .values
-                .get(&standard.egress_spec)
-                .filter(|_| alone)
-                .cloned();
-            let path = state
-                .values
-                .get(&standard.instance_type)
-                .filter(|_| alone)
-                .cloned();
-            for (slot, _) in standard.forwarding().egress {
+            let known = |slot: SlotId| state.values.get(&slot).filter(|_| alone).cloned();
+            let (port, path) = (known(forwarding.port), paths.and_then(known));
+            for &(slot, input) in &forwarding.egress {
                 state.forget(slot);
+                match input {
+                    Input::Zero => {
+                        state.values.insert(slot, self.zero(slot));
+                    }
+                    Input::OutputPort => state.values.extend(port.clone().map(|p| (slot, p))),
+                    _ => {}
+                }
             }
-            state
-                .values
-                .insert(standard.egress_spec, self.zero(standard.egress_spec));
-            state
-                .values
-                .extend(port.map(|port| (standard.egress_port, port)));
             state.clone = None;
             state.parsed = None;
-            match path {
-                Some(path) => {
-                    state.values.insert(standard.instance_type, path);
+            match (path, paths) {
+                (Some(path), Some(slot)) => {
+                    state.values.insert(slot, path);
                     out.push(state);
                 }
-                None => {
+                (None, Some(slot)) => {
                     // A copy of the group, and no clone.
+                    let slots = &self.program.slots;
+                    let width = slots[slot.index()].width;
                     let is = |kind| {
-                        let slot = Expr::Slot(standard.instance_type);
-                        build::binary(
-                            BinaryOp::Eq,
-                            slot,
-                            build::constant(32, kind),
-                            &self.program.slots,
-                        )
+                        let kind = build::constant(width, kind);
+                        build::binary(BinaryOp::Eq, Expr::Slot(slot), kind, slots)
                     };
-                    let clone = build::binary(BinaryOp::Or, is(1), is(2), &self.program.slots);
-                    out.extend(state.assume(&clone, false, &self.program.slots));
+                    let [ingress, egress] = forwarding.clone_paths.map(is);
+                    let clone = build::binary(BinaryOp::Or, ingress, egress, slots);
+                    out.extend(state.assume(&clone, false, slots));
                 }
+                (_, None) => out.push(state),
             }
         }
         self.reduce(out)
     }
 
     /// Returns the states in which clones enter egress, for the clones that the packets in `states`
-    /// requested: in ingress if `of_ingress` is set, else in egress. Returns no states for an architecture
-    /// other than v1model.
+    /// requested: in ingress if `of_ingress` is set, else in egress. Returns no states if packets do not keep
+    /// their state between the pipelines.
     fn copies(&mut self, states: &[State], of_ingress: bool) -> Vec<State> {
-        let Some(standard) = self.program.v1model().copied() else {
+        let Some(forwarding) = self.forwarding.clone() else {
             return Vec::new();
         };
         let mut out = Vec::new();
@@ -189,14 +192,14 @@ impl Walker<'_> {
                 let of_header = self.field_of[i].is_some() || self.uses.is_validity(slot);
                 let kept = list.contains(&slot);
                 // An ingress clone has what its parser wrote.
-                let parsed = of_ingress && !kept && !self.standard.contains(&slot);
+                let parsed = of_ingress && !kept && !self.metadata.contains(&slot);
                 if of_header || parsed || !self.uses.is_relevant(slot) {
                     continue;
                 }
                 copy.forget(slot);
                 let value = match kept {
                     true => state.values.get(&slot).cloned(),
-                    false if self.standard.contains(&slot) => None,
+                    false if self.metadata.contains(&slot) => None,
                     false => Some(self.zero(slot)),
                 };
                 copy.values.extend(value.map(|value| (slot, value)));
@@ -208,11 +211,17 @@ impl Walker<'_> {
                     copy.facts.push((fact.clone(), *holds));
                 }
             }
-            let kind = if of_ingress { 1 } else { 2 };
-            copy.values
-                .insert(standard.instance_type, Bits::from_u64(32, kind));
-            copy.values
-                .insert(standard.egress_spec, self.zero(standard.egress_spec));
+            let [of_first, of_second] = forwarding.clone_paths;
+            let kind = if of_ingress { of_first } else { of_second };
+            for &(slot, input) in &forwarding.egress {
+                let width = self.program.slots[slot.index()].width;
+                let value = match input {
+                    Input::PacketPath => Bits::from_u64(width, kind),
+                    Input::Zero => Bits::zero(width),
+                    _ => continue,
+                };
+                copy.values.insert(slot, value);
+            }
             copy.push(Step::Copied(
                 "the copy that `clone` asked for enters egress",
             ));
@@ -222,7 +231,7 @@ impl Walker<'_> {
     }
 
     /// Follows packets through a control, up to its end or an `exit`.
-    fn block(&mut self, block: Block, states: Vec<State>) -> Vec<State> {
+    fn block(&mut self, block: BlockId, states: Vec<State>) -> Vec<State> {
         let body = self.program.control(block);
         self.position = self.uses.start(block);
         let states = self.reduce(states);
@@ -230,4 +239,9 @@ impl Walker<'_> {
         out.append(&mut self.exits);
         self.reduce(out)
     }
+}
+
+/// Returns whether a slot is known to have a value.
+fn has(state: &State, slot: SlotId, value: u64) -> bool {
+    state.values.get(&slot).and_then(Bits::to_u64) == Some(value)
 }

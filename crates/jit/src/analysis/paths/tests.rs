@@ -35,7 +35,7 @@ fn program(states: &str) -> Program {
 }
 
 fn forwarding(program: &Program) -> Forwarding {
-    program.architecture.forwarding()
+    program.architecture.forwarding().expect("is declared")
 }
 
 fn outcomes_of(program: &Program) -> Vec<Validity> {
@@ -45,7 +45,7 @@ fn outcomes_of(program: &Program) -> Vec<Validity> {
 /// Returns a copy of `program` whose parser has the given `states` instead.
 fn with_states(program: &Program, states: Vec<State>) -> Program {
     let mut other = program.clone();
-    other.parser.states = states;
+    other.states = states;
     other
 }
 
@@ -61,7 +61,7 @@ fn a_state_is_there_once_for_each_combination_of_headers() {
     let program = program(TWO_WAYS);
     // The last state is reached with different headers.
     assert!(
-        accepted(&program, &program.parser.states)
+        accepted(&program, &program.states)
             .iter()
             .all(Option::is_none)
     );

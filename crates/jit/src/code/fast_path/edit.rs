@@ -337,7 +337,7 @@ impl<'a> Gen<'a, '_> {
             return &facts.parser;
         }
         match (self.pipeline(), &facts.egress_parser, &facts.specialised) {
-            (Pipeline::Egress, Some(parser), _) => parser,
+            (Pipeline::EGRESS, Some(parser), _) => parser,
             (_, _, Some((_, parser))) => parser,
             _ => &facts.parser,
         }

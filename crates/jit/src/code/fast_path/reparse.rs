@@ -165,7 +165,7 @@ impl<'a> Gen<'a, '_> {
         let may_move = self.facts().headers.emitted.is_none();
         let fast_path = self.fast_path_mut();
         fast_path.may_move = may_move;
-        fast_path.half = Pipeline::Egress;
+        fast_path.half = Pipeline::EGRESS;
         // These bytes may have been written over.
         fast_path.loaded.clear();
         let (moved, bailout, of_port) = (fast_path.moved, fast_path.bailout, fast_path.port);
@@ -201,7 +201,8 @@ impl<'a> Gen<'a, '_> {
         let known = match form.filter(|_| self.entry_point == EntryPoint::FastPath) {
             Some(parser) => Some(self.parser_with_outcome(parser, likely)),
             None => {
-                self.parser(ir::Block::EgressParser);
+                let start = program.parser_of(Pipeline::EGRESS);
+                start.into_iter().for_each(|start| self.parser(start));
                 None
             }
         };
@@ -218,7 +219,7 @@ impl<'a> Gen<'a, '_> {
         self.store_consumed();
         let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
         self.put(
-            program.architecture.parser_error(Pipeline::Egress),
+            program.architecture.parser_error(Pipeline::EGRESS),
             &no_error,
         );
         for (i, &valid) in likely.iter().enumerate() {
@@ -239,7 +240,7 @@ impl<'a> Gen<'a, '_> {
     /// when its deparser has run.
     pub(super) fn deparse_and_decide(&mut self, reparse: &'a Reparse<'a>) {
         let (program, forwarding) = (self.program, &self.facts().forwarding);
-        self.control(&program.compute_checksum);
+        self.control(program.checksums(Pipeline::EGRESS));
         self.control(reparse.egress.before);
         let bailout = self.fast_path_mut().bailout;
         let more = self.b.use_var(bailout);
