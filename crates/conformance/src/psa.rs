@@ -456,16 +456,12 @@ impl Watched {
 }
 
 impl Executor for Watched {
-    fn ingress(&self, cx: &mut PacketContext<'_>) {
-        self.executor.ingress(cx);
+    fn run(&self, pipeline: ir::Pipeline, cx: &mut PacketContext<'_>) {
+        self.executor.run(pipeline, cx);
     }
 
     fn parse(&self, cx: &mut PacketContext<'_>) {
         self.executor.parse(cx);
-    }
-
-    fn egress(&self, cx: &mut PacketContext<'_>) {
-        self.executor.egress(cx);
     }
 
     fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {
