@@ -32,6 +32,9 @@ fn executors(program: &Arc<Program>) -> [Arc<dyn Executor>; 2] {
     ]
 }
 
+/// A packet and its port, and what leaves at which port.
+type Case<'a> = (u32, &'a [u8], Option<(u32, &'a [u8])>);
+
 /// What leaves for each packet, by port and bytes, and the counts of drops.
 type Run = (Vec<Vec<(u32, Vec<u8>)>>, BTreeMap<DropReason, u64>);
 
@@ -52,7 +55,7 @@ fn run(program: &Arc<Program>, executor: Arc<dyn Executor>, packets: &[(u32, Vec
 #[test]
 fn a_program_does_the_same_on_both_executors() {
     let program = ones();
-    let cases: [(u32, &[u8], Option<(u32, &[u8])>); 6] = [
+    let cases: [Case<'_>; 6] = [
         // The number of ones says where.
         (0, &[0, 0b1011, 4, 5], Some((3, &[0, 0b1011, 4, 5]))),
         (0, &[0, 0xff], Some((8, &[0, 0xff]))),

@@ -1,7 +1,8 @@
 //! The Portable Switch Architecture 1.2: metadata, blocks and numbers, with the widths of the behavioral model's psa_switch.
 
 use super::{
-    Architecture, BlockKind, Bridged, Description, Forwarding, Input, Parameter, Pipeline, PipelineDescription, stage,
+    Architecture, BlockKind, Bridged, Description, Forwarding, Input, Parameter, Pipeline,
+    PipelineDescription, stage,
 };
 use crate::{BlockId, ERROR_WIDTH};
 
