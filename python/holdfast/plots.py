@@ -283,7 +283,10 @@ def intervals(
 def proportions(
     frame: pl.DataFrame, x: str, over: str, *, title: str, xlabel: str, ylabel: str = "best in % of the seeds"
 ) -> Figure:
-    """Draw bars of how often each value of ``over`` is best (of :func:`holdfast.statistics.best`), grouped by ``x``."""
+    """Draw bars, in percent, of how often each value of the column ``over`` is best, with its confidence interval.
+
+    ``frame``: what :func:`holdfast.statistics.best` has returned. Bars are grouped by the column ``x``.
+    """
     ticks, names = _distinct(frame, x), _distinct(frame, over)
     looks = _looks(names)
     figure, axes = _side_by_side([("", frame)], title, xlabel, ylabel, width=5.4)

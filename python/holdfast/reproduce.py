@@ -170,7 +170,10 @@ def counts(comparison: pl.DataFrame) -> dict[str, int]:
 
 
 def in_words(comparison: pl.DataFrame) -> str:
-    """Describe in a clause how many of the paper's numbers agree with ours; it is empty if no number is judged."""
+    """Describe in a clause how many of the paper's numbers agree with ours, and how many follow from their definition.
+
+    It is empty if there are neither.
+    """
     found = counts(comparison)
     judged = found[AGREES] + found[DIFFERS] + found[OPEN]
     defined = f"{found[BY_DEFINITION]} follow from their definition and are not counted"

@@ -112,8 +112,8 @@ fn read_dumbbell(
     })
 }
 
-/// Builds the dumbbell: 100 hosts, a router, the bottleneck link, a router, 100 hosts. Returns the network, the
-/// bottleneck and the TCP flows.
+/// Builds the dumbbell: 100 hosts, a router, the bottleneck link, a router, 100 hosts; the routers run `code`. Returns the network, the
+/// bottleneck and the TCP flows. Fails if the program has no table `routes`, or a route or a part of the network is refused.
 fn dumbbell(code: &source::Code) -> Result<(Network, LinkId, Vec<TcpFlowId>), String> {
     let mut network = Network::new(1, 0);
     network.set_reaction_ps(u64::MAX);

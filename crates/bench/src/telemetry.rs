@@ -177,7 +177,8 @@ fn set_default(switch: &mut Switch, table: &str, action: &str, arg: u32) -> Resu
         .map_err(|e| e.to_string())
 }
 
-/// Makes the workload of a node with `count` routes and `count` watched flows.
+/// Makes the workload of an INT node in the given role, with `count` routes and `count` watched flows. Fails if the program does not
+/// compile or its tables refuse the entries.
 pub fn node(count: usize, role: Role) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(count, role));
     let defines = match role {

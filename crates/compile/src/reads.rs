@@ -193,8 +193,8 @@ fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     Span::new(file, start as u32, (start + first.trim().len()) as u32)
 }
 
-/// Returns the position of a name in a text where the name is not part of a longer one; `None` if there is
-/// no such position.
+/// Returns the byte offset of the first place in `text` where `name` stands alone, with no letter, digit or `_` beside it and no `.`
+/// before it; `None` if there is none.
 fn find_name(text: &str, name: &str) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).map(|(at, _)| at).find(|at| {

@@ -70,8 +70,8 @@ impl Meter {
         self.counts
     }
 
-    /// Marks a packet with a colour, and counts it. The packet uses as many tokens as it has bytes if `by_bytes`, else
-    /// one.
+    /// Marks a packet with a colour, which is returned, and counts it. It needs as many tokens as it has bytes if `by_bytes`, else one. A
+    /// red packet takes none, a yellow one takes them from the peak bucket only.
     pub fn mark(&mut self, by_bytes: bool, packet_bytes: usize, now_ps: Time) -> Colour {
         let amount = if by_bytes { packet_bytes as u64 } else { 1 };
         let colour = self.execute(amount, now_ps);

@@ -181,7 +181,7 @@ pub(crate) fn counter_view(program: &Program, counter: CounterId) -> Option<usiz
 /// Views of registers, then of counters.
 pub(crate) type AllCells = SmallVec<[CellsView; MAX_CELLS]>;
 
-/// Appends to `views` a view of each register and counter in its present state, up to [`MAX_CELLS`] views.
+/// Fills `views`, which must be empty, with a view of each register and counter in its present state, up to [`MAX_CELLS`] views.
 pub(crate) fn take_cells(program: &Program, runtime: &mut Runtime, views: &mut AllCells) {
     for at in (0..program.registers.len() as u32).take(MAX_CELLS) {
         let (limbs, stride) = runtime.register_limbs_mut(RegisterId(at));

@@ -109,8 +109,9 @@ impl Failures {
             .collect()
     }
 
-    /// Returns the error details for a batch of ``count`` elements in at most ``most`` bytes: the fields ``details``
-    /// of a serialized ``google.rpc.Status``, the number of elements in them, and whether they contain messages.
+    /// Returns the error details of the batch's ``count`` elements, encoded as the repeated field ``details`` of ``google.rpc.Status``,
+    /// in at most ``most`` bytes; the number of elements that they cover, from the first on; and whether they have messages. What does
+    /// not fit is left out: first the messages, then elements at the end.
     fn details(&self, count: usize, most: usize) -> (Vec<u8>, usize, bool) {
         let found = detached(|| p4runtime::error_details(&locked(&self.inner), count, most));
         (found.encoded, found.elements, found.with_messages)

@@ -563,7 +563,7 @@ impl Sender {
         });
     }
 
-    /// Passes the loads of the path's links that an acknowledgment brought to the algorithm.
+    /// Passes to the congestion control the loads of the path's links that an acknowledgment carried.
     pub(crate) fn on_load(&mut self, load: &PathLoad) {
         let echo = Echo {
             ack: self.una,

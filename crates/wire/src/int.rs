@@ -240,7 +240,8 @@ impl Telemetry {
     }
 }
 
-/// Appends a TCP header to `out` like [`Header::emit_virtual`], with INT headers in front of its options.
+/// Appends a TCP header, with INT headers in front of its options, to `out`. The checksum is that of a segment that goes on with `zeros`
+/// zero bytes of payload, which are not appended. Fails with `OutOfRange`, and appends nothing, if options or segment are too long.
 pub fn emit_virtual_segment<A: Address>(
     (header, telemetry): (&Header, &Telemetry),
     source: A,

@@ -108,7 +108,7 @@ impl SackBlocks {
         }
     }
 
-    /// Returns the blocks, in the order in which the option contains them.
+    /// Returns the SACK blocks as (left edge, right edge) in sequence numbers, in the order of the option.
     #[inline]
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]

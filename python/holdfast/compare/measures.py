@@ -144,7 +144,7 @@ def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> Application
 
 
 def entries(network: Network) -> list[int]:
-    """Return for each switch, in the topology's order, how many entries the controller has written.
+    """Return for each switch, in the topology's order, how many entries of the controller are installed now.
 
     Table entries, replicas of multicast groups, and members of action profiles are counted.
     """

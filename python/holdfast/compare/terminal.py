@@ -74,7 +74,10 @@ MULTICAST: list[Column] = [
 
 
 def telemetry_table(comparison: Comparison) -> Table:
-    """Return a table of INT reports around the failure that cost most: latency in microseconds, queue in packets."""
+    """Return a table of the first seed's INT reports around the failure that cost all mechanisms together most packets.
+
+    A cell is mean / largest: of the latency in microseconds, and of the queue in packets.
+    """
     failure = comparison.costliest_failures()[0]
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("INT", style="bold", no_wrap=True)

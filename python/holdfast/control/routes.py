@@ -83,7 +83,7 @@ class RouteTables:
         ]
 
     def host_keys(self, place: Attachment, *, ipv6: bool) -> list[EntryKey]:
-        """Return the keys of the table entries of a host's subnets."""
+        """Return the keys of the table entries of a host's IPv4 subnet and, with ``ipv6``, of its IPv6 subnet, if it has one."""
         return [entry_key(table, match) for table, match in self.host_matches(place, ipv6=ipv6)]
 
     def ipv6_switches(self, topology: Topology, clients: Mapping[str, Client]) -> set[str]:

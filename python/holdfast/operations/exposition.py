@@ -63,7 +63,7 @@ def single(kind: Literal["counter", "gauge"], name: str, about: str, value: floa
 
 
 def text(families: Iterable[Metric]) -> str:
-    """Return Prometheus' text."""
+    """Return families of metrics in Prometheus' text format, version 0.0.4."""
     return "".join(line for metric in families for line in _lines(metric))
 
 

@@ -45,7 +45,7 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, s
 __all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction", "Rates", "Verb"]
 
 Rates: TypeAlias = tuple[int, int, int, int]
-"""Of a meter: cir, cburst, pir and pburst."""
+"""Of a meter: cir, cburst, pir and pburst; rates per second and bursts, in packets or bytes, whichever the meter counts."""
 
 Verb: TypeAlias = Literal["insert", "modify", "delete"]
 
@@ -225,7 +225,7 @@ class Client(ClientSession):
         self._update("delete", entity, f"group {group_id} of {info.name}")
 
     def configure_meter(self, name: str, index: int | None, rates: Rates | None) -> None:
-        """Configure a cell of a meter (None: all cells) with cir, cburst, pir and pburst.
+        """Configure the cell ``index`` of a meter, or all its cells if ``index`` is None.
 
         ``rates`` of None turns the meter off: all packets are green.
         """

@@ -90,7 +90,10 @@ class Lcp(ppp.Automaton):
         )
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Accept the peer's MRU and magic number, and reject all other options.
+        """Return the peer's options to reject, and those to change, with values that would be accepted.
+
+        Accepted are an MRU from 576 to our own, and a magic number other than 0 and ours; other values of these are to be changed.
+        An MRU or a magic number of a wrong length and all other options are rejected.
 
         The gateway does not authenticate itself to the subscriber, and fields are not compressed (RFC 2516, section 7).
         """

@@ -143,7 +143,10 @@ def _document(path: Path, composed: yaml.Node | None) -> dict[str, Node]:
 
 
 def _node(path: Path, node: yaml.Node) -> Node:
-    """Convert YAML's nodes to values with line numbers. Raises an error for a doubled key, which YAML's own loader would accept."""
+    """Convert YAML's nodes to values with line numbers.
+
+    Raises :class:`TopologyError` for a doubled key, which YAML's own loader would accept, and for keys and values that are none.
+    """
     line = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
         return Node(path, line, [_node(path, item) for item in node.value])

@@ -71,8 +71,8 @@ impl Annotations {
 /// Annotations that P4Info tells in fields of their own.
 const TOLD: [&str; 2] = ["name", "id"];
 
-/// Collects annotations for P4Info, except those named in `without` and those that P4Info stores in fields
-/// of its own, such as `@name`. Reports a value in a structured annotation that is not constant.
+/// Collects annotations for P4Info, `@brief` and `@description` as documentation, except `@name`, `@id` and those named in `without`.
+/// Reports each value in a structured annotation that is no constant string, truth value or number of at most 64 bits.
 pub(super) fn annotations(
     annotations: &[Annotation],
     without: &[&str],

@@ -174,8 +174,8 @@ impl Uses {
         }
     }
 
-    /// Extends the last use of a header's validity to the last use of the header's fields, and the last use
-    /// of slots that clones preserve or the architecture reads to the end of the pipeline. Marks the fields of
+    /// Counts a header's validity as used for as long as any of the header's fields. Counts as used after all statements what a clone
+    /// preserves and, unless packets are deparsed between ingress and egress, what the architecture forwards by. Marks the fields of
     /// headers that the deparser emits.
     fn find_lasting(&mut self, program: &Program) {
         for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {

@@ -80,7 +80,8 @@ struct Neighbour {
 }
 
 impl Visits {
-    /// Forgets what visits know of the nodes, after a link or source was added or a link's parameters changed.
+    /// Discards which nodes can be visited, and how, until the next run determines it again. Called after anything changed that this
+    /// depends on, such as a link, a source, a group's members or a processor.
     pub(crate) fn network_changed(&mut self) {
         self.nodes.clear();
     }
@@ -94,9 +95,6 @@ impl Network {
     /// Any call of this function changes the order of simultaneous events, however: from then on, packets that arrive,
     /// leave switches or are sent at the same instant are ordered by the numbers of links, switches and flows, in the
     /// order in which these were added, and no longer by which was scheduled first.
-    ///
-    /// That something is said does: from then on, not who scheduled first decides among packets that arrive, leave switches or are sent at
-    /// one instant, but the numbers of links, switches and flows, in the order in which they were added.
     pub fn set_reaction_ps(&mut self, reaction_ps: u64) {
         self.medium.scheduler.order_by_number();
         self.visits.reaction_ps = reaction_ps;

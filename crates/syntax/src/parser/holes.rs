@@ -198,9 +198,8 @@ impl Parser<'_> {
     }
 }
 
-/// Marks the last declarations of `decls` as of uncertain extent, since stray text after them may belong to
-/// one of them: all from the last declaration that cannot be local to another, such as a control, to the
-/// end.
+/// Records in `damage` that it is uncertain where the last declarations of `decls` end, since stray text after them may belong to one
+/// of them: the last one that is always at the top level, such as a control, and those behind it; without such a one, all.
 pub(super) fn doubt_last(damage: &mut Damage, decls: &[Decl]) {
     for (i, decl) in decls.iter().enumerate().rev() {
         damage.broken.entry(i).or_default().unstructured = true;

@@ -164,7 +164,7 @@ class Lsr:
         return Nhlfe(number, hop.port)
 
     def add_ilm(self, lsp: int, label: int, action: str, params: Mapping[str, Value]) -> None:
-        """Add an ILM entry: the action for packets of an LSP that arrive with ``label``."""
+        """Add an ILM entry: the action of ``MplsIngress`` for packets of an LSP that arrive with ``label``."""
         self._install(lsp, TableEntry(ILM, {"label": label}, f"MplsIngress.{action}", params))
 
     def _install(self, lsp: int, entry: TableEntry) -> None:
@@ -257,7 +257,10 @@ def _fec_entry(fec: Fec, params: Mapping[str, Value]) -> TableEntry:
 
 
 def _notice_entry(instance: int, action: str, params: Mapping[str, Value]) -> TableEntry:
-    """Return the entry that makes a notice of the copy with this instance."""
+    """Return the entry by which the egress turns a copy with this replication instance into a notice.
+
+    ``action``: ``send_notice`` or ``send_remote_defect``.
+    """
     return TableEntry(NOTICES, {"instance": instance}, f"MplsEgress.{action}", params)
 
 

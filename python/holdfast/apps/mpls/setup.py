@@ -195,7 +195,10 @@ class Setup:
         return labels
 
     def _notices(self, reverse: Mapping[int, int]) -> None:
-        """Make each node between ingress and egress notify the ingress when the node's next link goes up or down."""
+        """Make each node between ingress and egress notify the ingress when the node's next link goes up or down.
+
+        ``reverse``: the labels of the LSP back to the ingress, by position on the path.
+        """
         for i in range(1, self.last):
             hop = hop_towards(self.topology, self.lsp.path[i], self.lsp.path[i - 1], {})
             self.lsr(i).add_notice(self.number, self.primaries[i].port, hop, reverse[i - 1], i)

@@ -344,7 +344,7 @@ class ProtectController(Controller):
         """Change a connection that carries traffic, without losing a packet.
 
         Values that are None stay as they are. New paths are ready before the first packet takes them, and old ones stay until the
-        last one has left them. Sequence numbers continue; with another acceptance algorithm, everything before the last number
+        last one has left them. Sequence numbers continue; with another ``acceptance``, everything before the last number
         counts as seen.
         """
         self.registry.check(connection)

@@ -80,7 +80,10 @@ def copy_group(topology: Topology, path_set: PathSet) -> MulticastGroup:
 
 
 def flow_entry(topology: Topology, connection: Connection, flow: Flow, priority: int) -> TableEntry:
-    """Return the entry at the PTI that protects a flow over ``connection``."""
+    """Return the flow table's entry by which the connection's tunnel ingress (PTI) protects the packets of ``flow``.
+
+    ``priority``: of overlapping flows, the higher one matches.
+    """
     return TableEntry(
         program.FLOW_TABLES[flow.version],
         flow.match(),

@@ -55,7 +55,11 @@ def claim(frame: pl.DataFrame, readings: Mapping[str, float], paper_s: float) ->
 def bars(
     groups: Mapping[str, Sequence[tuple[str, float, float, float]]], looks: Mapping[str, str], *, title: str
 ) -> Figure:
-    """Draw grouped bars in percent of plain forwarding. A group is a list of (label, value, low, high); NaN leaves a bar out."""
+    """Draw for each label a bar of each series of ``groups``, in percent of plain forwarding.
+
+    A series, by its name in the legend, is a list of (label, value, low, high), with the same labels in all; a line reaches from
+    low to high, and a value of NaN leaves the bar out. ``looks``: the colour of each series.
+    """
     figure, axes = plt.subplots(figsize=(8.2, 3.8), dpi=130)
     names = list(groups)
     width = 0.8 / len(names)

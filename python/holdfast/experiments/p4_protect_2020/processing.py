@@ -107,7 +107,10 @@ class BothPaths(Controller):
 
 
 def udp_frame(size_bytes: int, source: str, destination: str) -> bytes:
-    """Return an Ethernet frame with a UDP datagram of zeros, ``size_bytes`` long from Ethernet header to end of payload."""
+    """Return a frame with a UDP datagram over IPv4 from ``source`` to ``destination``, both port 5001, with a payload of zeros.
+
+    ``size_bytes``: from the Ethernet header, whose addresses are zero, to the end of the payload; at least 42.
+    """
     addresses = b"".join(bytes(map(int, address.split("."))) for address in (source, destination))
     header = struct.pack("!BBHHHBBH8s", 0x45, 0, size_bytes - 14, 0, 0, 64, 17, 0, addresses)
     total = sum(struct.unpack("!10H", header))
