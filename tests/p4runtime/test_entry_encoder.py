@@ -52,7 +52,18 @@ def entries(draw: st.DrawFn) -> tuple[Table, dict[str, Value | Pair], dict[str, 
         params.append(param)
         values[param.name] = draw(numbers(param.width))
     action = Action(0x01000007, "Ingress.act", "act", Names("parameter", params))
-    table = Table(0x02000003, "Ingress.t", "t", Names("match field", fields), Names("action", [action]), 1024, 0, 0)
+    table = Table(
+        0x02000003,
+        "Ingress.t",
+        "t",
+        Names("match field", fields),
+        Names("action", [action]),
+        1024,
+        0,
+        0,
+        0,
+        p4runtime_pb2.Action(),
+    )
     return table, match, values
 
 
@@ -93,7 +104,18 @@ def test_what_is_encoded_is_what_messages_say(
 def test_what_is_no_number_is_left_to_messages() -> None:
     field, param = MatchField(1, "hdr.ipv4.dst", 32, "exact"), Param(1, "mac", 48)
     action = Action(1, "Ingress.act", "act", Names("parameter", [param]))
-    table = Table(2, "Ingress.t", "t", Names("match field", [field]), Names("action", [action]), 1, 0, 0)
+    table = Table(
+        2,
+        "Ingress.t",
+        "t",
+        Names("match field", [field]),
+        Names("action", [action]),
+        1,
+        0,
+        0,
+        0,
+        p4runtime_pb2.Action(),
+    )
     assert encoded(table, {"dst": 1}, {"mac": 2}, 0) == encoded(table, {"hdr.ipv4.dst": 1}, {"mac": 2}, 0) is not None
     assert encoded(table, {"dst": "10.0.0.1"}, {"mac": 2}, 0) is None
     assert encoded(table, {"dst": 1}, {"mac": "02:00:00:00:00:01"}, 0) is None

@@ -9,16 +9,16 @@ import pytest
 
 from holdfast import topologies
 from holdfast.apps.firewall.rules import _port_range
-from holdfast.apps.telemetry.collect import _endpoint
 from holdfast.errors import HoldfastError
 from holdfast.live.switch import parse_port
+from holdfast.operations.pages import endpoint
 from holdfast.p4runtime import addresses
 from holdfast.p4runtime.codec import to_int
 
 PLACES: dict[str, Callable[[str], object]] = {
     "a field": lambda text: to_int(text, 16),
     "an address": lambda text: addresses.check(f"127.0.0.1:{text}"),
-    "an endpoint": lambda text: _endpoint("--listen", f"127.0.0.1:{text}"),
+    "an endpoint": lambda text: endpoint("--listen", f"127.0.0.1:{text}"),
     "a port": lambda text: parse_port(f"{text}@veth0"),
     "a range of ports": _port_range,
     "the end of a range of ports": lambda text: _port_range(f"1-{text}"),

@@ -41,7 +41,7 @@ class Remote:
         self.client, self.address = client, address
         # What :func:`request` takes the program's P4Info from.
         self.device: Any = SimpleNamespace(
-            _running=SimpleNamespace(config=SimpleNamespace(p4info=client.p4info.message))
+            owner=SimpleNamespace(running=SimpleNamespace(config=SimpleNamespace(p4info=client.p4info.message)))
         )
 
     def write(self, kind: int, numbers: range, *, batch: int, **more: Any) -> None:

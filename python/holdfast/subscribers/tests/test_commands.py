@@ -8,10 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.cli import app
-from holdfast.subscribers import commands, service
+from holdfast.subscribers import commands, operator_requests
 
-ROW: dict[str, Any] = dict.fromkeys(commands.COLUMNS, 1) | {
+ROW: dict[str, Any] = dict.fromkeys(operator_requests.SessionRow.model_fields, 1) | {
     "user": "alice",
+    "line": "1:2.3",
+    "phase": "network",
     "mac": "02:00:00:00:00:01",
     "ipv6": "2001:db8:1:1234::/64",
     "delegated": "2001:db8:8000:1200::/56",
@@ -20,7 +22,7 @@ ROW: dict[str, Any] = dict.fromkeys(commands.COLUMNS, 1) | {
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], *words: str) -> str:
-    monkeypatch.setattr(service, "ask", lambda name, **request: answer | {"asked": request})
+    monkeypatch.setattr(operator_requests, "ask", lambda name, request, model: model.model_validate(answer))
     done = CliRunner().invoke(app, ["bng", *words])
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -29,6 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], *words: str) 
 def test_sessions_are_a_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
     refusals = {"sessions_per_line": 4, "setups": 1}
     answer = {"sessions": [ROW, ROW], "planes": {"one": 2, "two": 0}, "drained": ["two"], "refusals": refusals}
+    answer["draining"] = False
     lines = asked(monkeypatch, answer, "sessions").splitlines()
     assert lines[0].split() == list(commands.COLUMNS)
     assert lines[1].split() == [str(ROW[each] or "-") for each in commands.COLUMNS]
@@ -37,7 +40,13 @@ def test_sessions_are_a_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_subscribers_name_is_no_markup_and_controls_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {"sessions": [ROW | {"user": "[/b]\x1b[31mx"}], "planes": {}, "drained": [], "refusals": {}}
+    answer = {
+        "sessions": [ROW | {"user": "[/b]\x1b[31mx"}],
+        "planes": {},
+        "drained": [],
+        "refusals": {},
+        "draining": False,
+    }
     assert "[/b]\ufffd[31mx" in asked(monkeypatch, answer, "sessions")
 
 
@@ -45,7 +54,7 @@ def test_a_subscribers_name_is_no_markup_and_controls_no_terminal(monkeypatch: p
 def test_a_subscribers_name_is_one_piece_of_its_line(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     """Check that no control character in a name begins a line or turns the direction, as if it were another session's line."""
     forged = f"a{chr(code)}9  bob"
-    answer = {"sessions": [ROW, ROW | {"user": forged}], "planes": {}, "drained": [], "refusals": {}}
+    answer = {"sessions": [ROW, ROW | {"user": forged}], "planes": {}, "drained": [], "refusals": {}, "draining": False}
     output = asked(monkeypatch, answer, "sessions")
     assert chr(code) not in output.replace("\n", "") and len(output.split("\n")) == 4
     assert "a\ufffd9  bob" in output

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import pytest
 
 from holdfast.errors import LiveError
-from holdfast.subscribers import service as services
+from holdfast.operations import verbs
+from holdfast.subscribers import operator_requests
 from holdfast.subscribers.configuration import Configuration
 from holdfast.subscribers.loop_clock import AsyncClock
 from holdfast.subscribers.plane import Line, Rates, Session, Usage
@@ -378,6 +379,15 @@ def test_a_killed_server_comes_back_under_load(server: freeradius.FreeRadius, tm
     asyncio.run(scenario())
 
 
+A = TypeVar("A", bound=verbs.Answer)
+
+
+class Dance(verbs.Verb):
+    """A request that no gateway knows."""
+
+    verb: Literal["dance"] = "dance"
+
+
 def test_operators_and_prometheus_see_the_sessions(server: freeradius.FreeRadius, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving(server, tmp_path) as (service, plane):
@@ -387,31 +397,35 @@ def test_operators_and_prometheus_see_the_sessions(server: freeradius.FreeRadius
             await until(lambda: alice.state == bob.state == "up")
             name = f"test-{os.getpid()}"
 
-            async def ask(**request: object) -> dict[str, Any]:
-                return await asyncio.to_thread(services.ask, name, **request)
+            async def ask(request: Any, answer: type[A]) -> A:
+                return await asyncio.to_thread(operator_requests.ask, name, request, answer)
 
-            rows = (await ask(verb="sessions", usage=True))["sessions"]
-            assert {(each["user"], each["ipv4"], each["phase"]) for each in rows} == {
+            found = await ask(operator_requests.Sessions(usage=True), operator_requests.SessionsAnswer)
+            assert {(each.user, each.ipv4, each.phase) for each in found.sessions} == {
                 ("alice", "100.64.7.7", "network"),
                 ("bob", "100.64.0.2", "network"),
             }
             with pytest.raises(LiveError, match="not a request"):
-                await ask(verb="dance")
+                await ask(Dance(), verbs.Answer)
             url = f"http://127.0.0.1:{service.addresses['metrics']}/metrics"
             page = (await asyncio.to_thread(lambda: urllib.request.urlopen(url).read())).decode()
             assert 'holdfast_bng_sessions{phase="network"} 2' in page
             assert 'holdfast_bng_radius_server_up{server="0"} 1' in page
-            assert await ask(verb="kick", sessions=[alice.session]) == {"kicked": 1}
+            kick = operator_requests.Kick(sessions=[alice.session])
+            assert (await ask(kick, operator_requests.KickAnswer)).kicked == 1
             await until(lambda: alice.state == "failed")
-            assert await ask(verb="drain") == {"sessions": 1}
+            drain = operator_requests.Drain(verb="drain")
+            assert (await ask(drain, operator_requests.DrainAnswer)).sessions == 1
             late = plane.subscriber(3, "bob", "hidden")
             late.dial()
             await asyncio.sleep(0.2)
             assert late.state == "discovery"
-            assert await ask(verb="undrain") == {"sessions": 1}
+            undrain = operator_requests.Drain(verb="undrain")
+            assert (await ask(undrain, operator_requests.DrainAnswer)).sessions == 1
             await until(lambda: late.state == "up")
             with pytest.raises(LiveError, match="it has one plane, which hands nothing over"):
-                await ask(verb="drain", plane="forward1")
+                drain = operator_requests.Drain(verb="drain", plane="forward1")
+                await ask(drain, operator_requests.HandOverAnswer)
             with pytest.raises(LiveError, match="is running"):
                 async with Service(settings(server, tmp_path / "..").model_copy(update={"state": None}), Plane()):
                     pass
