@@ -263,7 +263,8 @@ def test_a_drained_plane_loses_no_packet(split: tuple[Site, Crowd]) -> None:
         assert found["counted_for_another_session"] == found["echoes"]["strange"] == found["echoes"]["doubled"] == 0
         if max(found["lost"], found["uncounted"]) <= 0:
             break
-    assert -20 < found["lost"] <= 0
+    # Control packets arrive too: ARP, and a router advertisement of each session that asked for one (3 s behind the first one).
+    assert -20 - 2 * SUBSCRIBERS < found["lost"] <= 0
     assert found["uncounted"] == found["echoes"]["lost"] == 0
     assert found["sent"] > 50_000
     drained, back = found["said"]

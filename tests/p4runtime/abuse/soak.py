@@ -117,7 +117,7 @@ class Clients:
         # The primary's, for the ids of the program; nothing else of it is used by the others.
         self.primary = GrpcClient(address, timeout_s=60)
         self.device = SimpleNamespace(
-            _running=SimpleNamespace(config=SimpleNamespace(p4info=self.primary.p4info.message))
+            owner=SimpleNamespace(running=SimpleNamespace(config=SimpleNamespace(p4info=self.primary.p4info.message)))
         )
         loops = (self._churn, self._read_slowly, self._reconnect, self._send_nonsense, self._never_read)
         self._threads = [threading.Thread(target=self._loop, args=(loop,), daemon=True) for loop in loops]
