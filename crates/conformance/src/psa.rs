@@ -416,7 +416,7 @@ pub struct Reached {
     pub after_ingress: u64,
     /// Left to the switch behind egress.
     pub after_egress: u64,
-    /// Those for which there is no fast path, as a count of calls.
+    /// The number of calls for which there was no fast path.
     pub unsupported: u64,
 }
 

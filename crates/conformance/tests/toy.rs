@@ -35,7 +35,7 @@ fn executors(program: &Arc<Program>) -> [Arc<dyn Executor>; 2] {
 /// A packet and its port, and what leaves at which port.
 type Case<'a> = (u32, &'a [u8], Option<(u32, &'a [u8])>);
 
-/// What leaves for each packet, by port and bytes, and the counts of drops.
+/// The ports and bytes that leave for each packet, and the counts of drops by reason.
 type Run = (Vec<Vec<(u32, Vec<u8>)>>, BTreeMap<DropReason, u64>);
 
 /// Returns the ports and bytes that leave for each of `packets`, and the counts of drops by reason.

@@ -210,15 +210,15 @@ pub struct Forwarding {
     pub egress: Vec<(SlotId, Input)>,
     /// The slot with the port to leave at.
     pub port: SlotId,
-    /// What drops a packet behind ingress.
+    /// The slot, and its value there, by which a packet is dropped behind ingress.
     pub ingress_drop: SlotValue,
-    /// What drops a packet behind egress.
+    /// The slot, and its value there, by which a packet is dropped behind egress.
     pub egress_drop: SlotValue,
     /// The slot with the multicast group, which counts before the port; 0 is none.
     pub group: SlotId,
     /// Slots that, unless zero behind ingress, request more than a port: a clone, or another round.
     pub ingress_requests: Vec<SlotId>,
-    /// The same behind egress.
+    /// Slots that, unless zero behind egress, request more than the port: a clone, or another round.
     pub egress_requests: Vec<SlotId>,
     /// A packet that leaves at this port goes to the parser again.
     pub recirculation_port: Option<u64>,
@@ -265,7 +265,7 @@ impl Pipeline {
     }
 }
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// A parser.

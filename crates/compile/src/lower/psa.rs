@@ -220,14 +220,14 @@ static EXTERNS: Externs = Externs {
     ],
 };
 
-/// What the room is for the compiler.
+/// The externs and include files that the compiler takes from this room.
 pub(super) static ROOM: Room = Room {
     externs: &EXTERNS,
     include_files: &["psa.p4", "bmv2/psa.p4"],
     text: include_str!("../../../../p4include/psa.p4"),
 };
 
-/// What a deparser asks of its pipeline's output metadata.
+/// A condition on its pipeline's output metadata that a deparser can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Predicate {
     /// True if the packet is cloned.

@@ -18,7 +18,7 @@ static EXTERNS: Externs = Externs {
     enums: &[],
 };
 
-/// What the room is for the compiler. Tests bring the include file along.
+/// The externs that the compiler takes from this room. Tests bring the include file along.
 pub(super) static ROOM: Room = Room {
     externs: &EXTERNS,
     include_files: &[],

@@ -153,7 +153,7 @@ static EXTERNS: Externs = Externs {
     ],
 };
 
-/// What the room is for the compiler.
+/// The externs and include files that the compiler takes from this room.
 pub(super) static ROOM: Room = Room {
     externs: &EXTERNS,
     include_files: &["v1model.p4"],
