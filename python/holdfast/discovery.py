@@ -32,6 +32,14 @@ IncidentKind: TypeAlias = Literal[
     "malformed", "foreign", "forged", "replayed", "late", "misplaced", "unexpected", "elsewhere", "loop"
 ]
 
+RATE = "discovery_rate"
+"""The meter of the frames that a switch hands to its controller, by port (``apps/discovery.p4``)."""
+RATE_EXCEEDED = "discovery_rate_exceeded"
+"""The counter of the frames beyond that rate, by port."""
+
+_LEAST_RATE = 20
+"""The frames per second of a port that are handed over at least."""
+
 _TEXTS: dict[str, str] = {
     "malformed": "what should be LLDP is not",
     "foreign": "LLDP of somebody else",
@@ -90,6 +98,11 @@ class LinkDiscovery:
     longest_ms: float | None = None
     default_cost: int = 1
     on_incident: Callable[[Incident], None] | None = None
+
+    @property
+    def frames_heard_per_s(self) -> int:
+        """The frames per second that a switch hands over of each port: ten times as many as a neighbour sends, and 20 at least."""
+        return max(_LEAST_RATE, math.ceil(10_000 / self.interval_ms))
 
     def __post_init__(self) -> None:
         for name in ("interval_ms", "frames_per_s", "default_cost"):

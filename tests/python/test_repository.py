@@ -20,6 +20,16 @@ def tracked() -> list[str]:
     return text.splitlines()
 
 
+def test_no_output_of_a_command_is_tracked() -> None:
+    roots = {path for path in tracked() if "/" not in path}
+    assert roots == {
+        *(".gitignore", ".pre-commit-config.yaml", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "Cargo.lock"),
+        *("Cargo.toml", "LICENSE", "Makefile", "README.md", "clippy.toml", "conftest.py", "pyproject.toml"),
+        "rust-toolchain.toml",
+    }
+    assert [path for path in tracked() if path.endswith((".holdfast", ".p4info.txtpb", ".so", ".pcap"))] == []
+
+
 def crates() -> set[str]:
     return {path.split("/")[1] for path in tracked() if path.startswith("crates/")}
 

@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = files![
     "benches/tables.p4",
     "benches/wide_field.p4",
     "python/holdfast/apps/headers.p4",
+    "python/holdfast/apps/discovery.p4",
     "python/holdfast/apps/domain.p4",
     "python/holdfast/apps/protect/protect.p4",
     "python/holdfast/apps/protect/acceptance.p4",

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from holdfast.discovery import Discovery, LinkDiscovery, Port
+from holdfast.control.desired import Writer, read_state
+from holdfast.control.entities import Meter
+from holdfast.control.tables import has_meter
+from holdfast.discovery import RATE, Discovery, LinkDiscovery, Port
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.topology import Topology
@@ -34,6 +37,14 @@ class LinkState:
         if self._settings is not None:
             for name, client in plane.clients.items():
                 _check_controller_headers(name, client)
+        # Without discovery nobody reads the frames: as few as can be are handed over.
+        rate = 1 if self._settings is None else self._settings.frames_heard_per_s
+        for client in plane.clients.values():
+            if has_meter(client, RATE):
+                writer = Writer(client)
+                writer.adopt(read_state(client, {Meter: ((RATE, None),)}))
+                writer.write((Meter(RATE, None, (rate, rate, rate, rate)),))
+        if self._settings is not None:
             self._discovery = Discovery(plane, self._settings, on_change, reaction_delay_ps=reaction_delay_ps)
             self._discovery.prepare()
         else:

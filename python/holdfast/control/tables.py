@@ -115,6 +115,11 @@ def has_table(client: Client, table: str) -> bool:
     return any(known.preamble.name == table for known in client.p4info.message.tables)
 
 
+def has_meter(client: Client, meter: str) -> bool:
+    """Return True if the switch's program has this meter."""
+    return any(known.preamble.name == meter for known in client.p4info.message.meters)
+
+
 def has_register(client: Client, register: str) -> bool:
     """Return True if the switch's program has this register."""
     return any(known.preamble.name == register for known in client.p4info.message.registers)

@@ -11,6 +11,7 @@
 #include <v1model.p4>
 #include "../headers.p4"
 #include "../domain.p4"
+#include "../discovery.p4"
 #include "packet.p4"
 #include "routing.p4"
 #include "channels.p4"
@@ -115,6 +116,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     LeadsToDomain() leads_to_domain;
     CountRefused() count_refused;
+    MeterDiscovery() meter_discovery;
     EndTunnels() end_tunnels;
     Impose() impose;
     SelectCopies() select_copies;
@@ -283,7 +285,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 }
             }
         } else if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
-            punts = true;
+            meter_discovery.apply(meta.from_port, punts);
         }
 
         bit<32> bytes = 0;

@@ -11,6 +11,7 @@
 #include <v1model.p4>
 #include "../headers.p4"
 #include "../domain.p4"
+#include "../discovery.p4"
 #include "acceptance.p4"
 
 // Protocol number of the outer header. 253 is for experimentation (RFC 3692); the original prototype's 143 now means Ethernet.
@@ -619,6 +620,7 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
 
     LeadsToDomain() leads_to_domain;
     CountRefused() count_refused;
+    MeterDiscovery() meter_discovery;
     DecapsIp() decaps_ip;
     DecapsP() decaps_p;
     ProtectAndForward() protect_and_forward;
@@ -628,6 +630,7 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         // The encapsulation that the domain owns, readable or not.
         bool is_owned = hdr.tunnel.isValid() || hdr.ipv4.isValid() && IS_TUNNEL(hdr.ipv4.protocol, meta.dst_port);
         bool refuses = false;
+        bool is_within = false;
 #ifdef NESTED_ENDS
         // What goes round was in a tunnel.
         is_owned = is_owned && standard_metadata.instance_type != RECIRCULATED;
@@ -649,6 +652,9 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
             mark_to_drop(standard_metadata);
         } else if (is_other) {
             if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
+                meter_discovery.apply(standard_metadata.ingress_port, is_within);
+            }
+            if (is_within) {
                 standard_metadata.egress_spec = CPU_PORT;
                 hdr.packet_in.setValid();
                 hdr.packet_in.ingress_port = standard_metadata.ingress_port;

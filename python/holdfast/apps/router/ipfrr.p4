@@ -10,6 +10,7 @@
 #include <v1model.p4>
 #include "../headers.p4"
 #include "../domain.p4"
+#include "../discovery.p4"
 
 #define PORTS 512
 
@@ -143,6 +144,7 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
 
     LeadsToDomain() leads_to_domain;
     CountRefused() count_refused;
+    MeterDiscovery() meter_discovery;
     bool stop = false;
 
     action drop() {
@@ -247,6 +249,7 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
 
     apply {
         bool is_foreign = false;
+        bool is_within = false;
         if (meta.to_router == 1) {
             // Repair tunnels, and whatever else goes to routers, come from routers of this network.
             bool leads;
@@ -267,6 +270,9 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
             stop = true;
         } else if (!hdr.ipv4.isValid()) {
             if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
+                meter_discovery.apply(standard_metadata.ingress_port, is_within);
+            }
+            if (is_within) {
                 punt();
             } else {
                 drop();

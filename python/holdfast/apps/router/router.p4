@@ -5,6 +5,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "../discovery.p4"
 
 struct headers_t {
     packet_out_t   packet_out;
@@ -82,6 +83,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     counter(1, CounterType.packets) ttl_expired;
     direct_counter(CounterType.packets_and_bytes) route_counter;
     direct_counter(CounterType.packets_and_bytes) route_counter_v6;
+    MeterDiscovery() meter_discovery;
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -172,7 +174,13 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 ipv6_lpm.apply();
             }
         } else if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
-            punt();
+            bool is_within;
+            meter_discovery.apply(standard_metadata.ingress_port, is_within);
+            if (is_within) {
+                punt();
+            } else {
+                drop();
+            }
         } else {
             drop();
         }

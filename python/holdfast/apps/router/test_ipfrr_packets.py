@@ -13,6 +13,7 @@ from scapy.packet import Packet, Raw
 from holdfast._core import Program, Switch
 from holdfast.control.desired import Writer
 from holdfast.control.domain import domain_registers, refused
+from holdfast.discovery import RATE
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -238,6 +239,8 @@ def random_frame(rng: random.Random) -> bytes:
         destination = rng.choice((OWN, PQ_NODE, OTHER, "10.0.4.1"))
         packet = tunnel(packet, destination, ttl=rng.choice((0, 1, 2, 60)), tos=rng.randrange(256))
     data = bytearray(bytes(Ether() / packet))
+    if rng.random() < 0.02:
+        data[12:14] = b"\x88\xcc"
     if rng.random() < 0.1:
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     if rng.random() < 0.1:
@@ -249,6 +252,8 @@ def test_the_executors_agree(program: Program) -> None:
     """Random packets while ports go down and up; every counter counts something."""
     rng = random.Random(1)
     routers = [Router(program, executor) for executor in ("jit", "interpreter")]
+    for router in routers:
+        router.client.configure_meter(RATE, None, (1, 1, 1, 1))
     for _ in range(1500):
         if rng.random() < 0.1:
             port, up = rng.choice((PRIMARY, ALTERNATE)), rng.random() < 0.5

@@ -11,6 +11,7 @@
 #include <v1model.p4>
 #include "packet.p4"
 #include "../domain.p4"
+#include "../discovery.p4"
 #include "routing.p4"
 #include "hop.p4"
 
@@ -51,6 +52,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     counter(1, CounterType.packets) malformed;
     Routing() routing;
     CountRefused() count_refused;
+    MeterDiscovery() meter_discovery;
 
 #ifdef INT_TRANSIT_ONLY
     LeadsToDomain() leads_to_domain;
@@ -196,7 +198,13 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             }
 #endif
         } else if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
-            punt();
+            bool is_within;
+            meter_discovery.apply(standard_metadata.ingress_port, is_within);
+            if (is_within) {
+                punt();
+            } else {
+                mark_to_drop(standard_metadata);
+            }
         } else {
             mark_to_drop(standard_metadata);
         }

@@ -11,6 +11,7 @@
 #include <v1model.p4>
 #include "int.p4"
 #include "../domain.p4"
+#include "../discovery.p4"
 
 #define PORTS 512
 
@@ -145,6 +146,7 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Routing() routing;
     LeadsToDomain() leads_to_domain;
     CountRefused() count_refused;
+    MeterDiscovery() meter_discovery;
 
     apply {
         // Both ports belong to the switches: hosts have neither data nor reports to send.
@@ -166,10 +168,16 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         } else if (hdr.ipv4.isValid() || hdr.ipv6.isValid()) {
             routing.apply(hdr, standard_metadata, meta.drop_reason);
         } else if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
-            standard_metadata.egress_spec = CPU_PORT;
-            hdr.packet_in.setValid();
-            hdr.packet_in.ingress_port = standard_metadata.ingress_port;
-            hdr.packet_in._pad = 0;
+            bool is_within;
+            meter_discovery.apply(standard_metadata.ingress_port, is_within);
+            if (is_within) {
+                standard_metadata.egress_spec = CPU_PORT;
+                hdr.packet_in.setValid();
+                hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+                hdr.packet_in._pad = 0;
+            } else {
+                mark_to_drop(standard_metadata);
+            }
         } else {
             mark_to_drop(standard_metadata);
         }
