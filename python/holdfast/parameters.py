@@ -11,9 +11,20 @@ from functools import cache
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from holdfast import units
 from holdfast.errors import NetworkError, ParameterError, place_of_mistake
+from holdfast.suggestions import alternatives
+from holdfast.terminal import excerpt
 
 PS_PER_MS = 1_000_000_000
 PS_PER_S = 1_000_000_000_000
@@ -32,9 +43,17 @@ Milliseconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S * 1000)]
 
 
 class Checked(BaseModel):
-    """A model of values that users write: without unknown fields, infinities, or booleans in place of numbers."""
+    """A model of values that users write: without unknown fields, infinities, or booleans in place of numbers.
+
+    Units may be written (:func:`spelled_out`).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_out(cls, given: object) -> object:
+        return spelled_out(cls, given) if isinstance(given, dict) else given
 
     @field_validator("*", mode="before")
     @classmethod
@@ -46,10 +65,79 @@ class Checked(BaseModel):
         return value
 
 
+def spelled_out(model: type[BaseModel], given: dict[str, Any], without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the fields of a model as they are called, in their own units, from what a user wrote.
+
+    A field whose name ends in a unit, such as ``delay_ms``, also takes a text with a unit (``delay_ms: 2s``), and such a text under
+    its name without the unit (``delay: 2s``). A field that is a number takes ``1%``. This is the only place that reads units of
+    fields. ``without``: fields that a user cannot give. Raises :class:`ParameterError`, for an unknown key with similar ones.
+    """
+    fields, short = _names(model, without)
+    if given.keys() <= fields.keys() and not any(isinstance(value, str | list | tuple) for value in given.values()):
+        return given
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name = short.get(key, key)
+        if name in fields:
+            value = _measured(model, fields[name], key, value, short=name != key)
+            if name != key and name in given:
+                raise ParameterError(model.__name__, key, f"{name} is given, too, and they are the same")
+        else:
+            key = excerpt(str(key), 80)
+            raise ParameterError(model.__name__, key, f"unknown key{alternatives(key, [*fields, *short])}")
+        found[name] = value
+    return found
+
+
+@cache
+def _names(model: type[BaseModel], without: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the field of each key of a model, and the field of each key without the unit that is no key itself."""
+    fields = {field.alias or name: name for name, field in model.model_fields.items() if name not in without}
+    if model.model_config.get("populate_by_name"):
+        fields |= {name: name for name in model.model_fields if name not in without}
+    short: dict[str, str] = {}
+    for key, name in fields.items():
+        named = units.of_name(key)
+        if named is not None and named[0] and named[0] not in fields and _is_numeric(model, name):
+            short.setdefault(named[0], key)
+    return fields, short
+
+
+def _measured(model: type[BaseModel], name: str, key: str, value: object, *, short: bool) -> object:
+    """Return the value that a user wrote under ``key`` in the unit of the field ``name``.
+
+    ``short``: the key lacks the unit, so numbers need one.
+    """
+    named = units.of_name(name)
+    if isinstance(value, list | tuple) and named is not None:
+        return [_measured(model, name, key, each, short=short) for each in value]
+    is_share = named is None and isinstance(value, str) and value.endswith("%")
+    if not (named or is_share) or not _is_numeric(model, name) or str in _types_of(model, name):
+        return value
+    try:
+        if isinstance(value, str) and is_share:
+            return units.share(value)
+        assert named is not None
+        if isinstance(value, str) and (short or not units.is_plain(value)):
+            return named[1].read(value)
+    except ParameterError as error:
+        raise ParameterError(model.__name__, key, error.sentence) from None
+    if short and isinstance(value, int | float) and not isinstance(value, bool) and value:
+        wanted = f"write {named[1].quantity.example}, or {name}: {value:g}"
+        raise ParameterError(model.__name__, key, f"{value:g} has no unit; {wanted}")
+    return value
+
+
+@cache
+def _types_of(model: type[BaseModel], field: str) -> frozenset[object]:
+    """Return all types in a field's annotation."""
+    return frozenset(_types(model.model_fields[field].annotation))
+
+
 @cache
 def _is_numeric(model: type[BaseModel], field: str) -> bool:
     """Return True if a model's field is a number, or holds numbers, and cannot be or hold a boolean."""
-    types = set(_types(model.model_fields[field].annotation))
+    types = _types_of(model, field)
     return not types.isdisjoint({int, float}) and bool not in types
 
 

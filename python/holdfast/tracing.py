@@ -7,17 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from holdfast import _core, yaml_model
 from holdfast.errors import ScenarioError
 from holdfast.p4runtime.client import Client, LocalClient
 from holdfast.p4runtime.device import Device
+from holdfast.parameters import Checked
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Entry(Checked):
     match: dict[str, Any] = {}
     action: str
     params: dict[str, Any] = {}
@@ -25,14 +22,12 @@ class _Entry(BaseModel):
     default: bool = False
 
 
-class Entries(BaseModel):
+class Entries(Checked):
     """The content of an entries file.
 
     ``tables``: entries by table name. ``multicast_groups`` and ``clone_sessions``: lists of ``[port, instance]`` by number.
     ``registers``: values by register name and index.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     tables: dict[str, list[_Entry]] = {}
     multicast_groups: dict[int, list[tuple[int, int]]] = {}

@@ -163,7 +163,7 @@ def test_tshark_reads_the_segments(tmp_path: Path) -> None:
         ({"start_s": 2.0, "stop_s": 1.0}, "before"),
         ({"options": {"congestion": "vegas"}}, "newreno"),
         ({"options": {"mss": 0}}, "mss"),
-        ({"option": {}}, "TcpTransfer: option: Extra inputs are not permitted"),
+        ({"option": {}}, "TcpTransfer: option: unknown key; did you mean 'options'?"),
         ({"start_s": float("nan")}, "TcpTransfer: start_s: Input should be a finite number"),
         ({"stop_s": 1e30}, "TcpTransfer: stop_s: Input should be less than or equal to 9000000"),
         ({"options": {"rto_minimum_ms": -1}}, "TcpTransfer: options.rto_minimum_ms: Input should be"),

@@ -256,11 +256,11 @@ PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: 
         ("name: empty\n", ": this file declares no switch and no host"),
         ("hosts:\n  h1:\n  h1:\n", ":3: 'h1' is declared twice (first in line 2)"),
         (PAIR.replace("b: h2", "b: h2, rate_bps: -5"), ":5: link s1-h2: rate_bps: Input should be greater than 0"),
-        (PAIR.replace("b: h2", "b: h2, rate_bps: fast"), ":5: link s1-h2: rate_bps"),
+        (PAIR.replace("b: h2", "b: h2, rate_bps: fast"), ":5: rate_bps: 'fast' is not a rate, such as 10Mbps"),
         (PAIR.replace("b: h2", "b: h9"), ":5: link s1-h9: there is no node 'h9' (known: h1, h2, s1)"),
         (PAIR.replace("a: s1, ", ""), ":5: one of the links lacks 'a'"),
         (PAIR.replace("a: s1", "a: 1"), ":5: a: 1 is not the name of a node"),
-        (PAIR.replace("b: h2", "b: h2, speed: 4"), ":5: link s1-h2: speed"),
+        (PAIR.replace("b: h2", "b: h2, speed: 4"), ":5: speed: unknown key (known: "),
         (PAIR.replace("- {a: s1, b: h2}\n", ""), ": host 'h2' has no link"),
         (
             PAIR + "packet_generators:\n- {switch: s1, port: 9, packet: 'ff', period_ms: 1.0e-9}\n",
@@ -274,7 +274,7 @@ PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: 
         ("include: topology.yaml\n", ":1: files include each other in a circle: topology.yaml -> topology.yaml"),
         (
             "switches: {s1: {colour: red}}\n",
-            ":1: unknown option 'colour' in line 1 (known: position, queueing, latency_ms, processor)",
+            ":1: colour: unknown key (known: position, queueing, latency_ms, processor",
         ),
         ("switches: {s1: {position: 7}}\n", ":1: switch 's1': position"),
         ("switches: 7\n", ":1: switches: a list of names, or a mapping of names to options expected, and here is 7"),

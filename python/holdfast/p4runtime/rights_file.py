@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from holdfast import yaml_model
 from holdfast.p4runtime.rights import ClientRights, Rights
+from holdfast.parameters import Checked
 
 MOST_BYTES = 1 << 20
 """Of a file: thousands of clients, which are read in a second or two."""
 
 
-class _Client(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _Client(Checked):
+    model_config = ConfigDict(strict=True)
 
     certificate: str = Field(min_length=1)
     devices: list[int] | None = None
@@ -27,8 +28,8 @@ class _Client(BaseModel):
         return ClientRights(self.certificate, devices, self.read, tuple(self.roles), self.pipeline)
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _File(Checked):
+    model_config = ConfigDict(strict=True)
 
     clients: list[_Client]
 

@@ -33,10 +33,12 @@ import yaml
 from pydantic import BaseModel
 from yaml.constructor import SafeConstructor
 
-from holdfast.errors import TopologyError, TopologyWarning
+from holdfast.errors import ParameterError, TopologyError, TopologyWarning
+from holdfast.parameters import spelled_out
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.suggestions import unknown
 from holdfast.terminal import excerpt
-from holdfast.topology import Link, Topology
+from holdfast.topology import Host, Link, PacketGenerator, SwitchNode, Topology
 from holdfast.yaml_model import compose, reading
 
 R = TypeVar("R")
@@ -48,6 +50,11 @@ MOST_FILES, DEEPEST = 1000, 50
 
 MOST_VALUES = 1_200_000
 """Keys and values in all of them: the links of the largest fat tree that is generated, ``fat-tree:48``, written out."""
+
+_GIVEN = ("name", "index")
+"""Fields of nodes that their name in the file and their place in it give."""
+
+_ENDS = {"a", "b", "a_port", "b_port"}
 
 _FOUND = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text"}
 
@@ -138,7 +145,7 @@ def _document(path: Path, composed: yaml.Node | None) -> dict[str, Node]:
     document = root.mapping("a mapping of " + ", ".join(KEYS))
     for key, node in document.items():
         if key not in KEYS:
-            raise node.error(f"unknown key {key!r} (known: {', '.join(KEYS)})")
+            raise node.error(unknown("key", key, KEYS))
     return document
 
 
@@ -183,17 +190,24 @@ def _add_document(
     if "include" in document:
         _include(topology, document["include"], path, chain, files)
     for name, node in _named(document.get("hosts"), "hosts"):
+        fields = _fields(node, Host, "a mapping of options", _GIVEN)
         with _at(node):
-            topology.add_host(name, **_fields(node, ("address", "ipv6", "position")))
+            topology.add_host(name, **fields)
     for name, node in _named(document.get("switches"), "switches"):
+        fields = _fields(node, SwitchNode, "a mapping of options", _GIVEN)
         with _at(node):
-            topology.add_switch(name, **_fields(node, ("position", "queueing", "latency_ms", "processor")))
-    defaults = _plain(document.get("link_defaults"), "link_defaults", {"a", "b", "a_port", "b_port"})
-    _add_each(document.get("links"), "links", ("a", "b"), lambda fields: topology.add_link(**{**defaults, **fields}))
-    generators = document.get("packet_generators")
+            topology.add_switch(name, **fields)
+    defaults: dict[str, Any] = {}
+    if (given := document.get("link_defaults")) is not None:
+        for key in _ENDS & given.mapping("link_defaults: a mapping").keys():
+            raise given.value[key].error(f"link_defaults cannot have {key!r}, which differs from link to link")
+        defaults = _fields(given, Link, "link_defaults: a mapping")
     _add_each(
-        generators, "packet_generators", ("switch", "port", "packet"), lambda f: topology.add_packet_generator(**f)
+        document.get("links"), "links", Link, ("a", "b"), lambda **fields: topology.add_link(**{**defaults, **fields})
     )
+    generators = document.get("packet_generators")
+    needed = ("switch", "port", "packet")
+    _add_each(generators, "packet_generators", PacketGenerator, needed, topology.add_packet_generator)
 
 
 def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...], files: _Files) -> None:
@@ -225,36 +239,33 @@ def _named(node: Node | None, what: str) -> Iterator[tuple[str, Node]]:
         yield from node.mapping(f"{what}: a list of names, or a mapping of names to options").items()
 
 
-def _fields(node: Node, known: tuple[str, ...]) -> dict[str, Any]:
-    fields = node.mapping("a mapping of " + " and ".join(known))
-    for key, value in fields.items():
-        if key not in known:
-            raise TopologyError(f"unknown option {key!r} in line {value.line} (known: {', '.join(known)})")
-    return {key: value.plain() for key, value in fields.items()}
+def _fields(node: Node, model: type[BaseModel], what: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a mapping as fields of ``model`` in their own units.
+
+    Raises :class:`TopologyError` with the line of a key that ``model`` does not have, or that is among ``without``.
+    """
+    fields = node.mapping(what)
+    try:
+        return spelled_out(model, {key: value.plain() for key, value in fields.items()}, without)
+    except ParameterError as error:
+        raise fields.get(error.field, node).error(f"{error.field}: {error.sentence}") from None
 
 
-def _plain(node: Node | None, what: str, refused: set[str]) -> dict[str, Any]:
-    if node is None:
-        return {}
-    fields = node.mapping(f"{what}: a mapping")
-    for key in refused & fields.keys():
-        raise fields[key].error(f"{what} cannot have {key!r}, which differs from link to link")
-    return {key: value.plain() for key, value in fields.items()}
-
-
-def _add_each(node: Node | None, what: str, needed: tuple[str, ...], add: Callable[[dict[str, Any]], object]) -> None:
+def _add_each(
+    node: Node | None, what: str, model: type[BaseModel], needed: tuple[str, ...], add: Callable[..., object]
+) -> None:
     if node is None or node.value is None:
         return
     entries: list[Node] = node.expect(list, f"{what}: a list")
     for entry in entries:
-        fields = {key: value.plain() for key, value in entry.mapping(f"one of the {what}, a mapping,").items()}
+        fields = _fields(entry, model, f"one of the {what}, a mapping,")
         if missing := [key for key in needed if key not in fields]:
             raise entry.error(f"one of the {what} lacks {' and '.join(repr(key) for key in missing)}")
         with _at(entry):
             for key in ("a", "b", "switch"):
                 if key in fields and not isinstance(fields[key], str):
                     raise TopologyError(f"{key}: {fields[key]!r} is not the name of a node")
-            add(fields)
+            add(**fields)
 
 
 def write(topology: Topology, *, ascii_only: bool = False) -> str:

@@ -67,7 +67,7 @@ def test_a_rule_file_is_read(tmp_path: Path) -> None:
         ("packets_per_s: 10", "packets_per_s: 0", 8, "limits.slow.packets_per_s"),
         ("packets_per_s: 10", "burst_packets: 10", 8, "a limit needs packets_per_s or bytes_per_s"),
         ("2001:db8:1::/64", "2001:db8:1::/129", 7, "addresses.office.1"),
-        ("    limit: slow", "    limt: slow", 16, "rules.0.limt: Extra inputs are not permitted"),
+        ("    limit: slow", "    limt: slow", 16, "rules.0.limt: unknown key; did you mean 'limit'?"),
         (
             "    from: inside",
             "    from: inside\n    destination: '2001:db8::/32'\n    family: ipv4",

@@ -1,0 +1,40 @@
+"""Says what a user may have meant by a name that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from holdfast.terminal import excerpt
+
+MOST_KNOWN = 20
+"""Of the names that exist, so many are listed."""
+
+MOST_SIMILAR = 3
+
+LONGEST_COMPARED = 100
+"""Names are compared up to so many characters."""
+
+
+def similar(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names among ``known`` that are written much like ``name``, the most similar first, three at most."""
+    found = {each.lower(): each for each in known if each}
+    close = difflib.get_close_matches(name[:LONGEST_COMPARED].lower(), found, MOST_SIMILAR)
+    return [found[each] for each in close]
+
+
+def alternatives(name: str, known: Iterable[str]) -> str:
+    """Return what to write instead of a name that does not exist: similar names, or those that exist if there are none.
+
+    ``; did you mean 'rate_bps'?``, or `` (known: a, b)``, to follow what is said of the name.
+    """
+    names = list(known)
+    if close := similar(name, names):
+        return f"; did you mean {' or '.join(repr(each) for each in close)}?"
+    more = f" and {len(names) - MOST_KNOWN} more" if len(names) > MOST_KNOWN else ""
+    return f" (known: {', '.join(names[:MOST_KNOWN])}{more})"
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence about a name that does not exist: ``unknown key 'rat_bps'; did you mean 'rate_bps'?``."""
+    return f"unknown {what} {excerpt(repr(name), 80)}{alternatives(name, known)}"
