@@ -129,7 +129,7 @@ class DiscoveredTopology(Topology):
         super().__init__(declared.name)
         self.switches, self.hosts = dict(declared.switches), dict(declared.hosts)
         self._ports = {name: {} for name in (*self.hosts, *self.switches)}
-        self._subnets = list(declared._subnets)
+        self._plan = declared._plan.copy()
         self._default_cost = default_cost
         self._declared: dict[Port, Link] = {}
         self._index: dict[frozenset[Port], int] = {}
@@ -203,7 +203,7 @@ class DiscoveredTopology(Topology):
         topology = Topology(self.name)
         topology.hosts, topology.switches = dict(self.hosts), dict(self.switches)
         topology._ports = {name: {} for name in (*self.hosts, *self.switches)}
-        topology._subnets = list(self._subnets)
+        topology._plan = self._plan.copy()
         for index, link in enumerate(self.links):
             if index not in self._absent:
                 topology._ports[link.a][link.a_port] = topology._ports[link.b][link.b_port] = len(topology.links)

@@ -12,17 +12,19 @@ import operator
 import secrets
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from holdfast import _core
 from holdfast.controller import Controller
-from holdfast.errors import NetworkError
+from holdfast.errors import NetworkError, TopologyWarning
+from holdfast.host import Host, card_name
 from holdfast.link import SequenceHeader, Traces, description
 from holdfast.measurements import (
     BfdStatistics,
@@ -49,7 +51,7 @@ from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
 from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
 from holdfast.scheduler import Scheduler
-from holdfast.topology import Link, PacketGenerator, Topology
+from holdfast.topology import NOT_IN_DESCRIPTION, Link, PacketGenerator, Topology
 from holdfast.traffic import MembershipVersion, Ping, TcpTransfer, Traffic, UdpStream
 
 _Result = TypeVar("_Result")
@@ -96,22 +98,28 @@ class Network(ABC):
             if program is None:
                 raise NetworkError(f"there is no program for switch {name!r}")
             self.programs[name] = program
-            described = switch.model_dump(exclude={"name", "index", "position"})
-            core = self._core.add_switch(name, program, executor=executor, **described)
-            self.devices[name] = Device(switch.index, core, executor=executor)
+            described = switch.model_dump(exclude=NOT_IN_DESCRIPTION)
+            core = self._core.add_switch(name, program, executor=executor, cpu_port=switch.cpu_port, **described)
+            self.devices[name] = Device(switch.device_id, core, executor=executor)
         self._add_hosts()
         self._sequence_headers: list[SequenceHeader] = []
         for controller in self.controllers:
             self._sequence_headers += [it for it in controller.sequence_headers if it not in self._sequence_headers]
         traces = Traces()
         headers = self._sequence_headers
-        self.link_ids = [self._core.add_link(**description(link, traces, headers)) for link in topology.links]
+        self.link_ids = [
+            self._core.add_link(**self._placed(description(link, traces, headers))) for link in topology.links
+        ]
         self.generator_ids = [self.add_packet_generator(generator) for generator in topology.packet_generators]
         self._clients: Mapping[str, Client] = {}
 
     @abstractmethod
     def _add_hosts(self) -> None:
         """Add the nodes at the edge of the network to the native core: modelled hosts, or Linux interfaces."""
+
+    def _placed(self, link: dict[str, Any]) -> dict[str, Any]:
+        """Return a described link with the native core's names and ports of its ends."""
+        return link
 
     def add_packet_generator(self, generator: PacketGenerator) -> int:
         """Add a packet generator to a switch while the network runs, and return its number, for :meth:`packets_generated`.
@@ -410,8 +418,7 @@ class Network(ABC):
 
     def _direction(self, name: str) -> Literal["a_to_b", "b_to_a"]:
         """Return the direction from the end named first in ``name``: "b_to_a" if ``name`` is ``b-a`` and the link is ``a-b``."""
-        link = self.topology.links[self.topology.find_link(name)]
-        return "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
+        return "a_to_b" if self.topology.is_forward(name) else "b_to_a"
 
     def end_flow(self, flow: int) -> None:
         """End a stream or a series of pings early: the flow sends no more packets."""
@@ -465,6 +472,13 @@ class SimulatedNetwork(Network):
 
     def _add_hosts(self) -> None:
         for name, host in self.topology.hosts.items():
+            if what := _not_modelled(host):
+                raise NetworkError(f"host {name!r}: a simulated host cannot have {what} yet; a live one can")
+            if host.commands:
+                commands = ", ".join(map(repr, host.commands))
+                warnings.warn(
+                    f"host {name!r} is simulated, and runs no commands: {commands}", TopologyWarning, stacklevel=4
+                )
             attachment = self.topology.attachment(name)
             self._core.add_host(
                 name,
@@ -613,11 +627,26 @@ class SimulatedNetwork(Network):
                 return
 
 
+def _not_modelled(host: Host) -> str | None:
+    """Return what a host has that the modelled one has not, or None if there is nothing."""
+    given = host.given()
+    found = [
+        name
+        for name in ("vlan", "interfaces", "gateway", "neighbours")
+        if given.get(name) not in (None, "none", (), {})
+    ]
+    if host.gateway is None:
+        found.append("no gateway")
+    return " and ".join(dict.fromkeys(found)) or None
+
+
 class LiveNetwork(Network):
-    """Under the wall clock. Hosts are Linux interfaces, one per host of the topology; controllers use gRPC.
+    """Under the wall clock. Hosts are Linux interfaces, one per network card of a host; controllers use gRPC.
 
     A context manager: entering starts the native thread, a P4Runtime server on loopback and the controllers' thread; leaving
-    stops them. ``interfaces`` maps each host to the interface that stands for its side of the link.
+    stops them. ``interfaces`` maps each host to the interface that stands for its side of the link; those of further network cards
+    are named by :func:`holdfast.host.card_name`. Switches with ``grpc`` in the topology are served at that address, the others
+    at :attr:`p4runtime_address`.
     """
 
     def __init__(
@@ -631,12 +660,13 @@ class LiveNetwork(Network):
         detection_delay_ms: float = 0.0,
         executor: Literal["jit", "interpreter"] = "jit",
     ) -> None:
-        if missing := topology.hosts.keys() - interfaces.keys():
+        linked = {card_name(name, place.card) for name in topology.hosts for place in topology.attachments(name)}
+        if missing := linked - interfaces.keys():
             raise NetworkError(f"hosts without an interface: {', '.join(sorted(missing))}")
         self._interfaces = interfaces
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._server: Server | None = None
+        self._servers: dict[str | None, Server] = {}
         self.failure: BaseException | None = None
         super().__init__(
             topology, programs, controllers, seed=seed, detection_delay_ms=detection_delay_ms, executor=executor
@@ -644,7 +674,16 @@ class LiveNetwork(Network):
 
     def _add_hosts(self) -> None:
         for name in self.topology.hosts:
-            self._core.add_interface(name, self._interfaces[name])
+            for place in self.topology.attachments(name):
+                card = card_name(name, place.card)
+                self._core.add_interface(card, self._interfaces[card])
+
+    def _placed(self, link: dict[str, Any]) -> dict[str, Any]:
+        ends: dict[str, Any] = {}
+        for end in ("a", "b"):
+            if link[end] in self.topology.hosts:
+                ends |= {end: card_name(link[end], link[f"{end}_port"]), f"{end}_port": 0}
+        return {**link, **ends}
 
     def _now_ns(self) -> int:
         return time.time_ns()
@@ -660,12 +699,16 @@ class LiveNetwork(Network):
     def __enter__(self) -> Self:
         self._core.start()
         try:
-            self._server = Server(self.devices.values(), "127.0.0.1:0")
-            self._server.start()
+            switches = self.topology.switches
+            # The network's own server is there even if it serves no switch.
+            for address in dict.fromkeys((None, *(switch.grpc for switch in switches.values()))):
+                served = [self.devices[name] for name, switch in switches.items() if switch.grpc == address]
+                self._servers[address] = Server(served, address or "127.0.0.1:0")
+                self._servers[address].start()
             clients: dict[str, GrpcClient] = {}
             self._clients = clients
-            for name, switch in self.topology.switches.items():
-                clients[name] = GrpcClient(self._server.address, device_id=switch.index)
+            for name, switch in switches.items():
+                clients[name] = GrpcClient(self._servers[switch.grpc].address, device_id=switch.device_id)
                 clients[name].set_pipeline(self.programs[name])
             self._start_controllers()
         except BaseException:
@@ -688,8 +731,8 @@ class LiveNetwork(Network):
             self._thread.join()
         for client in self._clients.values():
             client.close()
-        if self._server is not None:
-            self._server.stop()
+        for server in self._servers.values():
+            server.stop()
         self._core.stop()
 
     def _control(self) -> None:
@@ -707,10 +750,10 @@ class LiveNetwork(Network):
 
     @property
     def p4runtime_address(self) -> str:
-        """The address at which the switches' P4Runtime server listens, for controllers in other processes."""
-        if self._server is None:
+        """The address at which the P4Runtime server of switches without ``grpc`` listens, for controllers in other processes."""
+        if None not in self._servers:
             raise NetworkError("the network is not running")
-        return self._server.address
+        return self._servers[None].address
 
     def wait_until(self, at_s: float) -> None:
         """Sleep until the network's clock shows ``at_s`` seconds.

@@ -1,8 +1,9 @@
 """A topology is data: hosts, switches, links and their addresses. Nothing runs here (see :mod:`holdfast.network`).
 
 Names are what users guess: ``h1``, ``s1``; a switch's ports count from 1 in the order of its links, a host has port 0.
-Every host is alone in a subnet of its own, ``10.0.<n>.1/24`` by default, with its switch at ``.254``. It may have an IPv6 address
-besides, in an IPv6 subnet of its own; by default there is none (:meth:`Topology.add_ipv6` gives one to each).
+A host is in a subnet of its own, ``10.0.<n>.1/24`` by default, with its switch at ``.254``, unless several are given the same
+subnet. It may have an IPv6 address besides; by default there is none (:meth:`Topology.add_ipv6` gives one to each).
+:mod:`holdfast.host` has what else a host can be given.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from __future__ import annotations
 import ipaddress
 import math
 import unicodedata
-from bisect import bisect, insort
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +20,9 @@ import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError, first_mistake
+from holdfast.host import Address, Plan
+from holdfast.host import Host as Host
+from holdfast.host import Position as Position
 from holdfast.link import Bfd, DelayMs, Direction, Processor, Queueing, link_towards
 from holdfast.numerals import is_numeral
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
@@ -30,13 +32,7 @@ FIBRE_KM_PER_MS = 299.792458 * 2 / 3
 
 EARTH_RADIUS_KM = 6371.0
 
-Position = tuple[float, float]
-"""A node's place: x and y in any unit; of a geographic topology longitude and latitude in degrees."""
-
 M = TypeVar("M", bound=BaseModel)
-
-_Subnet = tuple[int, int, int, str]
-"""Version of IP, first and last address, and the host's name."""
 
 
 def propagation_delay_ms(distance_km: float) -> float:
@@ -58,45 +54,14 @@ def is_letter(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
-class Host(Parameters):
-    """An end system with one link."""
-
-    name: str
-    index: int = Field(ge=1, le=65_000)
-    address: ipaddress.IPv4Interface
-    ipv6: ipaddress.IPv6Interface | None = None
-    position: Position | None = None
-
-    @field_validator("ipv6")
-    @classmethod
-    def _of_one_station(cls, value: ipaddress.IPv6Interface | None) -> ipaddress.IPv6Interface | None:
-        if value is not None and (
-            value.is_multicast or value.is_unspecified or value.is_loopback or value.is_link_local
-        ):
-            raise ValueError(f"{value.ip} is not an address that packets are routed to")
-        return value
-
-    @property
-    def mac(self) -> bytes:
-        """The host's MAC address: 02:00:00:00, then the host's index in two bytes."""
-        return bytes((0x02, 0, 0, 0)) + self.index.to_bytes(2, "big")
-
-    @property
-    def gateway(self) -> ipaddress.IPv4Address:
-        """The switch's address in the host's subnet, which is the last address before the broadcast address."""
-        return self.address.network.broadcast_address - 1
-
-    @property
-    def ipv6_gateway(self) -> ipaddress.IPv6Address:
-        """The switch's IPv6 address on the host's link, which is link-local, as in router advertisements (RFC 4861)."""
-        return ipaddress.IPv6Address("fe80::1")
-
-
 class SwitchNode(Parameters):
     """A switch; the program that a network loads into it decides its behaviour.
 
     ``latency_ms``: a packet's time through it besides waiting and transmission; with a traffic manager, in each pass.
-    ``processor``: its packets wait for it first, if it can do only so many in a time.
+    ``processor``: its packets wait for it first, if it can do only so many in a time. ``device_id``: its number in P4Runtime, by
+    default the index. ``grpc``: the address of a P4Runtime server of its own, ``HOST:PORT``, of a live network. ``cpu_port``: the
+    port of packet-in and packet-out, by default the program's or 510. ``program`` and ``entries``: files, for those who choose no
+    others; a topology's file names them relative to itself.
     """
 
     name: str
@@ -105,6 +70,29 @@ class SwitchNode(Parameters):
     queueing: Queueing | None = None
     latency_ms: DelayMs = 0.0
     processor: Processor | None = None
+    device_id: int = Field(default=0, ge=0, lt=1 << 64)
+    grpc: str | None = None
+    cpu_port: int | None = Field(default=None, ge=0, le=511)
+    program: str | None = Field(default=None, min_length=1)
+    entries: str | None = Field(default=None, min_length=1)
+
+    @field_validator("grpc")
+    @classmethod
+    def _of_a_server(cls, value: str | None) -> str | None:
+        host, _, port = (value or "localhost:1").rpartition(":")
+        if not host or not is_numeral(port) or not 1 <= int(port) <= 65_535:
+            raise ValueError(f"{value!r} is not the address of a server, such as '127.0.0.1:50051'")
+        return value
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if "device_id" not in self.model_fields_set:
+            self.__dict__["device_id"] = self.index
+        return self
+
+
+NOT_IN_DESCRIPTION = {"name", "index", "position", "device_id", "grpc", "cpu_port", "program", "entries"}
+"""The fields of :class:`SwitchNode` that the native core's description of a switch does not have."""
 
 
 class Link(Direction):
@@ -176,18 +164,19 @@ class PacketGenerator(Parameters):
 
 @dataclass(frozen=True)
 class Attachment:
-    """The switch and the port of a host."""
+    """The switch and the port of a host, and which of the host's network cards is connected to them."""
 
     host: Host
     switch: str
     port: int
+    card: int = 0
 
 
 class Topology:
     """Hosts, switches and links, in the order in which they were added.
 
-    Raises :class:`holdfast.errors.TopologyError` on anything that could not run: unknown or doubled names, a host with two links,
-    overlapping subnets, values out of range.
+    Raises :class:`holdfast.errors.TopologyError` on anything that could not run: unknown or doubled names, a host with more links
+    than network cards, addresses that are taken, overlapping subnets, values out of range.
     """
 
     def __init__(self, name: str = "topology") -> None:
@@ -197,53 +186,28 @@ class Topology:
         self.links: list[Link] = []
         self.packet_generators: list[PacketGenerator] = []
         self._ports: dict[str, dict[int, int]] = {}
-        self._subnets: list[_Subnet] = []
+        self._plan = Plan()
 
     def _new_name(self, name: str) -> None:
-        if not name or not all(is_letter(c) or c in "_." for c in name):
-            raise TopologyError(f"node name {name!r}: use letters, digits, '_' and '.'")
+        if not name or not all(is_letter(c) or c in "_.-" for c in name) or "-" in (name[0], name[-1]):
+            raise TopologyError(f"node name {name!r}: use letters, digits, '_', '.', and '-' between others")
         if name in self.hosts or name in self.switches:
             raise TopologyError(f"node {name!r} is declared twice")
 
-    def add_host(
-        self, name: str, address: str | None = None, *, ipv6: str | None = None, position: Position | None = None
-    ) -> Host:
-        """Add a host and return it. The addresses have prefix lengths, as in ``"10.0.1.1/24"`` and ``"2001:db8:0:1::1/64"``."""
+    def add_host(self, name: str, address: str | None = None, **fields: Any) -> Host:
+        """Add a host and return it; ``fields`` are those of :class:`holdfast.host.Host`.
+
+        The addresses have prefix lengths, as in ``"10.0.1.1/24"`` and ``"2001:db8:0:1::1/64"``. None stands for what is not given.
+        """
         self._new_name(name)
         index = len(self.hosts) + 1
-        host = _validated(
-            Host,
-            name=name,
-            index=index,
-            address=address or f"10.{index >> 8}.{index & 255}.1/24",
-            ipv6=ipv6,
-            position=position,
-            where=f"host {name!r}",
-        )
-        network = host.address.network
-        if network.prefixlen > 30:
-            raise TopologyError(f"host {name!r}: a prefix of /{network.prefixlen} has no room for a gateway")
-        if why := _unusable(host):
-            raise TopologyError(f"host {name!r}: {host.address.ip} is {why}")
-        subnets = [self._free_subnet(name, network)]
-        if host.ipv6 is not None:
-            subnets.append(self._free_subnet(name, host.ipv6.network))
-        for subnet in subnets:
-            insort(self._subnets, subnet)
+        given = {field: value for field, value in fields.items() if value is not None}
+        address = address or f"10.{index >> 8}.{index & 255}.1/24"
+        host = _validated(Host, **{**given, "name": name, "index": index, "address": address}, where=f"host {name!r}")
+        self._plan.add(host)
         self.hosts[name] = host
         self._ports[name] = {}
         return host
-
-    def _free_subnet(self, name: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> _Subnet:
-        """Return the subnet of a host's network. Raises :class:`TopologyError` if it overlaps another host's subnet."""
-        begin, end = int(network.network_address), int(network.broadcast_address)
-        subnet = (network.version, begin, end, name)
-        at = bisect(self._subnets, subnet)
-        # Those known do not overlap each other, so only the neighbours can reach into this one.
-        for version, first, last, other in self._subnets[max(0, at - 1) : at + 1]:
-            if version == network.version and first <= end and begin <= last:
-                raise TopologyError(f"hosts {other!r} and {name!r} have overlapping subnets; give each host its own")
-        return subnet
 
     def add_ipv6(self, prefix: str = "2001:db8::/32") -> None:
         """Give an IPv6 address to every host without one.
@@ -260,37 +224,24 @@ class Topology:
         for name, host in self.hosts.items():
             if host.ipv6 is None:
                 address = network.network_address + (host.index << 64) + 1
-                fields = {**host.model_dump(), "ipv6": f"{address}/64"}
+                fields = {**host.given(), "name": name, "index": host.index, "ipv6": f"{address}/64"}
                 given = _validated(Host, where=f"host {name!r}", **fields)
-                assert given.ipv6 is not None
-                insort(self._subnets, self._free_subnet(name, given.ipv6.network))
+                self._plan.remove(host)
+                self._plan.add(given)
                 self.hosts[name] = given
 
-    def add_switch(
-        self,
-        name: str,
-        *,
-        position: Position | None = None,
-        queueing: Queueing | Mapping[str, Any] | None = None,
-        latency_ms: float = 0.0,
-        processor: Processor | Mapping[str, Any] | None = None,
-    ) -> SwitchNode:
-        """Add a switch and return it.
+    def add_switch(self, name: str, **fields: Any) -> SwitchNode:
+        """Add a switch and return it; ``fields`` are those of :class:`SwitchNode`.
 
         ``queueing`` says where the switch's packets wait, by the fields of :class:`holdfast.link.Queueing`; ``processor`` says what
-        processes them before that, by the fields of :class:`holdfast.link.Processor`. ``latency_ms``: in milliseconds.
+        processes them before that, by the fields of :class:`holdfast.link.Processor`. ``latency_ms``: in milliseconds. None stands
+        for what is not given.
         """
         self._new_name(name)
-        switch = _validated(
-            SwitchNode,
-            name=name,
-            index=len(self.switches) + 1,
-            position=position,
-            queueing=queueing,
-            latency_ms=latency_ms,
-            processor=processor,
-            where=f"switch {name!r}",
-        )
+        given = {field: value for field, value in fields.items() if value is not None}
+        index = len(self.switches) + 1
+        switch = _validated(SwitchNode, **{**given, "name": name, "index": index}, where=f"switch {name!r}")
+        self._plan.add_device(switch.grpc, switch.device_id, name)
         self.switches[name] = switch
         self._ports[name] = {}
         self.__dict__.pop("graph", None)
@@ -299,9 +250,15 @@ class Topology:
     def _free_port(self, node: str) -> int:
         used = self._ports[node]
         if node in self.hosts:
-            if used:
-                raise TopologyError(f"host {node!r} has a link already; hosts have one")
-            return 0
+            cards = len(self.hosts[node].cards)
+            if (free := next((card for card in range(cards) if card not in used), None)) is not None:
+                return free
+            what = (
+                "a link already; it has one network card"
+                if cards == 1
+                else f"a link at each of its {cards} network cards"
+            )
+            raise TopologyError(f"host {node!r} has {what} (`interfaces` adds more)")
         # Large topologies have thousands of links: a generator would take twice as long.
         port = 1
         while port in used:
@@ -338,6 +295,13 @@ class Topology:
         for node, port in ((a, link.a_port), (b, link.b_port)):
             if port in self._ports[node]:
                 raise TopologyError(f"link {a}-{b}: port {port} of {node!r} is taken")
+            if node in self.hosts and port >= (cards := len(self.hosts[node].cards)):
+                raise TopologyError(
+                    f"link {a}-{b}: host {node!r} has {cards} network cards, numbered from 0, and no {port}"
+                )
+        for node, port in ((a, link.a_port), (b, link.b_port)):
+            if node in self.switches:
+                self._plan.add_port(self.port_mac(node, port), port, node)
         self._ports[a][link.a_port] = self._ports[b][link.b_port] = len(self.links)
         self.links.append(link)
         self.__dict__.pop("graph", None)
@@ -364,10 +328,14 @@ class Topology:
     def find_link(self, name: str) -> int:
         """Return the index in :attr:`links` of the link called ``a-b`` or ``b-a``; ``a-b#2`` is the second of parallel ones.
 
-        Raises :class:`TopologyError` if there is no such link.
+        ``a:1-b:2``, with the ports of both ends, names a link too. Raises :class:`TopologyError` if there is no such link, or if
+        the name fits several because the nodes' own names have hyphens.
         """
         ends, numbered, number = name.partition("#")
-        found = [i for i, link in enumerate(self.links) if ends in (link.name, f"{link.b}-{link.a}")]
+        found = self._links_by_name().get(ends, [])
+        if len({frozenset((self.links[i].a, self.links[i].b)) for i in found}) > 1:
+            candidates = ", ".join(self.links[i].ends for i in found)
+            raise TopologyError(f"{name!r} can be any of the links {candidates}: name it with its ports")
         if not numbered:
             number = "1"
         if is_numeral(number) and 1 <= int(number) <= len(found):
@@ -376,14 +344,46 @@ class Topology:
         names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
         raise TopologyError(f"there is no link {name!r} (known: {names})")
 
+    def is_forward(self, name: str) -> bool:
+        """Return True if a link's name, as for :meth:`find_link`, begins with the link's end ``a``.
+
+        Raises :class:`TopologyError` if there is no such link, or if the name reads the same from both ends.
+        """
+        link = self.links[self.find_link(name)]
+        ends = name.partition("#")[0]
+        if link.name == f"{link.b}-{link.a}" == ends:
+            raise TopologyError(f"{name!r} can be both directions of the link {link.ends}: name it with its ports")
+        return ends in (link.name, link.ends)
+
+    def _links_by_name(self) -> dict[str, list[int]]:
+        """Return the links that each name fits, in either direction, with and without ports. Known until links are added."""
+        known: tuple[int, dict[str, list[int]]] | None = self.__dict__.get("_by_name")
+        if known is not None and known[0] == len(self.links):
+            return known[1]
+        found: dict[str, list[int]] = {}
+        for i, link in enumerate(self.links):
+            back = f"{link.b}:{link.b_port}-{link.a}:{link.a_port}"
+            for name in {link.name, f"{link.b}-{link.a}", link.ends, back}:
+                found.setdefault(name, []).append(i)
+        self.__dict__["_by_name"] = (len(self.links), found)
+        return found
+
     def link_names(self) -> list[str]:
-        """Return the name of each of :attr:`links`, for :meth:`find_link`: ``a-b``, and ``a-b#2`` and so on for parallel links."""
+        """Return the name of each of :attr:`links`, for :meth:`find_link`: ``a-b``, and ``a-b#2`` and so on for parallel links.
+
+        A link whose name would fit others is named with its ports, ``a:1-b:2``.
+        """
         names = []
+        by_name = self._links_by_name()
         parallel: dict[frozenset[str], int] = {}
         for link in self.links:
             ends = frozenset((link.a, link.b))
             number = parallel[ends] = parallel.get(ends, 0) + 1
-            names.append(link.name if number == 1 else f"{link.name}#{number}")
+            fits = by_name[link.name]
+            if len(fits) > 1 and any({self.links[i].a, self.links[i].b} != ends for i in fits):
+                names.append(link.ends)
+            else:
+                names.append(link.name if number == 1 else f"{link.name}#{number}")
         return names
 
     @cached_property
@@ -420,18 +420,41 @@ class Topology:
         return any(link_towards(self.links[i], host).ordering is not None for i in self._ports[host].values())
 
     def attachment(self, host: str) -> Attachment:
-        """Return the switch and port that a host is connected to.
+        """Return the switch and port that a host is connected to, of several links the one of the first network card.
+
+        Raises :class:`TopologyError` if the host is unknown or has no link.
+        """
+        return self.attachments(host)[0]
+
+    def attachments(self, host: str) -> list[Attachment]:
+        """Return the switches and ports that a host is connected to, in the order of its network cards: at least one.
 
         Raises :class:`TopologyError` if the host is unknown or has no link.
         """
         if host not in self.hosts:
             raise TopologyError(f"there is no host {host!r} (known: {', '.join(self.hosts)})")
-        for index in self._ports[host].values():
-            link = self.links[index]
-            near, far = (link.b, link.b_port), (link.a, link.a_port)
-            switch, port = near if link.a == host else far
-            return Attachment(self.hosts[host], switch, port)
-        raise TopologyError(f"host {host!r} has no link")
+        if not (ports := self._ports[host]):
+            raise TopologyError(f"host {host!r} has no link")
+        found = []
+        for card in sorted(ports):
+            link = self.links[ports[card]]
+            switch, port = (link.b, link.b_port) if link.a == host else (link.a, link.a_port)
+            found.append(Attachment(self.hosts[host], switch, port, card))
+        return found
+
+    def known_neighbours(self, host: str) -> dict[Address, bytes]:
+        """Return the MAC addresses that a host knows from the start, by IP address: see :class:`holdfast.host.Host`.
+
+        Raises :class:`TopologyError` if the host is unknown or has no link.
+        """
+        place = self.attachment(host)
+        node, mac = place.host, self.port_mac(place.switch, place.port)
+        found: dict[Address, bytes] = {}
+        if node.gateway is not None and not node.has_own_gateway and self._plan.owner(node.gateway) is None:
+            found[node.gateway] = mac
+        if node.gateway is not None and node.ipv6 is not None:
+            found[node.ipv6_gateway] = mac
+        return {**found, **node.neighbours}
 
     def parts(self) -> list[list[str]]:
         """Return the switches in groups that can reach each other; the largest group first, and of equal groups the older one."""
@@ -445,7 +468,7 @@ class Topology:
         other.hosts, other.switches = dict(self.hosts), dict(self.switches)
         other.links, other.packet_generators = list(self.links), list(self.packet_generators)
         other._ports = {node: dict(ports) for node, ports in self._ports.items()}
-        other._subnets = list(self._subnets)
+        other._plan = self._plan.copy()
         return other
 
     def largest_part(self) -> Topology:
@@ -453,15 +476,14 @@ class Topology:
         kept = set(self.parts()[0]) if self.switches else set()
         part = Topology(self.name)
         for name, host in self.hosts.items():
-            if self.attachment(name).switch in kept:
-                address, ipv6 = str(host.address), None if host.ipv6 is None else str(host.ipv6)
-                part.add_host(name, address, ipv6=ipv6, position=host.position)
+            if any(place.switch in kept for place in self.attachments(name)):
+                part.add_host(name, **{**host.given(), "address": str(host.address)})
                 kept.add(name)
         for name, switch in self.switches.items():
             if name in kept:
                 part.add_switch(name, **_given(switch, {"name", "index"}))
         for link in self.links:
-            if link.a in kept:
+            if link.a in kept and link.b in kept:
                 part.add_link(**_given(link))
         part.packet_generators = [each for each in self.packet_generators if each.switch in kept]
         return part
@@ -469,13 +491,16 @@ class Topology:
     def check(self) -> None:
         """Raise :class:`TopologyError` if a host has no link, or if no path connects two of the hosts."""
         part_of = {switch: i for i, part in enumerate(self.parts()) for switch in part}
-        attached = {host: self.attachment(host).switch for host in self.hosts}
-        for host, switch in attached.items():
-            first, first_switch = next(iter(attached.items()))
-            if part_of[switch] != part_of[first_switch]:
-                raise TopologyError(
-                    f"there is no path between hosts {first!r} (at {first_switch!r}) and {host!r} (at {switch!r})"
-                )
+        first: dict[frozenset[int], str] = {}
+        for host in self.hosts:
+            reached = frozenset(part_of[place.switch] for place in self.attachments(host))
+            for other, of_other in first.items():
+                if not reached & other:
+                    one, at = self.attachment(of_other), self.attachment(host).switch
+                    raise TopologyError(
+                        f"there is no path between hosts {of_other!r} (at {one.switch!r}) and {host!r} (at {at!r})"
+                    )
+            first.setdefault(reached, host)
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Topology:
@@ -517,16 +542,6 @@ class Topology:
 def _given(model: BaseModel, without: set[str] = frozenset()) -> dict[str, Any]:  # type: ignore[assignment]
     """Return the fields that a model was created with, without defaults, and without the names in ``without``."""
     return {name: getattr(model, name) for name in model.model_fields_set - without}
-
-
-def _unusable(host: Host) -> str | None:
-    """Return why a host cannot have its IPv4 address, or None if it can."""
-    address, network = host.address.ip, host.address.network
-    if address.is_multicast or address.is_loopback or address.is_unspecified:
-        return "no address of a host"
-    if address in (network.network_address, network.broadcast_address):
-        return f"the {'network' if address == network.network_address else 'broadcast'} address of {network}"
-    return "its gateway's address, the last of the subnet" if address == host.gateway else None
 
 
 def _validated(model: type[M], *, where: str, **values: Any) -> M:

@@ -51,7 +51,7 @@ from holdfast.link import (
 from holdfast.measurements import DirectionCounters
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.regular_files import read_regular
-from holdfast.topology import Link, SwitchNode
+from holdfast.topology import NOT_IN_DESCRIPTION, Link, SwitchNode
 
 YAML = """
 switches: [s1]
@@ -424,7 +424,7 @@ def test_models_and_the_core_have_the_same_names() -> None:
         processor=Processor(packets_per_s=1, queue_packets=1),
     )
     program = compile_router()
-    described = switch.model_dump(exclude={"name", "index", "position"})
+    described = switch.model_dump(exclude=NOT_IN_DESCRIPTION)
     add_switch = partial(core.add_switch, "s4", program)
     for model, *place in (
         (SwitchNode,),
@@ -433,7 +433,7 @@ def test_models_and_the_core_have_the_same_names() -> None:
         (Recirculation, "queueing", "recirculation"),
         (Processor, "processor"),
     ):
-        names = model.model_fields.keys() - ({"name", "index", "position"} if model is SwitchNode else set())
+        names = model.model_fields.keys() - (NOT_IN_DESCRIPTION if model is SwitchNode else set())
         assert names_in_the_core(add_switch, described, *place) == names
     add_switch(**described)
 
@@ -749,7 +749,7 @@ def test_refusals_of_queues(queueing: dict[str, Any], message: str) -> None:
 def test_the_example_of_the_readme(tmp_path: Path) -> None:
     text = (Path(topologies.__file__).parent / "README.md").read_text()
     path = tmp_path / "example.yaml"
-    path.write_text(text.split("```yaml\n")[2].split("```")[0])
+    path.write_text(text.split("```yaml\n")[3].split("```")[0])
     topology = Topology.from_yaml(path)
     link = topology.links[0]
     assert link.loss == GilbertElliott(model="gilbert_elliott", p=0.01, r=0.3)

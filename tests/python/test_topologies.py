@@ -9,6 +9,7 @@ import subprocess
 import time
 import warnings
 from collections.abc import Callable
+from ipaddress import ip_address
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -525,6 +526,17 @@ def test_every_generator_is_described() -> None:
         assert f"| `{topologies.usage(name)}` |" in text, name
 
 
+def test_the_hosts_of_the_readme_are_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yaml").write_text(README.read_text().split("```yaml\n")[2].split("```")[0])
+    hosts = load(str(tmp_path / "hosts.yaml")).hosts
+    assert (str(hosts["h1"].gateway), hosts["h1"].neighbours) == (
+        "10.0.1.10",
+        {ip_address("10.0.1.10"): bytes.fromhex("080000000100")},
+    )
+    assert (str(hosts["h2"].gateway), hosts["h3"].gateway, hosts["h3"].vlan) == ("10.0.2.3", None, 5)
+    assert len(hosts["h5"].cards) == 2
+
+
 def test_the_yaml_of_the_readme_is_what_it_says(tmp_path: Path) -> None:
     text = README.read_text().split("```yaml\n")[1].split("```")[0]
     (tmp_path / "access.yaml").write_text("switches: [s9]\n")
@@ -535,6 +547,6 @@ def test_the_yaml_of_the_readme_is_what_it_says(tmp_path: Path) -> None:
     # The module's own text has the same.
     assert [line.strip() for line in text.splitlines() if "include" not in line and "port:" not in line] == [
         line.strip()
-        for line in (yaml_file.__doc__ or "").split("yaml\n")[1].split("\nThe fields")[0].splitlines()
+        for line in (yaml_file.__doc__ or "").split("yaml\n")[1].split("\nThe fields are")[0].splitlines()
         if line.strip() and "include" not in line and "port:" not in line
     ]

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from holdfast import _core, interpreter
+from holdfast import interpreter
 from holdfast.compare import scenario as scenarios
 from holdfast.compare import telemetry
 from holdfast.compare.doubts import LATE_MS
@@ -34,7 +34,7 @@ from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
 from holdfast.errors import LiveError, ScenarioError
 from holdfast.live import traffic_host
-from holdfast.live.hosts import check_machine, hosts, preferred
+from holdfast.live.hosts import LiveHost, check_machine, hosts, preferred
 from holdfast.live.traffic_host import Seen, Told
 from holdfast.network import LiveNetwork
 from holdfast.traffic import KERNEL_CONGESTION, TcpOptions
@@ -350,7 +350,7 @@ def _connection(scenario: Scenario, reception: Reception, index: str, outputs: M
 class _Process:
     """The program of a host; a context manager, which ends it whatever happens."""
 
-    def __init__(self, name: str, namespace: _core.Namespace, given: Told) -> None:
+    def __init__(self, name: str, namespace: LiveHost, given: Told) -> None:
         self.name = name
         program = traffic_host.__file__
         self._process = subprocess.Popen(

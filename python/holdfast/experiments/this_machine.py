@@ -18,7 +18,7 @@ from holdfast import interpreter
 from holdfast._core import Namespace
 from holdfast.errors import LiveError
 from holdfast.experiments import Finding, Setting
-from holdfast.live.hosts import check_machine
+from holdfast.live.hosts import LiveHost, check_machine
 from holdfast.sweep import Point
 
 SCRIPT = Path(__file__).with_name("packet_host.py")
@@ -109,7 +109,12 @@ def find(
 
 
 def send_frames(
-    sender: Namespace, receiver: Namespace, frame: bytes, count: int, interval_ns: int, length: int
+    sender: LiveHost | Namespace,
+    receiver: LiveHost | Namespace,
+    frame: bytes,
+    count: int,
+    interval_ns: int,
+    length: int,
 ) -> list[tuple[int, int, int]]:
     """Send ``frame`` ``count`` times at a constant rate with ``packet_host.py``, and return what arrived at ``receiver``.
 

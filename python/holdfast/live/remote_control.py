@@ -90,7 +90,7 @@ class RemoteControl:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             for name, switch in self.topology.switches.items():
-                client = GrpcClient(self._addresses[name], switch.index, self._election_id)
+                client = GrpcClient(self._addresses[name], switch.device_id, self._election_id)
                 self._clients[name] = stack.enter_context(client)
                 if not client.is_primary:
                     raise NetworkError(f"switch {name!r} has another primary, with a higher election id")

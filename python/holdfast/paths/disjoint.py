@@ -8,6 +8,7 @@ tunnels, addresses or tables of switches.
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -86,7 +87,10 @@ def path_over(topology: Topology, ingress: str, links: Sequence[int]) -> Path:
 
 def ends_of(name: str) -> tuple[tuple[str, int], tuple[str, int]]:
     """Parse a name as :attr:`holdfast.topology.Link.ends` forms it into (switch, port) of each end. Raises ValueError."""
-    (a, a_port), (b, b_port) = (end.split(":") for end in name.split("-"))
+    match = re.fullmatch(r"([^:]+):([0-9]+)-([^:]+):([0-9]+)", name)
+    if match is None:
+        raise ValueError(f"{name!r} names no link with the ports of both ends, as in 's1:1-s2:2'")
+    a, a_port, b, b_port = match.groups()
     return (a, int(a_port)), (b, int(b_port))
 
 

@@ -7,7 +7,7 @@
     hosts:
       h1:                              # 10.0.<n>.1/24, in the order of declaration
       h2: {address: 192.168.7.1/24, ipv6: "2001:db8:0:2::1/64", position: [4, 0]}
-    switches: [s1, s2]                 # or a mapping, {s1: {position: [0, 1]}, s2: }
+    switches: [s1, s2]                 # or a mapping, {s1: {program: router.p4}, s2: {device_id: 7}}
     link_defaults: {rate_bps: 1e9}     # for this file's links
     links:
       - {a: h1, b: s1, delay_ms: 0.01}
@@ -16,8 +16,9 @@
     packet_generators:
       - {switch: s1, port: 9, packet: "0200", period_ms: 10}
 
-The fields of links and packet generators are those of :class:`holdfast.topology.Link` and
-:class:`holdfast.topology.PacketGenerator`; they are checked there. This module knows files and lines, not networks.
+The fields are those of :class:`holdfast.host.Host`, :class:`holdfast.topology.SwitchNode`, :class:`holdfast.topology.Link` and
+:class:`holdfast.topology.PacketGenerator`; they are checked there. The names of a
+switch's ``program`` and ``entries`` are relative to the file. This module knows files and lines, not networks.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from pydantic import BaseModel
 from yaml.constructor import SafeConstructor
 
 from holdfast.errors import ParameterError, TopologyError, TopologyWarning
+from holdfast.host import MAC_TEXT, Card, Host, mac_text
 from holdfast.parameters import spelled_out
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.suggestions import unknown
 from holdfast.terminal import excerpt
-from holdfast.topology import Host, Link, PacketGenerator, SwitchNode, Topology
+from holdfast.topology import Link, PacketGenerator, SwitchNode, Topology
 from holdfast.yaml_model import compose, reading
 
 R = TypeVar("R")
@@ -158,6 +160,9 @@ def _node(path: Path, node: yaml.Node) -> Node:
     if isinstance(node, yaml.SequenceNode):
         return Node(path, line, [_node(path, item) for item in node.value])
     if not isinstance(node, yaml.MappingNode):
+        if MAC_TEXT.fullmatch(node.value):
+            # Of digits alone it would be a number of base 60.
+            return Node(path, line, node.value)
         try:
             return Node(path, line, SafeConstructor().construct_document(node))
         except (ValueError, yaml.YAMLError):
@@ -196,7 +201,7 @@ def _add_document(
     for name, node in _named(document.get("switches"), "switches"):
         fields = _fields(node, SwitchNode, "a mapping of options", _GIVEN)
         with _at(node):
-            topology.add_switch(name, **fields)
+            topology.add_switch(name, **_beside(path, fields))
     defaults: dict[str, Any] = {}
     if (given := document.get("link_defaults")) is not None:
         for key in _ENDS & given.mapping("link_defaults: a mapping").keys():
@@ -251,6 +256,12 @@ def _fields(node: Node, model: type[BaseModel], what: str, without: tuple[str, .
         raise fields.get(error.field, node).error(f"{error.field}: {error.sentence}") from None
 
 
+def _beside(path: Path, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a switch's fields with the names of files, which are relative to the topology's file, as absolute ones."""
+    names = {key: fields[key] for key in ("program", "entries") if isinstance(fields.get(key), str)}
+    return {**fields, **{key: str((path.parent / name).absolute()) for key, name in names.items()}}
+
+
 def _add_each(
     node: Node | None, what: str, model: type[BaseModel], needed: tuple[str, ...], add: Callable[..., object]
 ) -> None:
@@ -273,8 +284,8 @@ def write(topology: Topology, *, ascii_only: bool = False) -> str:
 
     ``ascii_only``: all other characters are escaped, for an output that cannot encode them.
     """
-    hosts = {name: _options(host, {"name", "index"}) or None for name, host in topology.hosts.items()}
-    switches = {name: _options(switch, {"name", "index"}) or None for name, switch in topology.switches.items()}
+    hosts = {name: _host(host) or None for name, host in topology.hosts.items()}
+    switches = {name: _switch(switch) or None for name, switch in topology.switches.items()}
     document: dict[str, Any] = {"name": topology.name}
     if hosts:
         document["hosts"] = hosts
@@ -292,6 +303,33 @@ def write(topology: Topology, *, ascii_only: bool = False) -> str:
     }
     text: str = yaml.dump(document, Dumper=_Dumper, **form)
     return text
+
+
+def _host(host: Host) -> dict[str, Any]:
+    """Return what a host was given. Addresses that are the defaults of its place in the file are included."""
+    found = _options(host, Host.model_fields.keys() - host.given().keys())
+    if "gateway" in host.given():
+        found["gateway"] = "none" if host.gateway is None else str(host.gateway)
+    for name in ("mac", "neighbours", "interfaces", "commands"):
+        found.pop(name, None)
+    if "mac" in host.given():
+        found["mac"] = mac_text(host.mac)
+    if host.neighbours:
+        found["neighbours"] = {str(address): mac_text(mac) for address, mac in host.neighbours.items()}
+    if host.interfaces:
+        found["interfaces"] = [_card(card) for card in host.interfaces]
+    if host.commands:
+        found["commands"] = list(host.commands)
+    return found
+
+
+def _card(card: Card) -> dict[str, Any]:
+    given = {"mac": mac_text(card.mac)} if "mac" in card.model_fields_set else {}
+    return {**_options(card, {"mac"}), **given}
+
+
+def _switch(switch: SwitchNode) -> dict[str, Any]:
+    return _options(switch, {"name", "index"} | ({"device_id"} - switch.model_fields_set))
 
 
 def _link(link: Link) -> dict[str, Any]:

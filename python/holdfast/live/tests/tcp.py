@@ -19,12 +19,12 @@ from typing import Literal, Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from holdfast import _core, interpreter
+from holdfast import interpreter
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.demo import two_paths
 from holdfast.errors import LiveError
 from holdfast.link import Direction
-from holdfast.live.hosts import hosts, preferred
+from holdfast.live.hosts import LiveHost, hosts, preferred
 from holdfast.live.tests import tcp_host
 from holdfast.live.tests.tcp_host import Samples
 from holdfast.network import LiveNetwork, Network, SimulatedNetwork
@@ -207,7 +207,7 @@ def _frame(rows: Sequence[tuple[float, ...]], schema: Mapping[str, pl.DataType |
 
 
 @contextmanager
-def live_network(scenario: Scenario) -> Iterator[tuple[LiveNetwork, dict[str, _core.Namespace]]]:
+def live_network(scenario: Scenario) -> Iterator[tuple[LiveNetwork, dict[str, LiveHost]]]:
     """Yield the scenario's network on the wall clock, and its hosts' namespaces.
 
     The hosts' kernels keep no metrics of earlier TCP connections and use no ECN.
@@ -230,7 +230,7 @@ def live_network(scenario: Scenario) -> Iterator[tuple[LiveNetwork, dict[str, _c
 class _Host:
     """The program of one host's end."""
 
-    def __init__(self, namespace: _core.Namespace, scenario: Scenario, *command: str) -> None:
+    def __init__(self, namespace: LiveHost, scenario: Scenario, *command: str) -> None:
         program = tcp_host.__file__
         sampling = ("--sample-ns", str(round(scenario.sample_ms * 1e6)), "--port", str(PORT))
         self.process = subprocess.Popen(
