@@ -45,6 +45,10 @@ class ExperimentError(HoldfastError):
     """An experiment that does not exist, or whose numbers do not fit what they are compared with."""
 
 
+class ExtensionError(HoldfastError):
+    """Something from outside the package that cannot be used: it is not there, raises errors, or is something else."""
+
+
 class LiveError(HoldfastError):
     """Something that the live parts need from the machine is missing, or refused."""
 
@@ -72,6 +76,7 @@ __all__ = [
     "CompileError",
     "ControlError",
     "ExperimentError",
+    "ExtensionError",
     "HoldfastError",
     "LiveError",
     "NetworkError",

@@ -25,6 +25,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from functools import cache, partial
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
 
@@ -37,6 +38,8 @@ MOST_ENTRIES = 20_000
 
 LONGEST_NAME_BYTES = 255
 """Of a text that can name a file."""
+
+_INSTALLED = {"site-packages", "dist-packages"}
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\r\n]+)[">]', re.MULTILINE)
 
@@ -57,13 +60,14 @@ def fingerprint(module: str) -> str:
         return uuid.uuid4().hex
 
 
-def of_code(parts: Iterable[object], files: Collection[Path] = ()) -> str:
+def of_code(parts: Iterable[object], files: Collection[Path] = (), origin: Collection[str] = ()) -> str:
     """Return the hash of functions and values defined outside Holdfast, and of ``files`` (or folders) that they read.
 
     The hash is empty if all of ``parts`` are Holdfast's own, whose code :func:`fingerprint` covers. Arguments of partial functions,
-    values in closures and fields of objects count. The hash is not cached, as such code can be edited while a process lives.
+    values in closures and fields of objects count. ``origin``: modules that count with all that they import of their own package,
+    even if it is installed. The hash is not cached, as such code can be edited while a process lives.
     """
-    modules: set[str] = set()
+    modules = set(origin)
     texts = sorted(_described(parts, modules))
     if not (modules or files):
         return ""
@@ -107,9 +111,10 @@ def files_of(module: str) -> dict[str, Path]:
 def reachable(module: str) -> dict[str, Path]:
     """Return the files of the modules that a module can import, directly or through others, by module name.
 
-    Only modules of its own top-level package, of Holdfast, and modules that are not installed count.
+    Only modules of its own top-level package, of others that were installed with it, of Holdfast, and modules that are not
+    installed count.
     """
-    ours = {module.partition(".")[0], __name__.partition(".")[0]}
+    ours = {*_installed_with(module.partition(".")[0]), __name__.partition(".")[0]}
     found: dict[str, Path] = {}
     waiting = [module]
     while waiting:
@@ -126,6 +131,15 @@ def reachable(module: str) -> dict[str, Path]:
     return found
 
 
+def _installed_with(name: str) -> set[str]:
+    """Return a top-level package's name with those of the same distribution, such as a module beside a mechanism's."""
+    file = _file_of(name)
+    if name == __name__.partition(".")[0] or file is None or not _is_installed(file):
+        return {name}
+    owners = packages_distributions()
+    return {name, *(each for each, found in owners.items() if set(found) & set(owners.get(name, ())))}
+
+
 def _parsed(file: Path) -> ast.Module:
     """Return a module's syntax tree, or an empty one if the file is not valid Python of this version."""
     try:
@@ -136,7 +150,7 @@ def _parsed(file: Path) -> ast.Module:
 
 def _is_installed(file: Path) -> bool:
     """Return True if a module is Python's own, or one of an installed package."""
-    if {"site-packages", "dist-packages"} & set(file.parts):
+    if _INSTALLED & set(file.parts):
         return True
     return any(file.is_relative_to(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
@@ -219,11 +233,13 @@ def _is_readable(file: Path) -> bool:
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, except hidden ones, results of sweeps and installed packages.
 
-    Raises :class:`_UnknownCodeError` if there are more than :data:`MOST_ENTRIES`.
+    Of the folder of all installed packages, only the files beside each other count. Raises :class:`_UnknownCodeError` if there are
+    more than :data:`MOST_ENTRIES`.
     """
     count = 0
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not _is_passed_over(Path(place, name)))
+        among_packages = folder.name in _INSTALLED
+        folders[:] = sorted(name for name in folders if not (among_packages or _is_passed_over(Path(place, name))))
         count += len(files) + len(folders)
         if count > MOST_ENTRIES:
             raise _UnknownCodeError

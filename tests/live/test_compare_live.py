@@ -166,9 +166,9 @@ def test_a_disturbed_baseline_is_made_again(tmp_path: Path, monkeypatch: pytest.
     runs: list[tuple[str, str]] = []
     run = live._run
 
-    def counted(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
+    def counted(path: str, mechanism: str, seed: int, failure: str, origin: str | None) -> dict[str, Any]:
         runs.append((mechanism, failure))
-        return run(path, mechanism, seed, failure)
+        return run(path, mechanism, seed, failure, origin)
 
     class Halted(live._Process):
         def begin(self, start_ns: int) -> None:

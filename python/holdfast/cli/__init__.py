@@ -9,7 +9,7 @@ import typer
 
 from holdfast import interrupts
 from holdfast._core import HoldfastError
-from holdfast.cli import applications, comparisons, machine, networks, programs, switches
+from holdfast.cli import applications, comparisons, extensions, machine, networks, programs, switches
 from holdfast.cli.shared import errors, say
 from holdfast.subscribers import commands as bng
 from holdfast.version import version
@@ -51,6 +51,7 @@ app.add_typer(switches.ports, name="port")
 app.add_typer(applications.bier, name="bier")
 app.add_typer(applications.firewall, name="firewall")
 app.add_typer(bng.app, name="bng")
+app.command()(extensions.extensions)
 app.command()(machine.doctor)
 
 

@@ -155,6 +155,14 @@ def compare(
             show_default="all mechanisms, or all of multicast if all flows have several receivers",
         ),
     ] = None,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:NAME|FILE.py:NAME|NAME",
+            help="An own mechanism to compare with the others, also several times: the place of a Mechanism, or the name under "
+            "which an installed package offers one. docs/MECHANISMS.md is how to write one.",
+        ),
+    ] = None,
     seeds: SeedsOption = 1,
     jobs: JobsOption = None,
     out: Annotated[Path | None, _out("out/compare or out/compare-live")] = None,
@@ -175,13 +183,14 @@ def compare(
 
     After an interrupt, the same command continues where it stopped.
     """
-    from holdfast.compare import competitor, results
+    from holdfast.compare import mechanisms as registry
+    from holdfast.compare import results
     from holdfast.compare import scenario as scenarios
 
     if topology in OTHERS:
         raise ScenarioError(f"{topology} is no topology: its name comes first, before any option")
     names = _names(mechanisms)
-    competitor.check(results.WORLD.known(), names or ())
+    registry.find([*(names or ()), *(mechanism or ())])
     built = scenarios.build(
         topology,
         fail=fail,
@@ -192,6 +201,8 @@ def compare(
         live=live,
         telemetry=telemetry is not None,
     )
+    if mechanism:
+        names = [*(results.default_names(built) if names is None else names), *mechanism]
     _compare(results.WORLD, built, names, seeds, jobs, out or Path("out/compare-live" if live else "out/compare"))
 
 

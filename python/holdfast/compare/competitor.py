@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.errors import ScenarioError
+from holdfast.extensions import loaded
 from holdfast.fingerprint import of_code
 
 
@@ -16,24 +17,27 @@ class Competitor:
     """A mechanism. ``colour``: on white, and on black.
 
     ``files``: files, or folders of them, that its runs read: when they change, results are not reused. Of modules and P4 programs,
-    and of files that the mechanism's modules name, this is found out (:mod:`holdfast.fingerprint`).
+    and of files that the mechanism's modules name, this is found out (:mod:`holdfast.fingerprint`). ``origin``: the place of a
+    mechanism from outside Holdfast (:mod:`holdfast.extensions`), from which the processes that run it load it.
     """
 
     name: str
     what: str
     colour: tuple[str, str]
     files: tuple[Path, ...] = field(default=(), kw_only=True)
+    origin: str | None = field(default=None, kw_only=True)
 
     def code(self) -> str:
         """Return a hash of the mechanism's code outside of Holdfast; empty if there is none."""
         own = [getattr(self, each.name) for each in fields(self) if each.name not in Competitor.__dataclass_fields__]
-        return of_code([type(self), *own], self.files)
+        origin = () if self.origin is None else (loaded(self.origin)[0].__name__,)
+        return of_code([type(self), *own], self.files, origin)
 
 
 C = TypeVar("C", bound=Competitor)
 
 
-def check(known: Mapping[str, C], names: Sequence[str]) -> None:
+def check(known: Mapping[str, object], names: Sequence[str]) -> None:
     """Raise :class:`ScenarioError` for a name that is not known, or is given twice."""
     for name in names:
         if name not in known:

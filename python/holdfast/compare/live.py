@@ -20,14 +20,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from holdfast import interpreter
+from holdfast.compare import mechanisms, telemetry
 from holdfast.compare import scenario as scenarios
-from holdfast.compare import telemetry
 from holdfast.compare.doubts import LATE_MS
 from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
 from holdfast.compare.inputs import DRAIN_S, NO_FAILURE
 from holdfast.compare.measures import Connection, Stream, bins_of, entries, links_used, row, stream_of
 from holdfast.compare.mechanism import Mechanism
-from holdfast.compare.mechanisms import known
 from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.runs import is_used, schedule, setting_of
 from holdfast.compare.scenario import Scenario
@@ -65,7 +64,7 @@ UDP_PORT, TCP_PORT = 10_000, 30_000
 """The first flow's; the others follow."""
 
 
-def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:
+def check(scenario: Scenario, chosen: Sequence[Mechanism], seeds: Sequence[int]) -> None:
     """Raise :class:`ScenarioError` or :class:`LiveError`, with one sentence, if the comparison cannot run in real time.
 
     The reason is in the scenario, the mechanisms, or the machine.
@@ -84,7 +83,7 @@ def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[i
     tcp = sum(not flow.is_probe for flow in flows_of(scenario))
     if tcp > CONNECTIONS:
         raise ScenarioError(f"the traffic has {tcp} TCP connections; live there can be at most {CONNECTIONS}")
-    runs = len(mechanisms) * len(seeds) * (1 + len(scenario.failures))
+    runs = len(chosen) * len(seeds) * (1 + len(scenario.failures))
     if (takes_s := runs * (scenario.times.end_s + DRAIN_S + RUN_S + HOST_S * len(topology.hosts))) > LONGEST_S:
         raise ScenarioError(
             f"{runs} runs in real time would take about {takes_s / 60:.0f} minutes; give fewer failures, mechanisms or seeds,"
@@ -130,30 +129,31 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
     It is like :func:`holdfast.compare.runs.measured`.
     """
     path, mechanism, seed, failure = (point[name] for name in ("scenario", "mechanism", "network_seed", "failure"))
-    still = _undisturbed(path, mechanism, seed, point.get("attempt", 0))
+    origin: str | None = point.get("origin")
+    still = _undisturbed(path, mechanism, seed, origin, point.get("attempt", 0))
     if failure == NO_FAILURE:
         return still
     if not is_used(scenarios.read(path).topology, failure, still["links_used"]):
         return SKIPPED
-    return _run_in_time(path, mechanism, seed, failure)
+    return _run_in_time(path, mechanism, seed, failure, origin)
 
 
 @lru_cache(maxsize=1)
-def _undisturbed(path: str, mechanism: str, seed: int, _attempt: int) -> RunRow:
+def _undisturbed(path: str, mechanism: str, seed: int, origin: str | None, _attempt: int) -> RunRow:
     """Run a mechanism without a failure, once per attempt in this process, and return its row.
 
     Runs with a failure need to know which links it used.
     """
-    return _run_in_time(path, mechanism, seed, NO_FAILURE)
+    return _run_in_time(path, mechanism, seed, NO_FAILURE, origin)
 
 
-def _run_in_time(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
+def _run_in_time(path: str, mechanism: str, seed: int, failure: str, origin: str | None) -> RunRow:
     """Run until no event was more than ``LATE_MS`` late, ``ATTEMPTS`` times at most; return the last run's row.
 
     The results say how late it was.
     """
     repeated = 0
-    while _late_ms(found := _run(path, mechanism, seed, failure)) > LATE_MS and repeated < ATTEMPTS - 1:
+    while _late_ms(found := _run(path, mechanism, seed, failure, origin)) > LATE_MS and repeated < ATTEMPTS - 1:
         repeated += 1
     return {**found, "repeated": repeated}
 
@@ -162,13 +162,11 @@ def _late_ms(found: RunRow) -> float:
     return max(found["max_lateness_ms"], found["sender_lateness_ms"])
 
 
-def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
+def _run(path: str, mechanism: str, seed: int, failure: str, origin: str | None) -> RunRow:
     scenario = scenarios.read(path)
     setting = setting_of(path, scenario)
-    chosen = known()[mechanism]
-    build = chosen.with_telemetry if scenario.telemetry else chosen.build
-    assert build is not None
-    built = build(setting)
+    chosen = mechanisms.of_run(mechanism, origin)
+    built = chosen.built(setting, telemetry=scenario.telemetry)
     times = scenario.times
     with TemporaryDirectory() as folder:
         captured = Path(folder) / "reports.pcap"

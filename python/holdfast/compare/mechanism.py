@@ -9,6 +9,7 @@ from holdfast._core import Program
 from holdfast.compare.competitor import Competitor
 from holdfast.compare.traffic_file import Ends, Pair
 from holdfast.controller import Controller
+from holdfast.errors import ScenarioError
 from holdfast.topology import Topology
 
 
@@ -69,3 +70,21 @@ class Mechanism(Competitor):
     multicast: bool = False
     core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
     with_telemetry: Callable[[Setting], Built] | None = None
+
+    def built(self, setting: Setting, *, telemetry: bool) -> Built:
+        """Build the program and the controller for ``setting``, those that report by INT if ``telemetry`` is True.
+
+        Raise :class:`ScenarioError` if the mechanism's function returns anything else, or has no program that reports.
+        """
+        build = self.with_telemetry if telemetry else self.build
+        if build is None:
+            raise ScenarioError(f"mechanism {self.name!r} has no program that reports by INT")
+        found: object = build(setting)
+        if not isinstance(found, Built):
+            raise ScenarioError(f"mechanism {self.name!r} built a {type(found).__name__}; its function returns a Built")
+        for what, value, kind in (("program", found.program, Program), ("controller", found.controller, Controller)):
+            if not isinstance(value, kind):
+                raise ScenarioError(
+                    f"mechanism {self.name!r}: its {what} is a {type(value).__name__}, not a {kind.__name__}"
+                )
+        return found

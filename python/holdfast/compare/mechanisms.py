@@ -6,8 +6,10 @@ their measurement is not known here. All of them are given the same primary path
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
 
@@ -23,7 +25,8 @@ from holdfast.apps.router import IpFrrController, RouterController, compile_ipfr
 from holdfast.compare import competitor, multicast_mechanisms, telemetry
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Pair, TrafficFile
-from holdfast.errors import ScenarioError
+from holdfast.errors import ExtensionError, ScenarioError
+from holdfast.extensions import Door, absolute, is_place
 from holdfast.paths import NoDisjointPathsError, detour, disjoint_path, disjoint_paths, path_by_cost
 from holdfast.topology import Topology
 
@@ -32,6 +35,9 @@ HISTORY = 128
 
 REPAIR_TUNNEL_BYTES = 20
 """Of the IPv4 header of a remote alternate's tunnel."""
+
+
+_COLOUR = re.compile("#[0-9A-Fa-f]{6}")
 
 
 # Each program is compiled once per process.
@@ -248,6 +254,50 @@ def known() -> dict[str, Mechanism]:
     return MECHANISMS | multicast_mechanisms.MECHANISMS
 
 
+def _checked(value: object) -> Mechanism:
+    """Return a mechanism from outside. Raise :class:`ExtensionError` if it is none, or could not be shown or run."""
+    if not isinstance(value, Mechanism):
+        kind = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+        raise ExtensionError(f"it is {kind}, not a holdfast.compare.mechanism.Mechanism")
+    if not isinstance(value.name, str) or re.fullmatch(r"\w[\w.+-]{0,39}", value.name) is None:
+        raise ExtensionError(f"its name {value.name!r} is not 1 to 40 letters, digits, '_', '.', '+' and '-'")
+    if value.name in known():
+        raise ExtensionError(f"its name {value.name!r} is that of one of Holdfast's mechanisms")
+    if not callable(value.build):
+        raise ExtensionError(
+            f"its build is a {type(value.build).__name__}, not a function that builds it for a Setting"
+        )
+    if not (
+        isinstance(value.colour, tuple) and [bool(_COLOUR.fullmatch(str(each))) for each in value.colour] == [True] * 2
+    ):
+        raise ExtensionError(
+            f"its colour {value.colour!r} is not a pair, on white and on black, such as ('#0F766E', '#5EEAD4')"
+        )
+    return value
+
+
+OUTSIDE: Door[Mechanism] = Door("holdfast.mechanisms", "mechanism", _checked, lambda: known())
+"""Mechanisms from outside the package."""
+
+
+def outside(text: str) -> Mechanism:
+    """Return the mechanism at a place, ``module:NAME`` or ``FILE.py:NAME``, or the one that an installed package calls ``text``.
+
+    Raise :class:`ExtensionError` with one sentence that names it if there is none, or if it cannot be used.
+    """
+    if is_place(text):
+        return replace(OUTSIDE.read(text), origin=absolute(text))
+    found = OUTSIDE.load(text)
+    if found.name != text:
+        raise ExtensionError(f"mechanism {text!r} of an installed package calls itself {found.name!r}")
+    return replace(found, origin=OUTSIDE.place(text))
+
+
+def of_run(name: str, origin: str | None) -> Mechanism:
+    """Return the mechanism of a run: one of Holdfast's by its name, or one from outside by the place of its ``origin``."""
+    return known()[name] if origin is None else outside(origin)
+
+
 def baseline(traffic: TrafficFile) -> str:
     """Return the name of the mechanism with which the others are compared: it depends on whether all flows are multicast."""
     return COPIES if all(ends.group is not None for ends in traffic.flows()) else STATIC
@@ -275,5 +325,21 @@ def with_telemetry(names: Sequence[str] | None, baseline: str) -> list[str]:
 
 
 def find(names: Sequence[str], baseline: str = STATIC) -> list[Mechanism]:
-    """Return the mechanism ``baseline``, then those in ``names``. Raise :class:`ScenarioError` for unknown and repeated names."""
-    return competitor.find(known(), names, baseline)
+    """Return the mechanism ``baseline``, then those in ``names``, those from outside last (:func:`outside`).
+
+    Raise :class:`ScenarioError` for unknown and repeated names, and :class:`ExtensionError` for a mechanism from outside that
+    cannot be used.
+    """
+    by_name = known()
+    if strangers := [name for name in names if name not in by_name]:
+        places = [name for name in strangers if is_place(name)]
+        try:
+            competitor.check(dict.fromkeys([*by_name, *OUTSIDE.names(), *places]), names)
+        except ScenarioError as error:
+            raise ScenarioError(f"{error}; an own one is FILE.py:NAME or MODULE:NAME") from None
+        by_name |= {name: outside(name) for name in strangers}
+    found = competitor.find(by_name, names, baseline)
+    for name, count in Counter(each.name for each in found).items():
+        if count > 1:
+            raise ScenarioError(f"mechanism {name!r} is given twice")
+    return found

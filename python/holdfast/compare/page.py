@@ -106,8 +106,9 @@ def write(path: Path, template: str, values: Mapping[str, object]) -> None:
 
 
 def style(known: Iterable[str], name: str) -> str:
-    """Return the CSS class that gives the colour of mechanism ``name``, one of all that are known."""
-    return f"m{list(known).index(name)}"
+    """Return the CSS class that gives the colour of mechanism ``name``: of those that are known by place, of others by name."""
+    names = list(known)
+    return f"m{names.index(name)}" if name in names else f"mx{name.encode().hex()}"
 
 
 def ranking(comparison: Ranking, columns: Sequence[Column], styles: Mapping[str, str]) -> Table:

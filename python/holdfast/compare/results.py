@@ -19,6 +19,7 @@ from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.world import World
+from holdfast.errors import ScenarioError
 
 
 def _about(scenario: Scenario) -> str:
@@ -31,7 +32,16 @@ def _chosen(scenario: Scenario, names: Sequence[str] | None) -> list[Mechanism]:
     baseline = mechanisms.baseline(scenario.traffic)
     if scenario.telemetry:
         names = mechanisms.with_telemetry(names, baseline)
-    return mechanisms.find(names or mechanisms.defaults(scenario.traffic), baseline)
+    found = mechanisms.find(mechanisms.defaults(scenario.traffic) if names is None else names, baseline)
+    for each in found:
+        if scenario.telemetry and each.with_telemetry is None:
+            raise ScenarioError(f"--telemetry int: the program of mechanism {each.name!r} has no INT")
+    return found
+
+
+def default_names(scenario: Scenario) -> list[str]:
+    """Return the names of the mechanisms that are compared if none are given: all for such traffic, of telemetry those with INT."""
+    return [each.name for each in _chosen(scenario, None)]
 
 
 def _check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:

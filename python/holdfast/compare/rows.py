@@ -86,6 +86,7 @@ class Row(RunRow, total=False):
     failure: str
     network_seed: int
     attempt: int | None
+    origin: str | None
 
 
 SKIPPED: Final[RunRow] = {"skipped": True}  # type: ignore[typeddict-item]

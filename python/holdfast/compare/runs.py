@@ -18,13 +18,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, cast
 
+from holdfast.compare import mechanisms, telemetry
 from holdfast.compare import scenario as scenarios
-from holdfast.compare import telemetry
 from holdfast.compare.flows import not_protected, of_kind, receptions_of
 from holdfast.compare.inputs import DRAIN_S, NO_FAILURE
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
-from holdfast.compare.mechanism import Built, Setting
-from holdfast.compare.mechanisms import known
+from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.multicast import join_cost
 from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.scenario import Scenario
@@ -74,26 +73,23 @@ def setting_of(path: str, scenario: Scenario) -> Setting:
 class Prepared:
     """A network of one mechanism and one seed, shortly before the failure."""
 
-    def __init__(self, path: str, mechanism: str, seed: int) -> None:
+    def __init__(self, path: str, mechanism: str, seed: int, origin: str | None = None) -> None:
         scenario = scenarios.read(path)
         self.scenario: Scenario = scenario
         self._undisturbed: RunRow | None = None
         # The collector would look at half a million entries of tables again and again, and find nothing.
         gc.disable()
         try:
-            self._build(path, scenario, mechanism, seed)
+            self._build(path, scenario, mechanisms.of_run(mechanism, origin), seed)
         finally:
             gc.enable()
         self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
 
-    def _build(self, path: str, scenario: Scenario, mechanism: str, seed: int) -> None:
+    def _build(self, path: str, scenario: Scenario, chosen: Mechanism, seed: int) -> None:
         """Build the network of a mechanism and start its controllers, which fill the tables."""
         setting = setting_of(path, scenario)
-        chosen = known()[mechanism]
         self.setting = setting
-        build = chosen.with_telemetry if scenario.telemetry else chosen.build
-        assert build is not None
-        self.built: Built = build(setting)
+        self.built: Built = chosen.built(setting, telemetry=scenario.telemetry)
         self.network = SimulatedNetwork(
             setting.topology,
             self.built.program,
@@ -152,31 +148,32 @@ class Prepared:
         return [promise(failure, receptions[i].flow.ends, receptions[i].receiver) for i in places]
 
 
-_kept: dict[tuple[str, str, int], Prepared] = {}
+_kept: dict[tuple[str, str, int, str | None], Prepared] = {}
 
 
-def prepared(path: str, mechanism: str, seed: int) -> Prepared:
+def prepared(path: str, mechanism: str, seed: int, origin: str | None = None) -> Prepared:
     """Return the network of a mechanism and seed, prepared until shortly before the failure.
 
     The last one is kept, since a sweep asks for one failure after the other. It is freed before another one is built, as one can
     take gigabytes.
     """
-    key = path, mechanism, seed
+    key = path, mechanism, seed, origin
     if key not in _kept:
         _kept.clear()
         gc.unfreeze()
         gc.collect()
-        _kept[key] = Prepared(path, mechanism, seed)
+        _kept[key] = Prepared(path, mechanism, seed, origin)
     return _kept[key]
 
 
 def measured(point: Mapping[str, Any], _: int) -> RunRow:
     """Run the mechanism, failure and seed of ``point``, and return the row for :func:`holdfast.sweep.run`.
 
-    A point has ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``. The sweep's own seed is ignored: so the
-    failures of one prepared network follow each other.
+    A point has ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``, and ``origin`` if the mechanism is from
+    outside. The sweep's own seed is ignored: so the failures of one prepared network follow each other.
     """
-    return prepared(point["scenario"], point["mechanism"], point["network_seed"]).run(point["failure"])
+    found = prepared(point["scenario"], point["mechanism"], point["network_seed"], point.get("origin"))
+    return found.run(point["failure"])
 
 
 class _Answer(TypedDict, total=False):

@@ -112,7 +112,8 @@ class World(Generic[G, M, R]):
       all), where that depends on the scenario. ``check`` raises :class:`ScenarioError` if the runs cannot be made.
     - ``measured`` makes a run in any process, so a module has it, one that does not import what only draws or prints: results are
       made again when that code changes. It takes a point with ``scenario`` (the path of a file that the scenario has written),
-      ``mechanism``, ``network_seed`` and ``failure``, and a seed to be ignored. ``live``: the same in real time.
+      ``mechanism``, ``network_seed`` and ``failure``, of a mechanism from outside ``origin``, and a seed to be ignored. ``live``:
+      the same in real time.
     - ``same_as``: the failure whose run is also that of another one, as a mechanism does not tell the two apart.
     - ``compared``: what follows from the rows of all runs.
     - ``frames``: tables that are written besides that of the cases, by the name of the file. ``input_of``: what ``summary.json``
@@ -174,14 +175,20 @@ class World(Generic[G, M, R]):
         run at a time, whatever ``jobs`` says; when all are done, another call measures again.
         """
         self.check(scenario, mechanisms, seeds)
+        for mechanism in mechanisms:
+            if mechanism.origin is None and mechanism.name not in self.known():
+                raise ScenarioError(
+                    f"mechanism {mechanism.name!r} is not known to the processes that run it: give MODULE:NAME or FILE.py:NAME"
+                )
         path, folder = str(scenario.write(out / "runs").resolve()), out / "runs"
+        origins = {each.name: {"origin": each.origin} for each in mechanisms if each.origin is not None}
         codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
         keys = {
             (mechanism.name, seed, failure): (mechanism.name, seed, self.same_as(mechanism, failure))
             for mechanism, seed, failure in product(mechanisms, seeds, (NO_FAILURE, *scenario.failures))
         }
         points: list[sweep.Point] = [
-            {"scenario": path, "mechanism": name, "network_seed": seed, "failure": failure}
+            {"scenario": path, "mechanism": name, "network_seed": seed, "failure": failure, **origins.get(name, {})}
             for name, seed, failure in dict.fromkeys(keys.values())
         ]
         kept: dict[tuple[str, int, str], dict[str, Any]] = {}
