@@ -40,10 +40,10 @@ class Jitter(Parameters):
     """Delay added to each packet on a link, for each direction on its own.
 
     ``uniform``: between ``low_ms`` and ``high_ms``. ``normal``: mean ``mean_ms``, deviation ``sigma_ms``, never below zero.
-    ``trace``: ``delays_ms`` one after the other, and again from the beginning.
+    ``trace``: ``delays_ms`` one after the other, and again from the beginning. ``none``: no delay, as without jitter.
     """
 
-    distribution: Literal["uniform", "normal", "trace"]
+    distribution: Literal["none", "uniform", "normal", "trace"]
     low_ms: DelayMs = 0.0
     high_ms: DelayMs = 0.0
     mean_ms: DelayMs = 0.0
@@ -56,9 +56,9 @@ class Jitter(Parameters):
             raise ValueError(f"high_ms ({self.high_ms}) is below low_ms ({self.low_ms})")
         if (self.distribution == "trace") != bool(self.delays_ms):
             raise ValueError("delays_ms belongs to the distribution trace, and is not empty")
-        others = {"uniform": ("mean_ms", "sigma_ms"), "normal": ("low_ms", "high_ms")}
-        for name in others.get(self.distribution, ("low_ms", "high_ms", "mean_ms", "sigma_ms")):
-            if name in self.model_fields_set:
+        own = {"uniform": {"low_ms", "high_ms"}, "normal": {"mean_ms", "sigma_ms"}}
+        for name in ("low_ms", "high_ms", "mean_ms", "sigma_ms"):
+            if name in self.model_fields_set - own.get(self.distribution, set()):
                 raise ValueError(f"{name} does not belong to the distribution {self.distribution}")
         return self
 
@@ -406,16 +406,27 @@ def description(link: Link, traces: Traces, headers: Sequence[SequenceHeader] = 
     """
     found = link.model_dump(exclude={"cost"})
     if link.reverse is not None:
-        own = link.reverse.model_fields_set
-        found["reverse"] = {name: value for name, value in found["reverse"].items() if name in own}
+        found["reverse"] = given(link.reverse, traces)
+    _read_trace(found, traces)
     for direction in (found, found["reverse"] or {}):
         if direction.get("queue_packets") is not None:
-            del direction["queue_bytes"]
-        if (loss := direction.get("loss")) and isinstance(loss, dict) and loss.get("file") is not None:
-            loss["file"] = traces.text(loss["file"])
+            direction.pop("queue_bytes", None)
         if (ordering := direction.get("ordering")) is not None and ordering["headers"] is None:
             ordering["headers"] = [header.model_dump() for header in headers]
     return found
+
+
+def given(direction: Direction, traces: Traces) -> dict[str, Any]:
+    """Return the parameters that somebody gave a direction, and no defaults, as the native core takes them."""
+    found = direction.model_dump(include=direction.model_fields_set)
+    _read_trace(found, traces)
+    return found
+
+
+def _read_trace(direction: dict[str, Any], traces: Traces) -> None:
+    """Put the text of a loss trace's file in place of the file's name, if there is one."""
+    if (loss := direction.get("loss")) and isinstance(loss, dict) and loss.get("file") is not None:
+        loss["file"] = traces.text(loss["file"])
 
 
 def reversed_link(link: Link) -> Link:

@@ -25,7 +25,7 @@ from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError, TopologyWarning
 from holdfast.host import Host, card_name
-from holdfast.link import SequenceHeader, Traces, description
+from holdfast.link import Direction, Jitter, Loss, RateBps, SequenceHeader, Traces, description, given
 from holdfast.measurements import (
     BfdStatistics,
     DirectionCounters,
@@ -105,10 +105,10 @@ class Network(ABC):
         self._sequence_headers: list[SequenceHeader] = []
         for controller in self.controllers:
             self._sequence_headers += [it for it in controller.sequence_headers if it not in self._sequence_headers]
-        traces = Traces()
+        self._traces = Traces()
         headers = self._sequence_headers
         self.link_ids = [
-            self._core.add_link(**self._placed(description(link, traces, headers))) for link in topology.links
+            self._core.add_link(**self._placed(description(link, self._traces, headers))) for link in topology.links
         ]
         self.generator_ids = [self.add_packet_generator(generator) for generator in topology.packet_generators]
         self._clients: Mapping[str, Client] = {}
@@ -223,6 +223,31 @@ class Network(ABC):
         (``bfd`` of a link) and controllers find such a failure.
         """
         self._core.apply(target=self._link(name, one_way=one_way), silent=silent, at_ps=self._time_ps("at_s", at_s))
+
+    def change_link(
+        self,
+        name: str,
+        *,
+        rate_bps: RateBps | float | str | None = None,
+        delay_ms: float | None = None,
+        loss: Loss | Mapping[str, object] | None = None,
+        jitter: Jitter | Mapping[str, object] | None = None,
+        one_way: bool = False,
+        at_s: float | None = None,
+    ) -> None:
+        """Change parameters of the link ``a-b``, now or at ``at_s`` seconds; those that are not given stay as they are.
+
+        Packets that wait are sent at the new rate, none is dropped, and what is being sent goes on as before. Packets under way
+        keep their delay; without jitter none overtakes another, so packets with a shorter delay may arrive right with the last of
+        them. ``loss=0`` and ``jitter=Jitter(distribution="none")`` end what was there. With ``one_way``, only the direction from
+        ``a`` to ``b`` changes. Raises :class:`HoldfastError` for a value that a link cannot have.
+        """
+        values = {"rate_bps": rate_bps, "delay_ms": delay_ms, "loss": loss, "jitter": jitter}
+        changed = Direction(**{parameter: value for parameter, value in values.items() if value is not None})  # type: ignore[arg-type]
+        if not changed.model_fields_set:
+            raise NetworkError(f"link {name}: give one of {', '.join(values)}")
+        target, at_ps = self._link(name, one_way=one_way), self._time_ps("at_s", at_s)
+        self._core.apply(target=target, at_ps=at_ps, **given(changed, self._traces))
 
     def declare_port(self, switch: str, port: int, *, down: bool = True) -> None:
         """Declare that a switch's port with a link is down, whatever its signal says, or with ``down`` False withdraw this.

@@ -9,9 +9,9 @@ use engine::Time;
 use mac_switch::{Kind, switch_of};
 use net::random::Stream;
 use net::{
-    Application, Destination, Family, FlowId, HostConfig, Ipv6Interface, Jitter, LinkConfig,
-    LinkId, Loss, MacAddress, Network, Notification, NotificationEvent, Ping, QueueConfig, Spacing,
-    TcpFlowId, TcpTransfer, UdpStream,
+    Application, Change, Destination, FailureTarget, Family, FlowId, HostConfig, Ipv6Interface,
+    Jitter, LinkConfig, LinkDirection, LinkId, Loss, MacAddress, Milliseconds, Network,
+    Notification, NotificationEvent, Ping, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
 };
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -193,6 +193,7 @@ fn scenario(seed: u64, families: Families, begin_ps: Time) -> Scenario {
     };
     add_traffic(&mut result, &mut dice, hosts, family);
     add_failures(&mut result, &mut dice);
+    add_changes(&mut result, &mut Dice(Stream::named(seed, "changes")));
     // A pcap ends in 2106.
     if dice.below(2) == 0 && begin_ps == Time::ZERO {
         let capture = Captured::default();
@@ -291,13 +292,57 @@ fn add_failures(scenario: &mut Scenario, dice: &mut Dice) {
     }
 }
 
+/// Draws a change of a random link or direction at `at_ps`, or now: to delays that are shorter and longer than those that
+/// there are, to rates at which queues build up and drain, and to other losses and jitters.
+fn change(links: u32, dice: &mut Dice, at_ps: Option<Time>) -> Change {
+    let link = LinkId(dice.below(links as usize) as u32);
+    let target = match dice.below(3) {
+        0 => FailureTarget::Link(link),
+        1 => FailureTarget::Direction(link, LinkDirection::AToB),
+        _ => FailureTarget::Direction(link, LinkDirection::BToA),
+    };
+    let mut change = Change::of(target, at_ps);
+    if dice.below(2) == 0 {
+        let delay_ms = dice.one_of(&[0.0, 0.001, 0.005, 0.05, 0.2]);
+        change.delay_ms = Some(Milliseconds::try_from(delay_ms).unwrap());
+    }
+    if dice.below(2) == 0 {
+        change.rate_bps = Some(dice.one_of(&[1_000_000_000, 100_000_000, 20_000_000]));
+    }
+    if dice.below(4) == 0 {
+        change.loss = Some(Loss::Bernoulli(dice.one_of(&[0.0, 0.2, 1.0])));
+    }
+    if dice.below(6) == 0 {
+        change.silent = Some(dice.below(2) == 0);
+    }
+    if dice.below(6) == 0 {
+        let high_ps = dice.one_of(&[0, 20 * US as i64]);
+        change.jitter = Some(match high_ps {
+            0 => Jitter::None,
+            _ => Jitter::Uniform { low_ps: 0, high_ps },
+        });
+    }
+    change
+}
+
+fn add_changes(scenario: &mut Scenario, dice: &mut Dice) {
+    let begin_ps = scenario.network.now_ps();
+    for _ in 0..dice.below(12) {
+        // At whole times, at which much else happens, and at others.
+        let at_ps = dice.below(3000) as u64 * US + dice.one_of(&[0, 0, 777_777]);
+        let change = change(scenario.links, dice, Some(begin_ps + at_ps));
+        scenario.network.apply(&change).unwrap();
+    }
+}
+
 /// Runs a random network, and returns everything that the run shows, as text.
 fn run(seed: u64, families: Families, reaction_ps: u64) -> String {
     let mut scenario = scenario(seed, families, Time::ZERO);
     let network = &mut scenario.network;
     network.set_reaction_ps(reaction_ps);
     let mut text = String::new();
-    // Stopped in the middle, to be read there too.
+    let mut dice = Dice(Stream::named(seed, "changes between runs"));
+    // Stopped in the middle, to be read and changed there too.
     for until_ps in [END_PS / 3, END_PS] {
         while network.now_ps() < Time::from(until_ps) {
             for notification in network.run(Time::from(until_ps)).unwrap() {
@@ -309,6 +354,10 @@ fn run(seed: u64, families: Families, reaction_ps: u64) -> String {
         }
         for link in 0..scenario.links {
             writeln!(text, "{link} {:?}", network.link_counters(LinkId(link))).unwrap();
+        }
+        for _ in 0..dice.below(4) {
+            let now = change(scenario.links, &mut dice, None);
+            network.apply(&now).unwrap();
         }
     }
     for &(flow, _) in &scenario.flows {

@@ -339,7 +339,10 @@ def test_the_core_refuses_in_one_sentence() -> None:
         ({"rate_bps": -1}, "invalid value: integer `-1`, expected u64"),
         ({"rate_bps": 1, "delay_ms": -1}, "a time of -1 ms is negative"),
         ({"rate_bps": 1, "loss": {"model": "fire"}}, "did not match any variant of untagged enum LossModel"),
-        ({"rate_bps": 1, "jitter": {"distribution": "dance"}}, "unknown variant `dance`, expected one of `uniform`"),
+        (
+            {"rate_bps": 1, "jitter": {"distribution": "dance"}},
+            "unknown variant `dance`, expected one of `none`, `uniform`",
+        ),
         ({"rate_bps": 1, "red": Red(min_bytes=1, max_bytes=2).model_dump() | {"max_bytes": None}}, "red: give thres"),
         ({"rate_bps": 1, "mark_above": {"packets": 1, "bytes": 1}}, "mark_above: give packets or bytes"),
         ({"rate_bps": 1, "queue_bytes": 1, "queue_packets": 1}, "give queue_bytes or queue_packets, not both"),

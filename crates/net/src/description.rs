@@ -43,8 +43,8 @@ pub struct Link {
 struct Direction {
     rate_bps: Option<u64>,
     delay_ms: Option<Milliseconds>,
-    jitter: Option<JitterModel>,
-    loss: Option<LossModel>,
+    jitter: Option<Jitter>,
+    loss: Option<Loss>,
     queue_bytes: Option<u64>,
     queue_packets: Option<u64>,
     red: Option<RedModel>,
@@ -106,7 +106,7 @@ struct MarkAbove {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JitterModel {
+pub(crate) struct JitterModel {
     distribution: Distribution,
     low_ms: Milliseconds,
     high_ms: Milliseconds,
@@ -118,6 +118,7 @@ struct JitterModel {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Distribution {
+    None,
     Uniform,
     Normal,
     Trace,
@@ -125,14 +126,14 @@ enum Distribution {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum LossModel {
+pub(crate) enum LossModel {
     Probability(f64),
     Model(NamedLoss),
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
-enum NamedLoss {
+pub(crate) enum NamedLoss {
     Bernoulli {
         probability: f64,
     },
@@ -222,12 +223,8 @@ impl Direction {
             mark_above: self.mark_above.clone(),
         };
         config.queue = queue.config()?;
-        if let Some(jitter) = &self.jitter {
-            config.jitter = jitter.model();
-        }
-        if let Some(loss) = &self.loss {
-            config.loss = loss.model()?;
-        }
+        config.jitter = self.jitter.clone().unwrap_or_default();
+        config.loss = self.loss.clone().unwrap_or_default();
         config.mtu_bytes = self.mtu_bytes;
         config.ordering = self.ordering.clone();
         Ok(config)
@@ -332,40 +329,45 @@ impl MarkAbove {
     }
 }
 
-impl JitterModel {
-    fn model(&self) -> Jitter {
-        match self.distribution {
+impl From<JitterModel> for Jitter {
+    fn from(model: JitterModel) -> Jitter {
+        match model.distribution {
+            Distribution::None => Jitter::None,
             Distribution::Uniform => Jitter::Uniform {
-                low_ps: self.low_ms.signed_ps(),
-                high_ps: self.high_ms.signed_ps(),
+                low_ps: model.low_ms.signed_ps(),
+                high_ps: model.high_ms.signed_ps(),
             },
             Distribution::Normal => Jitter::Normal {
-                mean_ps: self.mean_ms.signed_ps(),
-                sigma_ps: self.sigma_ms.0,
+                mean_ps: model.mean_ms.signed_ps(),
+                sigma_ps: model.sigma_ms.0,
             },
             Distribution::Trace => {
-                Jitter::Trace(self.delays_ms.iter().map(|it| it.signed_ps()).collect())
+                Jitter::Trace(model.delays_ms.iter().map(|it| it.signed_ps()).collect())
             }
         }
     }
 }
 
-impl LossModel {
-    fn model(&self) -> Result<Loss, NetError> {
-        Ok(match self {
+impl TryFrom<LossModel> for Loss {
+    type Error = NetError;
+
+    fn try_from(model: LossModel) -> Result<Loss, NetError> {
+        Ok(match model {
+            // The default in other languages.
+            LossModel::Probability(0.0) => Loss::None,
             LossModel::Probability(probability)
             | LossModel::Model(NamedLoss::Bernoulli { probability }) => {
-                Loss::Bernoulli(*probability)
+                Loss::Bernoulli(probability)
             }
-            LossModel::Model(NamedLoss::GilbertElliott(chain)) => Loss::GilbertElliott(*chain),
+            LossModel::Model(NamedLoss::GilbertElliott(chain)) => Loss::GilbertElliott(chain),
             LossModel::Model(NamedLoss::Trace {
                 lost_packets,
                 period_packets,
                 file,
                 repeat,
             }) => Loss::Trace(Arc::new(match (lost_packets, file) {
-                (Some(lost), None) => LossTrace::new(lost.clone(), *period_packets)?,
-                (None, Some(text)) => LossTrace::parse(text, *repeat)?,
+                (Some(lost), None) => LossTrace::new(lost, period_packets)?,
+                (None, Some(text)) => LossTrace::parse(&text, repeat)?,
                 _ => return Err(refused("loss: give lost_packets or a file's text")),
             })),
         })
@@ -406,7 +408,7 @@ mod tests {
         let there = Direction {
             rate_bps: Some(1_000_000),
             delay_ms: Some(Milliseconds(7)),
-            loss: Some(LossModel::Probability(0.5)),
+            loss: Some(Loss::Bernoulli(0.5)),
             queue_packets: Some(50),
             red: Some(red),
             ..Direction::default()

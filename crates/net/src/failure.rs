@@ -10,8 +10,9 @@
 //! end, which both must work.
 
 use crate::error::{NetError, out_of_range};
-use crate::link::LinkDirection;
+use crate::link::{Jitter, LinkDirection, Loss, check_delay, check_rate};
 use crate::random::Stream;
+use crate::units::Milliseconds;
 use crate::{LinkId, NodeId};
 use engine::Time;
 use serde::{Deserialize, Serialize};
@@ -29,8 +30,8 @@ pub enum FailureTarget {
     Node(String),
 }
 
-/// A change of something that fails, at a time.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// A change of a link, of one of its directions or of a node, at a time. What is not said stays as it was.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// What changes.
@@ -38,12 +39,65 @@ pub struct Change {
     /// When; now if not said.
     #[serde(default, deserialize_with = "crate::units::deserialize_some")]
     pub at_ps: Option<Time>,
-    /// True if it works from then on, false if it has failed; as before if not said.
+    /// True if it works from then on, false if it has failed.
     #[serde(default)]
     pub up: Option<bool>,
-    /// True if a link or direction loses everything without a change of its signal; as before if not said.
+    /// True if a link or direction loses everything without a change of its signal.
     #[serde(default)]
     pub silent: Option<bool>,
+    /// The rate of each direction's transmitter.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// The propagation delay.
+    #[serde(default)]
+    pub delay_ms: Option<Milliseconds>,
+    /// The random time added to the delay.
+    #[serde(default)]
+    pub jitter: Option<Jitter>,
+    /// Which packets are lost on the wire.
+    #[serde(default)]
+    pub loss: Option<Loss>,
+}
+
+impl Change {
+    /// Creates a change of nothing, at `at_ps`, or now if that is `None`.
+    pub fn of(target: FailureTarget, at_ps: Option<Time>) -> Change {
+        Change {
+            target,
+            at_ps,
+            up: None,
+            silent: None,
+            rate_bps: None,
+            delay_ms: None,
+            jitter: None,
+            loss: None,
+        }
+    }
+
+    /// Returns whether only the state of what changes is given, which a node has, too.
+    pub(crate) fn is_of_state(&self) -> bool {
+        let state = Change::of(self.target.clone(), self.at_ps);
+        *self
+            == Change {
+                up: self.up,
+                ..state
+            }
+    }
+
+    /// Returns whether packets that wait arrive at another time because of the change.
+    pub(crate) fn moves_arrivals(&self) -> bool {
+        self.rate_bps.is_some() || self.delay_ms.is_some()
+    }
+
+    /// Fails if a parameter is out of range, or the jitter would take more time away than this change says that the
+    /// delay is.
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        let delay_ps = self.delay_ms.map_or(0, |delay| delay.0);
+        check_rate(self.rate_bps.unwrap_or(1))?;
+        check_delay(delay_ps)?;
+        self.loss.as_ref().map_or(Ok(()), Loss::check)?;
+        (self.jitter.as_ref()).map_or(Ok(()), |jitter| jitter.check(delay_ps))
+    }
 }
 
 /// The thing that fails, as other languages name it.

@@ -85,6 +85,7 @@ pub use traffic_manager::recirculation::{
     MAX_RECIRCULATION_PORTS, RecirculationConfig, RecirculationStatistics, Spread,
 };
 pub use traffic_manager::{QueueStatistics, Queueing, TrafficManagerConfig};
+pub use units::Milliseconds;
 pub use wire::MacAddress;
 
 /// A node of a network, by position.

@@ -19,6 +19,8 @@
 //! (`mtu_drops`); nothing is ever cut. With an ordering function ([`crate::ordering`]), packets go through that first, and lose their
 //! sequence numbers there.
 //!
+//! Rate, delay, jitter and loss can change while packets wait and are under way (`change` has the rules).
+//!
 //! A direction can also lose everything silently: it is still up, and all packets count as lost on the wire.
 //!
 //! A direction that fails loses what waits, what is being sent and what propagates; all of it and everything offered until
@@ -35,6 +37,7 @@
 //! With a constant rate, the start of transmission is known when a packet is offered. So there is one event per packet (its
 //! arrival), and the queue only remembers when its packets start, to know how many bytes wait at a time.
 
+mod change;
 mod loss;
 mod special;
 
@@ -98,12 +101,8 @@ impl LinkConfig {
     }
 
     pub(crate) fn check(&self) -> Result<(), NetError> {
-        if self.rate_bps == 0 {
-            return Err(out_of_range("rate_bps", "at least 1"));
-        }
-        if self.delay_ps > MAX_DELAY_PS {
-            return Err(out_of_range("delay_ps", format!("at most {MAX_DELAY_PS}")));
-        }
+        check_rate(self.rate_bps)?;
+        check_delay(self.delay_ps)?;
         if (self.mtu_bytes).is_some_and(|mtu| !(MIN_MTU_BYTES..=MAX_MTU_BYTES).contains(&mtu)) {
             let expected = format!("{MIN_MTU_BYTES} to {MAX_MTU_BYTES}");
             return Err(out_of_range("mtu_bytes", expected));
@@ -117,6 +116,22 @@ impl LinkConfig {
         self.loss.check()?;
         self.queue.check()?;
         self.jitter.check(self.delay_ps)
+    }
+}
+
+/// Fails if nothing could be sent at a rate of `rate_bps` bits per second.
+pub(crate) fn check_rate(rate_bps: u64) -> Result<(), NetError> {
+    match rate_bps {
+        0 => Err(out_of_range("rate_bps", "at least 1")),
+        _ => Ok(()),
+    }
+}
+
+/// Fails if a propagation delay in picoseconds is too long.
+pub(crate) fn check_delay(delay_ps: u64) -> Result<(), NetError> {
+    match delay_ps > MAX_DELAY_PS {
+        true => Err(out_of_range("delay_ps", format!("at most {MAX_DELAY_PS}"))),
+        false => Ok(()),
     }
 }
 
@@ -254,7 +269,10 @@ impl IndexMut<u32> for Links {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     start_ps: Time,
-    frame_bytes: usize,
+    /// The time that was drawn for it, to be added to the delay.
+    jitter_ps: i64,
+    /// Frames beyond 4 GiB would be of one size; there are none.
+    frame_bytes: u32,
     lost: bool,
 }
 
@@ -302,21 +320,29 @@ struct Disturbance {
     jitter: JitterProcess,
     /// True if everything is lost.
     silent: bool,
+    /// Without jitter, no packet arrives before this: then the last one arrives that was under way when the parameters changed.
+    not_before_ps: Time,
 }
 
 impl Disturbance {
-    /// Creates the random loss and jitter of a direction; `None` if it has neither. `name` makes its random streams
-    /// differ from all others.
-    fn new(loss: Loss, jitter: Jitter, seed: u64, name: &str) -> Option<Box<Disturbance>> {
-        if loss == Loss::None && jitter == Jitter::None {
-            return None;
-        }
+    /// Creates the random loss and jitter of a direction. `name` makes its random streams differ from all others.
+    fn new(loss: Loss, jitter: Jitter, seed: u64, name: &str) -> Box<Disturbance> {
         let stream = |what| Stream::named(seed, &format!("{name}/{what}"));
-        Some(Box::new(Disturbance {
+        Box::new(Disturbance {
             loss: LossProcess::new(loss, stream("loss")),
             jitter: JitterProcess::new(jitter, stream("jitter")),
             silent: false,
-        }))
+            not_before_ps: Time::ZERO,
+        })
+    }
+
+    /// Returns when a packet arrives whose last bit is sent at `sent_ps`.
+    fn arrival_ps(&self, sent_ps: Time, delay_ps: u64, jitter_ps: i64) -> Time {
+        let arrival_ps = sent_ps.saturating_add(delay_ps.saturating_add_signed(jitter_ps));
+        match self.jitter.is_none() {
+            true => arrival_ps.max(self.not_before_ps),
+            false => arrival_ps,
+        }
     }
 }
 
@@ -332,6 +358,7 @@ impl Direction {
     ) -> Direction {
         let gate = Gate::new(config.queue, config.rate_bps, seed, name);
         let special = Special::new(&config);
+        let is_disturbed = config.loss != Loss::None || config.jitter != Jitter::None;
         Direction {
             to,
             generation: 0,
@@ -346,7 +373,8 @@ impl Direction {
             last_bytes: 0,
             plain_bytes: Special::plain_bytes(&config),
             last_sending_ps: serialisation_ps(0, config.rate_bps),
-            disturbance: Disturbance::new(config.loss, config.jitter, seed, name),
+            disturbance: is_disturbed
+                .then(|| Disturbance::new(config.loss, config.jitter, seed, name)),
             rate_bps: config.rate_bps,
             from,
             epoch: 0,
@@ -409,19 +437,21 @@ impl Direction {
         let sent_ps = start_ps.saturating_add(self.last_sending_ps);
         self.busy_until_ps = sent_ps;
         // The jitter is drawn for lost packets too, so that losing one does not shift the draws of the others.
-        let (lost, propagation_ps) = match &mut self.disturbance {
-            None => (false, self.delay_ps),
+        let (lost, jitter_ps, arrival_ps) = match &mut self.disturbance {
+            None => (false, 0, sent_ps.saturating_add(self.delay_ps)),
             Some(it) => {
-                let lost = it.loss.step() | it.silent;
-                (lost, it.jitter.propagation_ps(self.delay_ps))
+                let (lost, jitter_ps) = (it.loss.step() | it.silent, it.jitter.draw_ps());
+                let arrival_ps = it.arrival_ps(sent_ps, self.delay_ps, jitter_ps);
+                (lost, jitter_ps, arrival_ps)
             }
         };
         self.counters.in_transit += 1;
         if busy {
-            self.waiting_bytes += frame_bytes as u64;
+            self.waiting_bytes += u64::from(self.last_bytes);
             self.waiting.push_back(Waiting {
                 start_ps,
-                frame_bytes,
+                jitter_ps,
+                frame_bytes: self.last_bytes,
                 lost,
             });
         } else {
@@ -429,7 +459,7 @@ impl Direction {
         }
         match lost {
             true => Err(DropReason::Loss),
-            false => Ok(sent_ps.saturating_add(propagation_ps)),
+            false => Ok(arrival_ps),
         }
     }
 
@@ -479,14 +509,15 @@ impl Direction {
             start_ps,
             frame_bytes,
             lost,
+            ..
         }) = self.waiting.front()
         {
             if start_ps > now_ps {
                 break;
             }
             self.waiting.pop_front();
-            self.waiting_bytes -= frame_bytes as u64;
-            self.counters.started(frame_bytes, lost);
+            self.waiting_bytes -= u64::from(frame_bytes);
+            self.counters.started(frame_bytes as usize, lost);
         }
     }
 
@@ -494,22 +525,6 @@ impl Direction {
     pub(crate) fn arrived(&mut self) {
         self.counters.delivered += 1;
         self.counters.in_transit -= 1;
-    }
-
-    /// Makes the wire lose all packets from now on without a change of the signal (`silent`), or ends that. Packets
-    /// under way still arrive.
-    pub(crate) fn set_silent(&mut self, silent: bool) {
-        match &mut self.disturbance {
-            Some(it) => it.silent = silent,
-            None if silent => {
-                self.disturbance = Some(Box::new(Disturbance {
-                    loss: LossProcess::new(Loss::None, Stream::named(0, "")),
-                    jitter: JitterProcess::new(Jitter::None, Stream::named(0, "")),
-                    silent,
-                }));
-            }
-            None => {}
-        }
     }
 
     /// Sets the direction up or down, if that changes its state. Returns the number of packets lost by the change,
@@ -532,6 +547,9 @@ impl Direction {
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.busy_until_ps = now_ps;
+        if let Some(it) = &mut self.disturbance {
+            it.not_before_ps = Time::ZERO;
+        }
         Some(lost - told)
     }
 
@@ -543,7 +561,7 @@ impl Direction {
             .iter()
             .take_while(|packet| packet.start_ps <= now_ps)
         {
-            counters.started(packet.frame_bytes, packet.lost);
+            counters.started(packet.frame_bytes as usize, packet.lost);
         }
         counters
     }

@@ -162,6 +162,12 @@ impl Red {
     fn fixed_weight(&self) -> u64 {
         (self.weight * ONE as f64).round() as u64
     }
+
+    /// Returns the time in picoseconds to send a packet of mean size, at least 1.
+    fn mean_packet_ps(&self, rate_bps: u64) -> u64 {
+        let bytes = usize::try_from(self.mean_packet_bytes).unwrap_or(usize::MAX / 16);
+        serialisation_ps(bytes.min(usize::MAX / 16), rate_bps).max(1)
+    }
 }
 
 /// The state of a queue when a packet comes.
@@ -234,6 +240,16 @@ impl Gate {
         self.active.is_some() && !self.asleep
     }
 
+    /// Takes notice that the transmitter's rate is `rate_bps` from now on. `idle_since_ps`: as in [`Occupancy`].
+    pub(crate) fn change_rate(&mut self, now_ps: Time, idle_since_ps: Option<Time>, rate_bps: u64) {
+        if let Some(Active::Red(red)) = self.active.as_deref_mut() {
+            if let Some(since_ps) = idle_since_ps {
+                red.decay(now_ps, since_ps);
+            }
+            red.mean_packet_ps = red.red.mean_packet_ps(rate_bps);
+        }
+    }
+
     /// Decides from the state of the queue that an arriving packet finds whether the packet is taken, marked or
     /// dropped.
     #[inline]
@@ -287,10 +303,9 @@ struct RedState {
 
 impl RedState {
     fn new(red: Red, rate_bps: u64, stream: Stream) -> RedState {
-        let mean_bytes = usize::try_from(red.mean_packet_bytes).unwrap_or(usize::MAX / 16);
         RedState {
             weight: red.fixed_weight(),
-            mean_packet_ps: serialisation_ps(mean_bytes.min(usize::MAX / 16), rate_bps).max(1),
+            mean_packet_ps: red.mean_packet_ps(rate_bps),
             red,
             average: 0,
             decayed_until_ps: Time::ZERO,
@@ -341,13 +356,7 @@ impl RedState {
     /// empty.
     fn average_in(&mut self, now_ps: Time, found: Occupancy) {
         match found.idle_since_ps {
-            Some(since_ps) => {
-                let from_ps = since_ps.max(self.decayed_until_ps);
-                let packets = now_ps.saturating_sub(from_ps) / self.mean_packet_ps;
-                self.decayed_until_ps = from_ps + packets * self.mean_packet_ps;
-                let factor = power(ONE - self.weight, packets);
-                self.average = (self.average * u128::from(factor)) >> FRACTION;
-            }
+            Some(since_ps) => self.decay(now_ps, since_ps),
             None => {
                 let waiting = i128::from(found.in_unit(self.red.unit)) << FRACTION;
                 let difference = waiting - self.average as i128;
@@ -356,6 +365,15 @@ impl RedState {
                 self.average = (self.average as i128 + step) as u128;
             }
         }
+    }
+
+    /// Makes the average decay for the time in which the queue was empty and nothing was sent.
+    fn decay(&mut self, now_ps: Time, since_ps: Time) {
+        let from_ps = since_ps.max(self.decayed_until_ps);
+        let packets = now_ps.saturating_sub(from_ps) / self.mean_packet_ps;
+        self.decayed_until_ps = from_ps + packets * self.mean_packet_ps;
+        let factor = power(ONE - self.weight, packets);
+        self.average = (self.average * u128::from(factor)) >> FRACTION;
     }
 
     /// Computes p_b for the present average queue; `None` if every packet is to be dropped.

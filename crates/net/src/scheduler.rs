@@ -5,6 +5,9 @@
 //! switches that of the switch, among what sources send that of the flow. So a run has exactly one order, and by number it is the same
 //! whether a node handles its packets one by one or many at a visit (`network::visit`).
 
+mod withdrawal;
+
+use crate::failure::Change;
 use crate::{FlowId, GeneratorId, NodeId};
 use engine::{Enqueued, Packet, Time};
 use std::cmp::Reverse;
@@ -14,8 +17,11 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Something that happens at a time.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Both or one of a link's directions (by index) fail or come back.
-    DirectionState { directions: [u32; 2], up: bool },
+    /// Both or one of a link's directions (by index) change: they fail or come back, or their parameters are others.
+    DirectionChange {
+        directions: [u32; 2],
+        change: Box<Change>,
+    },
     /// A node fails or comes back.
     NodeState { node: NodeId, up: bool },
     /// Something that fails at random fails or is repaired.
@@ -24,8 +30,6 @@ pub(crate) enum Event {
     Detect { direction: u32, epoch: u32 },
     /// The BFD session at the end of a direction may have to send, or its detection time may be over.
     Session { direction: u32 },
-    /// Both or one of a link's directions lose all packets silently from now on, or no longer.
-    DirectionSilent { directions: [u32; 2], silent: bool },
     /// A packet arrives at the far end, unless the direction failed since (`generation`).
     Arrive {
         direction: u32,
@@ -107,8 +111,7 @@ impl Event {
     /// it.
     fn is_barrier(&self) -> bool {
         match self {
-            Event::DirectionState { .. }
-            | Event::DirectionSilent { .. }
+            Event::DirectionChange { .. }
             | Event::NodeState { .. }
             | Event::RandomFailure { .. }
             | Event::Detect { .. }
@@ -132,8 +135,7 @@ impl Event {
     /// when another has been sent does not find that one in the queue.
     fn priority(&self) -> u64 {
         match self {
-            Event::DirectionState { .. }
-            | Event::DirectionSilent { .. }
+            Event::DirectionChange { .. }
             | Event::NodeState { .. }
             | Event::RandomFailure { .. } => 0,
             Event::Detect { .. } => 1,

@@ -229,6 +229,15 @@ struct Queue {
     idle_since_ps: Time,
 }
 
+impl Queue {
+    /// Returns since when nothing of the queue waits or is being sent; `None` if something is. One queue of several may
+    /// be idle while the transmitter is busy.
+    fn idle_since_ps(&self, now_ps: Time) -> Option<Time> {
+        let is_idle = self.waiting.is_empty() && self.idle_since_ps <= now_ps;
+        is_idle.then_some(self.idle_since_ps)
+    }
+}
+
 /// The state of the transmitter of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transmitter {
@@ -383,15 +392,14 @@ impl TrafficManager {
         let highest = port.queues.len() - 1;
         let queue = &mut port.queues[usize::from(copy.priority).min(highest)];
         let bytes = copy.bytes();
+        let idle_since_ps = queue.idle_since_ps(now_ps);
         let statistics = &mut queue.gauge.statistics;
         statistics.offered += 1;
-        // One queue of several may be idle while the transmitter is busy.
-        let idle_queue = queue.waiting.is_empty() && queue.idle_since_ps <= now_ps;
         let found = Occupancy {
             packets: statistics.packets,
             bytes: statistics.bytes,
             transmitter_free: !busy,
-            idle_since_ps: idle_queue.then_some(queue.idle_since_ps),
+            idle_since_ps,
         };
         let mark = match queue.gate.admit(now_ps, found, bytes) {
             Verdict::Take => false,
@@ -435,6 +443,14 @@ impl TrafficManager {
             && let Some(queue) = port.queues.get_mut(usize::from(queue))
         {
             queue.idle_since_ps = sent_ps;
+        }
+    }
+
+    /// Takes notice that a port's transmitter has a rate of `rate_bps` from now on.
+    pub(crate) fn change_rate(&mut self, now_ps: Time, port: u32, rate_bps: u64) {
+        for queue in self.port(port).into_iter().flat_map(|it| &mut it.queues) {
+            let idle_since_ps = queue.idle_since_ps(now_ps);
+            queue.gate.change_rate(now_ps, idle_since_ps, rate_bps);
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn deserialize_some<'de, D: Deserializer<'de>>(
 /// A span of time that is written in milliseconds, in whole picoseconds. Deserializing refuses one below zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "f64")]
-pub(crate) struct Milliseconds(pub(crate) u64);
+pub struct Milliseconds(pub(crate) u64);
 
 impl TryFrom<f64> for Milliseconds {
     type Error = String;

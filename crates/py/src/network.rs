@@ -225,7 +225,7 @@ impl Network {
     /// Changes a link, a direction of it, or a node at a time. ``target``: ``link``, ``link`` and ``direction`` (``a_to_b`` or
     /// ``b_to_a``), or ``node``; ``at_ps`` (None: now); ``up``: fails or repairs it, by which packets that wait or are under
     /// way on a failing link or inside a failing node are lost; ``silent``: makes it lose all packets without a change of its
-    /// signal, or ends that.
+    /// signal, or ends that; ``rate_bps``, ``delay_ms``, ``jitter``, ``loss``: as in :meth:`add_link`.
     #[pyo3(signature = (**change), text_signature = "($self, **change)")]
     fn apply(&self, py: Python<'_>, change: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let change = described::<net::Change>(py, change)?;

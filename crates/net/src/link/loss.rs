@@ -1,6 +1,7 @@
 //! Which packets a direction loses on the wire, and how its delay varies. It does not know the packets.
 
 use super::MAX_DELAY_PS;
+use crate::description::{JitterModel, LossModel};
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
 use serde::Deserialize;
@@ -8,7 +9,8 @@ use std::sync::Arc;
 
 /// Which packets are lost on the wire. Each direction goes through the model on its own, one step per packet that its queue
 /// takes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "LossModel")]
 pub enum Loss {
     /// No packet is lost.
     #[default]
@@ -79,7 +81,7 @@ impl LossTrace {
 }
 
 impl Loss {
-    pub(super) fn check(&self) -> Result<(), NetError> {
+    pub(crate) fn check(&self) -> Result<(), NetError> {
         // Written so that NaN fails too.
         let check = |parameter, probability: f64| match (0.0..=1.0).contains(&probability) {
             true => Ok(()),
@@ -121,6 +123,12 @@ impl LossProcess {
         }
     }
 
+    /// Makes packets be lost by another model from now on, at its beginning. What is drawn goes on.
+    pub(super) fn follow(&mut self, model: &Loss) {
+        (self.model, self.bad) = (model.clone(), false);
+        (self.packet, self.next) = (0, 0);
+    }
+
     /// Decides whether the next packet is lost, and returns true if so.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
@@ -151,7 +159,8 @@ impl LossProcess {
 }
 
 /// The time added to the propagation delay of each packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "JitterModel")]
 pub enum Jitter {
     /// Nothing.
     #[default]
@@ -175,7 +184,7 @@ pub enum Jitter {
 }
 
 impl Jitter {
-    pub(super) fn check(&self, delay_ps: u64) -> Result<(), NetError> {
+    pub(crate) fn check(&self, delay_ps: u64) -> Result<(), NetError> {
         let near = |value: i64| match value.unsigned_abs() <= MAX_DELAY_PS {
             true => Ok(()),
             false => Err(out_of_range(
@@ -235,15 +244,21 @@ impl JitterProcess {
     }
 
     /// Returns whether there is no jitter, so that all packets have the same propagation time.
+    #[inline]
     pub(super) fn is_none(&self) -> bool {
-        self.model == Jitter::None
+        matches!(self.model, Jitter::None)
     }
 
-    /// Draws the propagation time of the next packet in picoseconds: `delay_ps` plus the jitter, at least 0.
+    /// Makes packets vary by another model from now on, at its beginning. What is drawn goes on.
+    pub(super) fn follow(&mut self, model: &Jitter) {
+        (self.model, self.next) = (model.clone(), 0);
+    }
+
+    /// Draws the time in picoseconds to be added to the propagation delay of the next packet.
     #[inline]
-    pub(super) fn propagation_ps(&mut self, delay_ps: u64) -> u64 {
-        let jitter_ps = match &self.model {
-            Jitter::None => return delay_ps,
+    pub(super) fn draw_ps(&mut self) -> i64 {
+        match &self.model {
+            Jitter::None => 0,
             Jitter::Uniform { low_ps, high_ps } => self.stream.uniform(*low_ps, *high_ps),
             // The cast saturates, and the sum below does too.
             Jitter::Normal { mean_ps, sigma_ps } => {
@@ -255,7 +270,6 @@ impl JitterProcess {
                 self.next = (self.next + 1) % delays.len().max(1);
                 delay_ps
             }
-        };
-        delay_ps.saturating_add_signed(jitter_ps)
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::NodeId;
 use crate::error::{NetError, out_of_range};
 use crate::failure::{Change, Failing, FailureRecord, FailureTarget, RandomFailures};
 use crate::link::LinkDirection;
+use crate::medium::Medium;
 use crate::observer::{DropReason, Observation};
 use crate::scheduler::Event;
 use crate::switch::{SwitchNode, Timer};
@@ -13,29 +14,28 @@ use engine::Time;
 
 /// Asking for failures.
 impl Network {
-    /// Makes a change at its time. Fails if there is no such link or node, the time has passed, or a node is to lose
-    /// packets silently.
+    /// Makes a change at its time. Fails if there is no such link or node, the time has passed, a parameter is out of
+    /// range, or more of a node is to change than whether it works.
     pub fn apply(&mut self, change: &Change) -> Result<(), NetError> {
-        let (target, at_ps) = (&change.target, change.at_ps);
-        if let Some(up) = change.up {
-            match target {
-                FailureTarget::Link(link) => self.set_link_state(*link, up, at_ps)?,
-                FailureTarget::Direction(link, direction) => {
-                    self.set_direction_state(*link, *direction, up, at_ps)?;
-                }
-                FailureTarget::Node(node) => self.set_node_state(node, up, at_ps)?,
-            }
-        }
-        let Some(silent) = change.silent else {
-            return Ok(());
-        };
-        match target {
-            FailureTarget::Link(link) => self.set_silent_loss(*link, None, silent, at_ps),
+        change.check()?;
+        let directions = match &change.target {
+            FailureTarget::Link(link) => self.both_directions(*link)?,
             FailureTarget::Direction(link, direction) => {
-                self.set_silent_loss(*link, Some(*direction), silent, at_ps)
+                [self.medium.links.number(*link, *direction)?; 2]
             }
-            FailureTarget::Node(_) => Err(out_of_range("silent", "of a link")),
-        }
+            FailureTarget::Node(node) => {
+                if !change.is_of_state() {
+                    let expected = "of a link, but for whether it works";
+                    return Err(out_of_range("what changes", expected));
+                }
+                let (node, up) = (self.node_id(node)?, change.up);
+                let event = up.map(|up| Event::NodeState { node, up });
+                return event.map_or(Ok(()), |event| self.at_or_now(change.at_ps, event));
+            }
+        };
+        let change = Box::new(change.clone());
+        let (at_ps, event) = (change.at_ps, Event::DirectionChange { directions, change });
+        self.at_or_now(at_ps, event)
     }
 
     /// Fails or repairs both directions of a link at `at_ps`, or now if that is `None`. Packets that wait or are under
@@ -46,8 +46,10 @@ impl Network {
         up: bool,
         at_ps: Option<Time>,
     ) -> Result<(), NetError> {
-        let directions = self.both_directions(link)?;
-        self.at_or_now(at_ps, Event::DirectionState { directions, up })
+        self.apply(&Change {
+            up: Some(up),
+            ..Change::of(FailureTarget::Link(link), at_ps)
+        })
     }
 
     /// Fails or repairs one direction of a link at `at_ps`, or now if that is `None`. Only the receiving end notices
@@ -59,8 +61,10 @@ impl Network {
         up: bool,
         at_ps: Option<Time>,
     ) -> Result<(), NetError> {
-        let directions = [self.medium.links.number(link, direction)?; 2];
-        self.at_or_now(at_ps, Event::DirectionState { directions, up })
+        self.apply(&Change {
+            up: Some(up),
+            ..Change::of(FailureTarget::Direction(link, direction), at_ps)
+        })
     }
 
     /// Makes a link, or one direction of it, lose all packets silently at `at_ps`, or now if that is `None`; or ends
@@ -72,11 +76,14 @@ impl Network {
         silent: bool,
         at_ps: Option<Time>,
     ) -> Result<(), NetError> {
-        let directions = match direction {
-            None => self.both_directions(link)?,
-            Some(direction) => [self.medium.links.number(link, direction)?; 2],
+        let target = match direction {
+            None => FailureTarget::Link(link),
+            Some(direction) => FailureTarget::Direction(link, direction),
         };
-        self.at_or_now(at_ps, Event::DirectionSilent { directions, silent })
+        self.apply(&Change {
+            silent: Some(silent),
+            ..Change::of(target, at_ps)
+        })
     }
 
     /// Fails or repairs a node at `at_ps`, or now if that is `None`. While it is down, all its links are down, and it
@@ -87,8 +94,10 @@ impl Network {
         up: bool,
         at_ps: Option<Time>,
     ) -> Result<(), NetError> {
-        let node = self.node_id(node)?;
-        self.at_or_now(at_ps, Event::NodeState { node, up })
+        self.apply(&Change {
+            up: Some(up),
+            ..Change::of(FailureTarget::Node(node.to_owned()), at_ps)
+        })
     }
 
     /// Makes a node, a link or a direction of a link fail and be repaired at random times. Fails if something is
@@ -162,6 +171,53 @@ impl Network {
             Failing::Directions(directions) => self.set_directions(directions, up),
             Failing::Node(node) => self.set_node_up(node, up),
         }
+    }
+
+    /// Changes these directions of a link; one alone is given twice.
+    pub(super) fn change_directions(&mut self, directions: [u32; 2], change: &Change) {
+        if let Some(up) = change.up {
+            self.set_directions(directions, up);
+        }
+        let [first, second] = directions;
+        self.change_parameters(first, change);
+        if second != first {
+            self.change_parameters(second, change);
+        }
+    }
+
+    /// Changes what a direction does with packets, and schedules again the arrivals of those that wait there.
+    fn change_parameters(&mut self, direction: u32, change: &Change) {
+        if change.is_of_state() {
+            return;
+        }
+        let Medium {
+            links,
+            scheduler,
+            seed,
+            ..
+        } = &mut self.medium;
+        let (now_ps, link) = (scheduler.now_ps, &mut links[direction]);
+        let moved = match change.moves_arrivals() {
+            true => link.waiting_to_arrive(now_ps),
+            false => 0,
+        };
+        let withdrawn = scheduler.withdraw(direction, moved);
+        let last_ps = scheduler.last_arrival_ps(direction, link.generation);
+        let arrivals_ps = link.change(now_ps, change, last_ps, *seed);
+        for ((generation, packet), at_ps) in withdrawn.into_iter().zip(arrivals_ps) {
+            scheduler.push_arrival(at_ps, direction, generation, packet);
+        }
+        let (from, to) = (link.from, link.to);
+        let delay_ps = link.constant_delay_ps().unwrap_or(0);
+        self.visits.delay_changed(to.node, direction ^ 1, delay_ps);
+        self.with_switch(from.node, |switch, own, medium| {
+            if let (Some(traffic), Some(rate_bps)) = (&mut switch.traffic, change.rate_bps) {
+                traffic.change_rate(now_ps, from.port, rate_bps);
+                // The transmitter may be free at another time than the traffic manager knows.
+                let event = Timer::PortReady { port: from.port }.event(own.id);
+                medium.scheduler.push(now_ps, event);
+            }
+        });
     }
 
     /// Enables or disables these directions of a link.

@@ -22,14 +22,11 @@ impl Network {
     /// Carries out an event at the present time.
     pub(super) fn dispatch(&mut self, event: Event) {
         match event {
-            Event::DirectionState { directions, up } => self.set_directions(directions, up),
+            Event::DirectionChange { directions, change } => {
+                self.change_directions(directions, &change);
+            }
             Event::NodeState { node, up } => self.set_node_up(node, up),
             Event::RandomFailure { process } => self.random_failure(process),
-            Event::DirectionSilent { directions, silent } => {
-                for direction in directions {
-                    self.medium.links[direction].set_silent(silent);
-                }
-            }
             Event::Detect { direction, epoch } => self.detect_signal(direction, epoch),
             Event::Session { direction } => self.session_due(direction),
             Event::Arrive {

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
 mod bfd;
+mod changes;
 mod conservation;
 mod determinism;
 mod failures;

@@ -7,7 +7,7 @@
 //! This is the lookahead of conservative parallel simulation (Chandy and Misra, 1979), on one processor. A node's *horizon* is the time up
 //! to which all that happens to it has happened; that of every node is the present at least. A packet that may reach a node before the
 //! least sum of a neighbour's horizon and the delay of the link from there is on its links already, unless something happens in another
-//! way: a failure, a detection, an agent, a packet generator, or what a controller does. For the former, visits end with the next such
+//! way: a failure, another delay or rate of a link, a detection, an agent, a packet generator, or what a controller does. For the former, visits end with the next such
 //! event of the whole network. For the latter, whoever runs the network says how long after a notification controllers act at the earliest
 //! ([`Network::set_reaction_ps`]), and no visit goes further ahead than that. During a visit the time is that of the packet, and goes
 //! back afterwards. Other nodes see nothing of it but packets that arrive later, in the order that they would have anyway: among events of
@@ -84,6 +84,16 @@ impl Visits {
     /// depends on, such as a link, a source, a group's members or a processor.
     pub(crate) fn network_changed(&mut self) {
         self.nodes.clear();
+    }
+
+    /// Records that packets to a node now take `delay_ps` at least from the other end of one of its links, the one
+    /// where the direction `away` leads.
+    pub(crate) fn delay_changed(&mut self, node: NodeId, away: u32, delay_ps: u64) {
+        let visit = self.nodes.get_mut(node.0 as usize);
+        let neighbours = visit.into_iter().flat_map(|visit| &mut visit.neighbours);
+        for neighbour in neighbours.filter(|neighbour| neighbour.away == away) {
+            neighbour.delay_ps = delay_ps;
+        }
     }
 }
 

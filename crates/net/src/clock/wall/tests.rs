@@ -8,7 +8,8 @@ use super::*;
 use crate::node::NodeState;
 use crate::switch::closure::{CPU_PORT, Closure};
 use crate::{
-    Destination, HostConfig, LinkConfig, LinkId, MacAddress, NotificationEvent, Ping, UdpStream,
+    Change, Destination, FailureTarget, HostConfig, LinkConfig, LinkId, Loss, MacAddress,
+    Milliseconds, NotificationEvent, Ping, UdpStream,
 };
 use engine::{Output, Packet};
 use std::net::Ipv4Addr;
@@ -225,6 +226,43 @@ fn commands_run_between_events_and_answer() {
         clock.call(|network| network.set_node_state("nobody", true, None).is_err()),
         Ok(true)
     );
+    drop(clock);
+}
+
+#[test]
+fn a_link_changes_while_the_clock_runs() {
+    let (network, link) = wire(0);
+    let io = FakeIo::default();
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    let change = |change: Change| {
+        let made = clock.call(move |network| network.apply(&change)).unwrap();
+        made.unwrap();
+    };
+    let none = || Change::of(FailureTarget::Link(link), None);
+    let lost = || {
+        let counters = clock.call(move |network| network.link_counters(link));
+        counters.unwrap().unwrap().a_to_b.loss_drops
+    };
+    change(Change {
+        loss: Some(Loss::Bernoulli(1.0)),
+        ..none()
+    });
+    io.arrive(0, &[0; 100]);
+    let end = Instant::now() + PATIENCE;
+    while lost() == 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(lost(), 1);
+    change(Change {
+        loss: Some(Loss::None),
+        delay_ms: Some(Milliseconds::try_from(30.0).unwrap()),
+        ..none()
+    });
+    let sent = Instant::now();
+    io.arrive(0, &[1; 100]);
+    let out = io.outbound(1);
+    assert_eq!(out[0].2, [1; 100]);
+    assert!(out[0].0 - sent >= Duration::from_millis(30));
     drop(clock);
 }
 

@@ -1,10 +1,10 @@
 //! No packet appears from nowhere or goes unaccounted, whatever the topology, the links and the failures.
 
 use super::*;
-use crate::DropCounts;
 use crate::link::{GilbertElliott, LossTrace};
 use crate::ordering::header::tests::r_tag;
 use crate::queue::{Discipline, QueueUnit, Red, Step};
+use crate::{Change, DropCounts, FailureTarget, Milliseconds};
 use std::collections::VecDeque;
 
 /// A random network of routers, one host each.
@@ -19,6 +19,8 @@ struct Plan {
     streams: Vec<(prop::sample::Index, prop::sample::Index, u32)>,
     /// When, whether a node or a link, which, and whether it fails.
     changes: Vec<(u64, bool, prop::sample::Index, bool)>,
+    /// When a link becomes which other one, but for its queues.
+    conversions: Vec<(u64, prop::sample::Index, LinkConfig)>,
 }
 
 pub(super) fn any_unit() -> impl Strategy<Value = QueueUnit> {
@@ -144,9 +146,11 @@ fn any_plan() -> impl Strategy<Value = Plan> {
         (0u64..20 * MS, any::<bool>(), index(), any::<bool>()),
         0..12,
     );
+    let conversions = vec((0u64..20 * MS, index(), any_link()), 0..8);
     let latency_ps = prop_oneof![Just(0), 0u64..50 * US];
+    let changes = (changes, conversions);
     (any::<u64>(), latency_ps, topology, traffic, changes).prop_map(
-        |(seed, latency_ps, topology, streams, changes)| {
+        |(seed, latency_ps, topology, streams, (changes, conversions))| {
             let (parents, chords, links) = topology;
             Plan {
                 seed,
@@ -156,6 +160,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
                 links,
                 streams,
                 changes,
+                conversions,
             }
         },
     )
@@ -275,6 +280,18 @@ fn build(plan: &Plan, log_packets: bool) -> (Network, Vec<FlowId>) {
                 .set_link_state(link, *up, Some(Time::from(*at_ps)))
                 .unwrap();
         }
+    }
+    for (at_ps, which, to) in &plan.conversions {
+        let target = FailureTarget::Link(LinkId(which.index(link_count) as u32));
+        let delay_ms = Milliseconds::try_from(to.delay_ps as f64 / MS as f64).unwrap();
+        let change = Change {
+            rate_bps: Some(to.rate_bps),
+            delay_ms: Some(delay_ms),
+            jitter: Some(to.jitter.clone()),
+            loss: Some(to.loss.clone()),
+            ..Change::of(target, Some(Time::from(*at_ps)))
+        };
+        network.apply(&change).unwrap();
     }
     (network, flows)
 }
