@@ -37,6 +37,14 @@ class ScenarioError(HoldfastError):
     """Parameters of a scenario that make no sense together."""
 
 
+class EntriesError(ScenarioError):
+    """A file of entries that a switch with the program could not hold."""
+
+
+class EntriesWarning(UserWarning):
+    """Something in a file of entries that is left out."""
+
+
 class SweepError(HoldfastError):
     """A sweep that makes no sense, or of which runs failed."""
 
@@ -75,6 +83,8 @@ def place_of_mistake(error: ValidationError) -> tuple[str, str]:
 __all__ = [
     "CompileError",
     "ControlError",
+    "EntriesError",
+    "EntriesWarning",
     "ExperimentError",
     "ExtensionError",
     "HoldfastError",

@@ -5,50 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from holdfast import _core, yaml_model
+from holdfast import _core, entries_files
 from holdfast.errors import ScenarioError
-from holdfast.p4runtime.client import Client, LocalClient
 from holdfast.p4runtime.device import Device
-from holdfast.parameters import Checked
-
-
-class _Entry(Checked):
-    match: dict[str, Any] = {}
-    action: str
-    params: dict[str, Any] = {}
-    priority: int | None = None
-    default: bool = False
-
-
-class Entries(Checked):
-    """The content of an entries file.
-
-    ``tables``: entries by table name. ``multicast_groups`` and ``clone_sessions``: lists of ``[port, instance]`` by number.
-    ``registers``: values by register name and index.
-    """
-
-    tables: dict[str, list[_Entry]] = {}
-    multicast_groups: dict[int, list[tuple[int, int]]] = {}
-    clone_sessions: dict[int, list[tuple[int, int]]] = {}
-    registers: dict[str, dict[int, int]] = {}
-
-    def install(self, client: Client) -> None:
-        """Write all table entries, groups, sessions and registers of this file through a P4Runtime client."""
-        for table, entries in self.tables.items():
-            for entry in entries:
-                if entry.default:
-                    client.set_default(table, entry.action, entry.params)
-                else:
-                    client.insert(table, entry.match, entry.action, entry.params, priority=entry.priority)
-        for group, replicas in self.multicast_groups.items():
-            client.multicast_group(group, replicas)
-        for session, replicas in self.clone_sessions.items():
-            client.clone_session(session, replicas)
-        for register, cells in self.registers.items():
-            for index, value in cells.items():
-                client.write_register(register, index, value)
 
 
 def read_packets(text: str) -> list[bytes]:
@@ -89,11 +49,12 @@ def trace(
 ) -> Iterator[str]:
     """Run the packets in order through one switch and yield a trace of each, as indented text or as JSON.
 
+    ``entries``: a file for :func:`holdfast.entries_files.load`, for the switch to hold.
     ``assignments``: the traces also show each assignment.
     """
     switch = _core.Switch(program, executor="interpreter")
     if entries is not None:
-        client = LocalClient(Device(1, switch, executor="interpreter"))
-        client.set_pipeline(program)
-        yaml_model.read(entries, Entries).install(client)
+        device = Device(1, switch, executor="interpreter")
+        device.load(program)
+        entries_files.install(entries_files.load(entries, program), device)
     return (switch.trace(port, packet, text=text, assignments=assignments) for packet in packets)

@@ -53,7 +53,8 @@ def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
         refused = "" if isinstance(error, _RefusedError) else "not YAML: "
         raise kind(f"{path}:{line}: {refused}{excerpt(str(error.problem))}") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise kind(f"{path}: not YAML: {excerpt(str(error))}") from None
+        # The message about a character that YAML does not have goes on in a second line.
+        raise kind(f"{path}: not YAML: {excerpt(' '.join(str(error).split()))}") from None
     except RecursionError:
         raise kind(f"{path}: it is nested too deeply") from None
 

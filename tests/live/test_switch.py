@@ -316,3 +316,42 @@ def test_a_compiled_program_runs(
     finally:
         process.kill()
         process.wait()
+
+
+def test_entries_of_a_file_forward_before_a_controller_comes(
+    hosts: dict[int, tuple[_core.Namespace, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "entries.yaml"
+    routes = [
+        {
+            "match": {"dst_addr": f"10.0.{port}.0/24"},
+            "action": "forward",
+            "params": {"port": port, "src_mac": PORT_MACS[port].hex(":"), "dst_mac": HOST_MACS[port].hex(":")},
+        }
+        for port in (1, 2)
+    ]
+    file.write_text(json.dumps({"tables": {"ipv4_lpm": routes}}))
+    interfaces = [word for port, (_, outer) in hosts.items() for word in ("-i", f"{port}@{outer}")]
+    process = subprocess.Popen(
+        [*COMMAND, "switch", str(ROUTER), "--entries", str(file), *interfaces, *OWN],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        address = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())
+        assert address is not None
+        ping = ["ping", "-c", "3", "-i", "0.2", "-W", "20", "10.0.2.1"]
+        assert hosts[1][0].run(ping).returncode == 0
+        # A controller takes over, with the lowest election id, too.
+        with GrpcClient(address[0], device_id=DEVICE_ID, election_id=1) as client:
+            assert len(client.read_table("ipv4_lpm")) == 2
+            client.delete("ipv4_lpm", {"dst_addr": "10.0.1.0/24"})
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    file.write_text(json.dumps({"tables": {"ipv4_lpn": routes}}))
+    refused = holdfast("switch", str(ROUTER), "--entries", str(file), *OWN)
+    assert refused.returncode == 1
+    assert "entries.yaml:1: no table 'ipv4_lpn'; did you mean" in refused.stderr

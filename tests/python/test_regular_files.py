@@ -10,12 +10,12 @@ import pytest
 
 from holdfast import yaml_model
 from holdfast.compare.traffic_file import TrafficFile
+from holdfast.entries_files.yaml_entries import Entries
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.link import Traces
 from holdfast.p4runtime.server import TlsFiles
 from holdfast.regular_files import MOST_TEXT_BYTES, doubt, read_regular
 from holdfast.topology import Topology
-from holdfast.tracing import Entries
 
 READERS: dict[str, Callable[[Path], object]] = {
     "traffic": lambda path: yaml_model.read(path, TrafficFile),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from holdfast import HoldfastError, TopologyError, units, yaml_model
 from holdfast.compare.inputs import Times
 from holdfast.compare.traffic_file import TrafficFile
+from holdfast.entries_files.yaml_entries import Entries
 from holdfast.errors import ParameterError, ScenarioError, first_mistake
 from holdfast.link import Direction, Jitter, Ordering, Red
 from holdfast.p4runtime import rights_file
@@ -21,7 +22,6 @@ from holdfast.subscribers.configuration import RateLimits
 from holdfast.suggestions import similar, unknown
 from holdfast.topologies import load
 from holdfast.topology import Link
-from holdfast.tracing import Entries
 from holdfast.traffic import UdpStream
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from holdfast import yaml_model
 from holdfast.compare.traffic_file import TrafficFile
+from holdfast.entries_files.yaml_entries import Entries
 from holdfast.errors import HoldfastError
 from holdfast.parameters import ps_of_s
 from holdfast.topology import Topology
-from holdfast.tracing import Entries
 
 READERS: dict[str, Callable[[Path], object]] = {
     "traffic": lambda path: yaml_model.read(path, TrafficFile),

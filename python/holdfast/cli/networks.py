@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from holdfast.cli.comparisons import LargestOption, TelemetryOption, show_comparison
-from holdfast.cli.shared import MAX_JOBS, MAX_SEEDS, Executor, console, errors, resumable, say
+from holdfast.cli.shared import MAX_JOBS, MAX_SEEDS, Executor, console, errors, resumable, warned_of
 from holdfast.errors import TopologyWarning
 from holdfast.terminal import printable
 
@@ -71,11 +70,8 @@ def topology(
     """Show, convert or draw a topology. Links have the names that other commands use."""
     from holdfast import topologies
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TopologyWarning)
+    with warned_of(TopologyWarning):
         loaded = topologies.load(spec, largest=largest)
-    for warning in caught:
-        say("warning", warning.message)
     if draw is not None:
         from holdfast import plots
 

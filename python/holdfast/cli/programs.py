@@ -18,6 +18,7 @@ from rich.text import Text
 from holdfast import interrupts, whole_files
 from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.cli.shared import (
+    ENTRIES_FORMATS,
     MAX_PORT,
     Defines,
     Includes,
@@ -27,8 +28,10 @@ from holdfast.cli.shared import (
     errors,
     fail,
     say,
+    warned_of,
     writing,
 )
+from holdfast.errors import EntriesWarning
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.terminal import printable, screenful
 
@@ -190,7 +193,8 @@ def trace(
     entries: Annotated[
         Path | None,
         typer.Option(
-            help=f"Entries to install first (YAML), as in {ENTRIES_EXAMPLE}; also multicast_groups, clone_sessions, registers."
+            help=f"Entries to install first: {ENTRIES_FORMATS}, as in {ENTRIES_EXAMPLE}; also multicast_groups, "
+            "clone_sessions, registers."
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Ingress port of the packet.")] = 1,
@@ -209,7 +213,8 @@ def trace(
     program = load_or_fail(source, define, include, p4info, needs_p4info=entries is not None)
     packets = tracing.read_packets(packet)
     left_out = max(len(packets) - most, 0)
-    traces = tracing.trace(program, entries, packets, port, text=not as_json, assignments=assignments)
+    with warned_of(EntriesWarning):
+        traces = tracing.trace(program, entries, packets, port, text=not as_json, assignments=assignments)
     if as_json:
         sys.stdout.write(json.dumps([json.loads(trace) for trace in islice(traces, most)], indent=2) + "\n")
     else:

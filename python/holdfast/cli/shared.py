@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -37,6 +38,8 @@ class Io(StrEnum):
 MAX_PORT = 510
 """The last port of a switch. The modules that know it take long to import."""
 
+ENTRIES_FORMATS = "p4lang's sX-runtime.json, commands of simple_switch_CLI, or YAML"
+
 MAX_SEEDS = 100_000
 MAX_JOBS = 1024
 
@@ -54,6 +57,18 @@ Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory
 def say(kind: str, message: object) -> None:
     """Print ``kind: message`` on standard error without wrapping, so that programs can search it."""
     errors.print(screenful(f"{kind}: {message}"), markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def warned_of(kind: type[Warning]) -> Iterator[None]:
+    """Print the warnings of ``kind`` that the code within the context raises, each as a line on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", kind)
+        try:
+            yield
+        finally:
+            for warning in caught:
+                say("warning", warning.message)
 
 
 def fail(message: str) -> NoReturn:

@@ -5,13 +5,29 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast import interrupts, regular_files
 from holdfast.cli.programs import load_or_fail
-from holdfast.cli.shared import MAX_PORT, Defines, DeviceId, Executor, Includes, Io, P4Info, console, say
+from holdfast.cli.shared import (
+    ENTRIES_FORMATS,
+    MAX_PORT,
+    Defines,
+    DeviceId,
+    Executor,
+    Includes,
+    Io,
+    P4Info,
+    console,
+    say,
+    warned_of,
+)
+from holdfast.errors import EntriesWarning
+
+if TYPE_CHECKING:
+    from holdfast.control.desired import Desired
 
 COPIES_PER_S = 200_000
 """Of :data:`holdfast._core.COPIES_PER_S`, likewise."""
@@ -75,6 +91,10 @@ def switch(
             help="Show metrics for Prometheus at http://ADDRESS:PORT/metrics, and /snapshot, /events.",
         ),
     ] = None,
+    entries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"What the switch holds from the start: {ENTRIES_FORMATS}."),
+    ] = None,
     p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
@@ -90,6 +110,12 @@ def switch(
     limits.change(limit)
     shown_at = None if metrics is None else endpoint("--metrics", metrics)
     program = load_or_fail(source, define, include, p4info, needs_p4info=True)
+    wanted: Desired = ()
+    if entries is not None:
+        from holdfast import entries_files
+
+        with warned_of(EntriesWarning):
+            wanted = entries_files.load(entries, program)
     with interrupts.raised():
         live_switch.run(
             program,
@@ -105,6 +131,7 @@ def switch(
             executor=executor.value,
             metrics=shown_at,
             console=console,
+            entries=wanted,
         )
 
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +28,9 @@ from holdfast.p4runtime import rights_file
 from holdfast.p4runtime.addresses import access_at
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server, TlsFiles
+
+if TYPE_CHECKING:
+    from holdfast.control.desired import Desired
 
 MAX_PORT = 510
 
@@ -230,10 +233,12 @@ def run(
     executor: Literal["jit", "interpreter"],
     metrics: tuple[str, int] | None,
     console: Console,
+    entries: Desired = (),
 ) -> None:
     """Run a switch and its P4Runtime server until a signal (SIGINT, SIGTERM) ends them, then print counters.
 
-    ``metrics``: host and port at which the switch shows itself, if anywhere.
+    ``metrics``: host and port at which the switch shows itself, if anywhere. ``entries``: what the switch holds before the first
+    packet.
     """
     # They know this module.
     from holdfast.live.control import control_socket
@@ -262,6 +267,10 @@ def run(
         pipeline_roles=pipeline_roles,
         copies_per_s=copies_per_s,
     )
+    if entries:
+        from holdfast import entries_files
+
+        entries_files.install(entries, live.device)
     for port, name in ports:
         live.add_port(port, name, io=io)
     # The server first: an address that cannot be had must not leave a running network behind.

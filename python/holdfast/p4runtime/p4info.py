@@ -240,6 +240,7 @@ class P4InfoIndex:
         self.direct_counters = Names("direct counter", map(_object, message.direct_counters))
         self.action_profiles = Names("action profile", map(_action_profile, message.action_profiles))
         self.meters = Names("meter", map(_object, message.meters))
+        self.direct_meters = Names("direct meter", map(_object, message.direct_meters))
         self.value_sets = Names("value set", map(_object, message.value_sets))
         self.registers = Names("register", map(_register, message.registers))
         self.digests = Names("digest", map(_digest, message.digests))

@@ -1,0 +1,182 @@
+"""Collects what a file says that a switch holds, with names and values resolved by the program's P4Info.
+
+Every value goes through :mod:`holdfast.p4runtime.codec`, so it may be written in each of its forms. It does not know the formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from holdfast import _core
+from holdfast.control.desired import Desired, Entity
+from holdfast.control.entities import ProfileMember
+from holdfast.control.tables import MatchValue, TableEntry
+from holdfast.errors import EntriesError
+from holdfast.p4runtime import codec
+from holdfast.p4runtime.client import LocalClient
+from holdfast.p4runtime.device import Device
+from holdfast.p4runtime.errors import P4RuntimeError
+from holdfast.p4runtime.p4info import MatchField, P4InfoIndex, Param, Table, message_of
+from holdfast.p4runtime.received import Member
+from holdfast.terminal import excerpt
+
+MOST_NAMED = 8
+"""Of the things that are left out, so many are named."""
+
+
+@dataclass
+class Draft:
+    """What a file says, in its order, each object with its place in the file."""
+
+    path: Path
+    program: _core.Program
+    found: list[tuple[str, Entity]] = field(default_factory=list)
+    """Place and object."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """Places of what is left out, by what it is."""
+
+    def __post_init__(self) -> None:
+        self.p4info = P4InfoIndex(message_of(self.program))
+        self._place = ""
+        self._members: dict[tuple[Any, ...], int] = {}
+
+    @contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        """Raise errors of the enclosed code with the file and this place; ``place`` begins with its separator, as in ``:7``."""
+        before, self._place = self._place, place
+        try:
+            yield
+        except P4RuntimeError as error:
+            raise self.error(error.failures[0].message if error.failures else error.message) from None
+        finally:
+            self._place = before
+
+    def error(self, sentence: str) -> EntriesError:
+        """Return an error with the file and the current place, for the caller to raise."""
+        return EntriesError(f"{self.path}{self._place}: {excerpt(sentence)}")
+
+    def add(self, entity: Entity) -> None:
+        """Add an object at the current place."""
+        self.found.append((self._place, entity))
+
+    def leave_out(self, what: str) -> None:
+        """Note that something at the current place is left out."""
+        self.left_out.setdefault(what, []).append(self._place.lstrip(": "))
+
+    def match(self, table: Table, given: Mapping[str, Any]) -> dict[str, MatchValue]:
+        """Return the match of an entry with the program's names and with numbers. Fields that match any value are left out."""
+        found: dict[str, MatchValue] = {}
+        for name, value in given.items():
+            match_field = table.fields[name]
+            if match_field.name in found:
+                raise self.error(f"match field '{match_field.name}' is given twice")
+            what = f"table '{table.name}', match field '{match_field.name}'"
+            if (number := _match_value(match_field, value, what)) is not None:
+                found[match_field.name] = number
+        return found
+
+    def arguments(self, params: Sequence[tuple[Param, Any]], action: str) -> dict[str, int | str]:
+        """Return an action's parameters with numbers."""
+        return {
+            param.name: _number(param, value, f"action '{action}', parameter '{param.name}'") for param, value in params
+        }
+
+    def entry(
+        self,
+        table: Table,
+        match: dict[str, MatchValue],
+        action: str,
+        params: Mapping[str, int | str],
+        priority: int | None,
+        idle_timeout_ns: int = 0,
+    ) -> TableEntry:
+        """Return a table entry. Where the table has an action profile, it refers to a member with this action."""
+        if not table.implementation_id:
+            return TableEntry(table.name, match, action, params, priority, idle_timeout_ns=idle_timeout_ns)
+        profile = self.p4info.action_profiles.by_id(table.implementation_id)
+        key = profile.name, action, tuple(params.items())
+        if key not in self._members:
+            number = self._members[key] = _FIRST_OWN_MEMBER + len(self._members)
+            self.add(ProfileMember(profile.name, number, action, params))
+        member = Member(self._members[key])
+        return TableEntry(table.name, match, member, {}, priority, idle_timeout_ns=idle_timeout_ns)
+
+    def checked(self) -> Desired:
+        """Return all objects, after a switch with this program has taken each of them.
+
+        Raises :class:`EntriesError` with the place of the first object that it refuses, or that is there twice.
+        """
+        places: dict[Any, str] = {}
+        client = LocalClient(Device(1, _core.Switch(self.program, executor="interpreter"), executor="interpreter"))
+        try:
+            client.set_pipeline(self.program)
+            for place, entity in self.found:
+                with self.at(place):
+                    if entity.key in places:
+                        where = places[entity.key].lstrip(": ")
+                        raise self.error(f"this is there twice (first at {where}): the later one would replace it")
+                    places[entity.key] = place
+                    entity.write(client, "insert")
+        finally:
+            client.close()
+        return tuple(entity for _, entity in self.found)
+
+    def remark(self) -> str:
+        """Return the sentence about all that was left out, empty if nothing was."""
+        if not self.left_out:
+            return ""
+        number = sum(map(len, self.left_out.values()))
+        named = [f"{what} ({_places(places)})" for what, places in list(self.left_out.items())[:MOST_NAMED]]
+        more = f" and {len(self.left_out) - MOST_NAMED} kinds more" if len(self.left_out) > MOST_NAMED else ""
+        return f"{self.path}: {number} {'is' if number == 1 else 'are'} left out: {', '.join(named)}{more}"
+
+
+_FIRST_OWN_MEMBER = 1 << 24
+"""Members for entries that name an action, above those that a file numbers itself."""
+
+
+def _places(places: Sequence[str]) -> str:
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return ", ".join(places[:3]) + more
+
+
+def _number(owner: MatchField | Param, value: Any, what: str) -> int | str:
+    """Return a value as a number of its owner's width; a negative one is two's complement, a list of one value is that value."""
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    if owner.uri is not None and isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, int) and value < 0 and -(1 << (owner.width - 1)) <= value:
+        value += 1 << owner.width
+    return codec.to_int(value, owner.width, what)
+
+
+def _match_value(match_field: MatchField, value: Any, what: str) -> MatchValue | None:
+    """Return the value of a match field as a switch returns it; None if it matches any value."""
+    width = match_field.width
+    if value is None:
+        return None
+    if match_field.kind in ("exact", "optional") or match_field.uri is not None:
+        return _number(match_field, value, what)
+    if match_field.kind == "lpm":
+        number, length = codec.to_prefix(_one(value), width, what)
+        return (number, length) if length else None
+    if match_field.kind == "ternary":
+        if isinstance(value, str) and "&&&" in value:
+            value = tuple(part.strip() for part in value.split("&&&"))
+        number, mask = codec.to_ternary(_one(value), width, what)
+        return (number, mask) if mask else None
+    if isinstance(value, str) and "->" in value:
+        value = tuple(part.strip() for part in value.split("->"))
+    low, high = codec.to_range(_one(value), width, what)
+    return None if (low, high) == (0, codec.all_ones(width)) else (low, high)
+
+
+def _one(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
