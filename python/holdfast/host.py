@@ -9,7 +9,7 @@ import ipaddress
 import re
 from bisect import bisect, insort
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -44,7 +44,9 @@ def mac_text(mac: bytes) -> str:
     return mac.hex(":")
 
 
-Mac: TypeAlias = Annotated[bytes, BeforeValidator(mac_of)]
+_MacText: TypeAlias = Annotated[str, Field(pattern=f"^{MAC_TEXT.pattern}$", examples=["08:00:00:00:01:11"])]
+
+Mac: TypeAlias = Annotated[bytes, BeforeValidator(mac_of, json_schema_input_type=_MacText)]
 
 
 def _of_one_station(value: ipaddress.IPv6Interface | None) -> ipaddress.IPv6Interface | None:
@@ -114,7 +116,7 @@ class Host(_Addressed):
     commands: tuple[str, ...] = ()
     namespace: str | None = None
 
-    @field_validator("gateway", mode="before")
+    @field_validator("gateway", mode="before", json_schema_input_type=ipaddress.IPv4Address | Literal["none"] | None)
     @classmethod
     def _none_by_name(cls, value: object) -> object:
         return None if value == "none" else value

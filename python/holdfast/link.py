@@ -294,10 +294,17 @@ def _named_model(loss: Mapping[str, Any]) -> Bernoulli | GilbertElliott | LossTr
     return kind(**loss)
 
 
-RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate), Field(gt=0, lt=1 << 62)]
+_Rate: TypeAlias = Annotated[int, Field(gt=0, lt=1 << 62)]
+
+RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate, json_schema_input_type=_Rate), Field(gt=0, lt=1 << 62)]
 """A whole number of bits per second, however it is written."""
 
-Loss: TypeAlias = Annotated[float | Bernoulli | GilbertElliott | LossTrace, BeforeValidator(loss_model)]
+_Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+Loss: TypeAlias = Annotated[
+    float | Bernoulli | GilbertElliott | LossTrace,
+    BeforeValidator(loss_model, json_schema_input_type=_Share | Bernoulli | GilbertElliott | LossTrace),
+]
 """A probability, or a model of loss with its parameters."""
 
 

@@ -59,9 +59,14 @@ class Checked(BaseModel):
     @classmethod
     def _refuse_booleans(cls, value: object, info: ValidationInfo) -> object:
         """Refuse a boolean where a number is expected: Python's booleans are numbers, so True would be taken for 1."""
-        values = value if isinstance(value, list | tuple) else (value,)
-        if any(isinstance(each, bool) for each in values) and _is_numeric(cls, info.field_name or ""):
+        field = info.field_name or ""
+        values = [] if isinstance(value, dict) and _has_models(cls, field) else list(_within(value))
+        if any(isinstance(each, bool) for each in values) and _is_numeric(cls, field):
             raise ValueError("a number is expected, not true or false")
+        if any(isinstance(each, int) for each in values) and _is_address(cls, field):
+            raise ValueError("an address is expected as text, such as '10.0.1.1'")
+        if isinstance(value, int | float | str) and not isinstance(value, bool) and _is_switch(cls, field):
+            raise ValueError("true or false is expected")
         return value
 
 
@@ -128,10 +133,53 @@ def _measured(model: type[BaseModel], name: str, key: str, value: object, *, sho
     return value
 
 
+def written_names(model: type[BaseModel]) -> dict[str, tuple[str, units.Suffix]]:
+    """Return by key of each field of a model that has a unit its name without the unit, empty if it has none, and the unit."""
+    fields, short = _names(model, ())
+    without = {key: name for name, key in short.items()}
+    found = {}
+    for key, name in fields.items():
+        if (
+            (named := units.of_name(name)) is not None
+            and _is_numeric(model, name)
+            and str not in _types_of(model, name)
+        ):
+            found[key] = without.get(key, ""), named[1]
+    return found
+
+
 @cache
 def _types_of(model: type[BaseModel], field: str) -> frozenset[object]:
     """Return all types in a field's annotation."""
     return frozenset(_types(model.model_fields[field].annotation))
+
+
+@cache
+def _is_switch(model: type[BaseModel], field: str) -> bool:
+    """Return True if a model's field is a boolean: for those, pydantic takes numbers and words such as "off", too."""
+    return model.model_fields[field].annotation in (bool, bool | None)
+
+
+def _within(value: object) -> Iterator[object]:
+    """Yield a value, or the values in lists and mappings of any depth."""
+    if isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _within(each)
+    else:
+        yield value
+
+
+@cache
+def _has_models(model: type[BaseModel], field: str) -> bool:
+    """Return True if a model's field is, or holds, other models, which check their own values."""
+    return any(isinstance(each, type) and issubclass(each, BaseModel) for each in _types_of(model, field))
+
+
+@cache
+def _is_address(model: type[BaseModel], field: str) -> bool:
+    """Return True if a model's field is an IP address or prefix, or holds them: for those, Python takes numbers, too."""
+    types = _types_of(model, field)
+    return int not in types and any(getattr(each, "__module__", "") == "ipaddress" for each in types)
 
 
 @cache

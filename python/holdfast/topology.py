@@ -14,7 +14,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -128,6 +128,9 @@ class Link(Direction):
         return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
 
 
+_Hexadecimal: TypeAlias = Annotated[str, Field(pattern=r"^\s*([0-9A-Fa-f]{2}\s*)*$")]
+
+
 class PacketGenerator(Parameters):
     """Packets that enter a switch by themselves at one of its ports, like packets from outside.
 
@@ -145,7 +148,7 @@ class PacketGenerator(Parameters):
     on_port_up: bool = False
     port_offset: int | None = Field(default=None, ge=0)
 
-    @field_validator("packet", mode="before")
+    @field_validator("packet", mode="before", json_schema_input_type=_Hexadecimal)
     @classmethod
     def _from_hex(cls, packet: object) -> object:
         return bytes.fromhex(packet) if isinstance(packet, str) else packet
@@ -202,7 +205,7 @@ class Topology:
         self._new_name(name)
         index = len(self.hosts) + 1
         given = {field: value for field, value in fields.items() if value is not None}
-        address = address or f"10.{index >> 8}.{index & 255}.1/24"
+        address = address if address is not None else f"10.{index >> 8}.{index & 255}.1/24"
         host = _validated(Host, **{**given, "name": name, "index": index, "address": address}, where=f"host {name!r}")
         self._plan.add(host)
         self.hosts[name] = host

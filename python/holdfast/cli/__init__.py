@@ -9,7 +9,7 @@ import typer
 
 from holdfast import interrupts
 from holdfast._core import HoldfastError
-from holdfast.cli import applications, comparisons, extensions, machine, networks, programs, switches
+from holdfast.cli import applications, comparisons, extensions, machine, networks, programs, schemas, switches
 from holdfast.cli.shared import errors, say
 from holdfast.subscribers import commands as bng
 from holdfast.version import version
@@ -52,6 +52,7 @@ app.add_typer(applications.bier, name="bier")
 app.add_typer(applications.firewall, name="firewall")
 app.add_typer(bng.app, name="bng")
 app.command()(extensions.extensions)
+app.command()(schemas.schema)
 app.command()(machine.doctor)
 
 

@@ -53,10 +53,11 @@ MOST_FILES, DEEPEST = 1000, 50
 MOST_VALUES = 1_200_000
 """Keys and values in all of them: the links of the largest fat tree that is generated, ``fat-tree:48``, written out."""
 
-_GIVEN = ("name", "index")
+GIVEN = ("name", "index")
 """Fields of nodes that their name in the file and their place in it give."""
 
-_ENDS = {"a", "b", "a_port", "b_port"}
+ENDS = {"a", "b", "a_port", "b_port"}
+"""Fields of links that differ from link to link."""
 
 _FOUND = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text"}
 
@@ -195,16 +196,16 @@ def _add_document(
     if "include" in document:
         _include(topology, document["include"], path, chain, files)
     for name, node in _named(document.get("hosts"), "hosts"):
-        fields = _fields(node, Host, "a mapping of options", _GIVEN)
+        fields = _fields(node, Host, "a mapping of options", GIVEN)
         with _at(node):
             topology.add_host(name, **fields)
     for name, node in _named(document.get("switches"), "switches"):
-        fields = _fields(node, SwitchNode, "a mapping of options", _GIVEN)
+        fields = _fields(node, SwitchNode, "a mapping of options", GIVEN)
         with _at(node):
             topology.add_switch(name, **_beside(path, fields))
     defaults: dict[str, Any] = {}
     if (given := document.get("link_defaults")) is not None:
-        for key in _ENDS & given.mapping("link_defaults: a mapping").keys():
+        for key in ENDS & given.mapping("link_defaults: a mapping").keys():
             raise given.value[key].error(f"link_defaults cannot have {key!r}, which differs from link to link")
         defaults = _fields(given, Link, "link_defaults: a mapping")
     _add_each(

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from holdfast import interpreter, yaml_model
 from holdfast.apps.bng import interfaces, program
@@ -45,11 +45,18 @@ _GC_THRESHOLDS = 20_000, 20, 20
 Say: TypeAlias = Callable[[str], None]
 
 
+def _with_own_socket(schema: dict[str, Any]) -> None:
+    """Say in a schema of :class:`SwitchSettings` that ``grpc`` can be left out."""
+    schema["required"] = [name for name in schema["required"] if name != "grpc"]
+
+
 class SwitchSettings(Checked):
     """A switch: the address of its P4Runtime server, and the interfaces of its ports if it has to be started.
 
     Without an address, there is a socket that this user alone may open: whoever reaches a switch may write to it.
     """
+
+    model_config = ConfigDict(json_schema_extra=_with_own_socket)
 
     grpc: str
     device_id: Annotated[int, Field(gt=0)] = 1

@@ -90,11 +90,21 @@ def _protocol(value: object) -> int:
 
 
 PortNumber: TypeAlias = Annotated[int, Field(ge=0, le=509)]
-MacAddress: TypeAlias = Annotated[int, BeforeValidator(_mac)]
-Words: TypeAlias = Annotated[list[str], BeforeValidator(_as_list), Field(min_length=1)]
-PortRange: TypeAlias = Annotated[Range, BeforeValidator(_port_range)]
-PortRanges: TypeAlias = Annotated[list[PortRange], BeforeValidator(_as_list), Field(min_length=1)]
-Protocol: TypeAlias = Annotated[int, BeforeValidator(_protocol)]
+_MacText: TypeAlias = Annotated[str, Field(pattern="^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$")]
+_PortText: TypeAlias = Annotated[str, Field(pattern=r"^\s*[0-9]{1,5}\s*(-\s*[0-9]{1,5}\s*)?$", examples=["1024-65535"])]
+_Ports: TypeAlias = Annotated[int, Field(ge=0, le=65535)] | _PortText
+_Protocols: TypeAlias = Literal["icmp", "tcp", "udp", "icmpv6"] | Annotated[int, Field(ge=0, le=255)]
+"""What users write."""
+
+MacAddress: TypeAlias = Annotated[int, BeforeValidator(_mac, json_schema_input_type=_MacText)]
+Words: TypeAlias = Annotated[
+    list[str], BeforeValidator(_as_list, json_schema_input_type=list[str] | str), Field(min_length=1)
+]
+PortRange: TypeAlias = Annotated[Range, BeforeValidator(_port_range, json_schema_input_type=_Ports)]
+PortRanges: TypeAlias = Annotated[
+    list[PortRange], BeforeValidator(_as_list, json_schema_input_type=list[_Ports] | _Ports), Field(min_length=1)
+]
+Protocol: TypeAlias = Annotated[int, BeforeValidator(_protocol, json_schema_input_type=_Protocols)]
 
 
 class Zone(Checked):
@@ -248,7 +258,7 @@ class RuleSet(Checked):
     established: Literal["judge-again", "keep"] = "judge-again"
     rules: list[Rule] = []
 
-    @field_validator("zones", mode="before")
+    @field_validator("zones", mode="before", json_schema_input_type=dict[str, Zone | None])
     @classmethod
     def _empty_zones(cls, value: object) -> object:
         """Replace a zone that has a name only, as in ``inside:``, by a zone with all defaults."""
