@@ -135,7 +135,7 @@ def _numbers(schema: Schema) -> list[Schema]:
 def _sign(schema: Schema) -> str:
     """Return the pattern of a number's sign: without a minus if no form of the schema's numbers is negative."""
     numbers = _numbers(schema)
-    positive = all({**{"minimum": each.get("exclusiveMinimum", -1)}, **each}["minimum"] >= 0 for each in numbers)
+    positive = all({"minimum": each.get("exclusiveMinimum", -1), **each}["minimum"] >= 0 for each in numbers)
     return "[+]?" if numbers and positive else "[+-]?"
 
 
