@@ -220,8 +220,6 @@ pub struct Forwarding {
     pub ingress_requests: Vec<SlotId>,
     /// Slots that, unless zero behind egress, request more than the port: a clone, or another round.
     pub egress_requests: Vec<SlotId>,
-    /// A packet that leaves at this port goes to the parser again.
-    pub recirculation_port: Option<u64>,
     /// The slot with the class of a packet's queue.
     pub priority: SlotId,
     /// The packet path of a packet that goes to one port.
@@ -404,6 +402,8 @@ pub struct Description {
     pub forwarding: Option<fn(&Architecture) -> Forwarding>,
     /// Ports are smaller than this, but for [`Description::cpu_port`].
     pub ports: u32,
+    /// A packet that leaves at this port goes to the parser again.
+    pub recirculation_port: Option<u32>,
     /// Bits of the class of service of a clone session.
     pub class_of_service_bits: u32,
     /// The port that leads to the control plane if nobody says another.
@@ -461,5 +461,16 @@ impl Description {
     /// Returns whether packets can arrive at `port` and leave there.
     pub fn has_port(&self, port: u32) -> bool {
         port < self.ports || port == self.cpu_port
+    }
+
+    /// Returns whether a replica or a clone can be sent to `port`.
+    pub fn takes_replicas(&self, port: u32) -> bool {
+        self.has_port(port) || self.recirculation_port == Some(port)
+    }
+
+    /// Returns the bits of a port's number.
+    pub fn port_bits(&self) -> u32 {
+        let most = self.ports.max(self.cpu_port);
+        u32::BITS - most.leading_zeros()
     }
 }

@@ -72,6 +72,11 @@ impl Pipeline {
         &self.program
     }
 
+    /// Returns the bits of a port's number in the program's architecture.
+    pub(crate) fn port_bits(&self) -> u32 {
+        self.program.architecture.description().port_bits()
+    }
+
     fn notes(&self) -> MutexGuard<'_, BTreeMap<Noted, ObjectNote>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }

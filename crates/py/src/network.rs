@@ -13,7 +13,7 @@ use crate::notification::{Notification, notification};
 use crate::ports::{port_statistics, transmit_kind};
 use crate::program::{ExecutorKind, Program};
 use crate::readings::{self, Record};
-use crate::switch::{Switch, switch_config};
+use crate::switch::{Asked, Switch};
 use crate::time::Ps;
 use engine::Time;
 use net::{
@@ -79,7 +79,8 @@ impl Network {
             self.call(move |n| Ok(n.seed_of(&name)))?
         };
         let compiled = program.get();
-        let config = switch_config(compiled.ir(), cpu_port, seed)?;
+        let asked = Asked { cpu_port, seed };
+        let config = asked.with(compiled.ir())?;
         let switch = detached(|| compiled.make_switch(executor, config)).map_err(failed)?;
         let node = name.clone();
         self.call(move |n| {
@@ -87,7 +88,7 @@ impl Network {
                 .map(drop)
         })?;
         let network = self.handle.clone();
-        Ok(Switch::node(network, name, executor, config, program))
+        Ok(Switch::node(network, name, executor, asked, program))
     }
 
     /// Adds a generator of packets, which enter a switch at one of its ports like packets from outside: one every

@@ -24,26 +24,34 @@ enum Home {
 pub(crate) struct Switch {
     home: Home,
     executor: ExecutorKind,
-    config: SwitchConfig,
+    asked: Asked,
     program: Mutex<Py<Program>>,
 }
 
-/// Builds and checks the configuration of a switch. If `cpu_port` is `None`, the port to the control plane is that of
-/// the program's architecture.
-pub(crate) fn switch_config(
-    program: &ir::Program,
-    cpu_port: Option<u32>,
-    seed: u64,
-) -> PyResult<SwitchConfig> {
-    let architecture = program.architecture.description();
-    let cpu_port = cpu_port.unwrap_or(architecture.cpu_port);
-    if !architecture.has_port(cpu_port) {
-        return Err(failed(format!(
-            "cpu_port is {cpu_port}; ports are 0 to {}",
-            architecture.ports - 1
-        )));
+/// What a switch was asked to be like, whatever its program is.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    /// The port to the control plane; `None` is that of the program's architecture.
+    pub(crate) cpu_port: Option<u32>,
+    pub(crate) seed: u64,
+}
+
+impl Asked {
+    /// Returns the configuration with a program. Fails if its architecture does not have the port to the control plane.
+    pub(crate) fn with(self, program: &ir::Program) -> PyResult<SwitchConfig> {
+        let architecture = program.architecture.description();
+        let cpu_port = self.cpu_port.unwrap_or(architecture.cpu_port);
+        if !architecture.has_port(cpu_port) {
+            return Err(failed(format!(
+                "cpu_port is {cpu_port}; ports are 0 to {}",
+                architecture.ports - 1
+            )));
+        }
+        Ok(SwitchConfig {
+            cpu_port,
+            seed: self.seed,
+        })
     }
-    Ok(SwitchConfig { cpu_port, seed })
 }
 
 impl Switch {
@@ -52,15 +60,21 @@ impl Switch {
         network: Arc<NetworkHandle>,
         name: String,
         executor: ExecutorKind,
-        config: SwitchConfig,
+        asked: Asked,
         program: Py<Program>,
     ) -> Switch {
         Switch {
             home: Home::Node(network, name),
             executor,
-            config,
+            asked,
             program: Mutex::new(program),
         }
+    }
+
+    fn present_cpu_port(&self) -> u32 {
+        let program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let architecture = program.get().ir().architecture.description();
+        self.asked.cpu_port.unwrap_or(architecture.cpu_port)
     }
 
     /// Runs a closure on the switch while other Python threads may run, and returns its result.
@@ -119,7 +133,7 @@ impl Switch {
     }
 
     fn check_port(&self, port: u32) -> PyResult<()> {
-        if port >= net::SWITCH_PORTS && port != self.config.cpu_port {
+        if port >= net::SWITCH_PORTS && port != self.present_cpu_port() {
             return Err(failed(format!(
                 "port is {port}; ports are 0 to {}",
                 net::SWITCH_PORTS - 1
@@ -155,12 +169,13 @@ impl Switch {
     ) -> PyResult<Switch> {
         let executor = ExecutorKind::parse(executor)?;
         let compiled = program.get();
-        let config = switch_config(compiled.ir(), cpu_port, seed)?;
+        let asked = Asked { cpu_port, seed };
+        let config = asked.with(compiled.ir())?;
         let switch = detached(|| compiled.make_switch(executor, config)).map_err(failed)?;
         Ok(Switch {
             home: Home::Alone(Arc::new(Mutex::new(switch))),
             executor,
-            config,
+            asked,
             program: Mutex::new(program),
         })
     }
@@ -169,13 +184,15 @@ impl Switch {
     /// (510 in v1model).
     #[getter]
     fn cpu_port(&self) -> u32 {
-        self.config.cpu_port
+        self.present_cpu_port()
     }
 
-    /// Replaces the program. All entries and other state are lost.
+    /// Replaces the program. All entries and other state are lost. Raises HoldfastError if the switch was given a CPU port
+    /// that the program's architecture does not have.
     fn set_program(&self, program: Py<Program>) -> PyResult<()> {
         let compiled = program.get();
-        let new = detached(|| compiled.make_switch(self.executor, self.config)).map_err(failed)?;
+        let config = self.asked.with(compiled.ir())?;
+        let new = detached(|| compiled.make_switch(self.executor, config)).map_err(failed)?;
         let former = self.with(move |switch| {
             let mut new = new;
             new.take_over_agent(switch);
@@ -207,7 +224,7 @@ impl Switch {
         let program = prepared.program(py);
         let executor = detached(|| program.get().executor(self.executor)).map_err(failed)?;
         let now_ps = self.with(|switch| switch.runtime().now_ps())?;
-        let config = self.config;
+        let config = self.asked.with(program.get().ir())?;
         prepared.with(move |prepared| prepared.settle(executor, config, now_ps))?;
         let takeover = match reconciliation {
             None => None,

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MAX_PORT = 510
 
+_V1MODEL_CPU_PORT = 510
+
 Io = Literal["auto", "af_packet", "af_xdp"]
 """The way that frames leave: by an XDP socket, by a packet socket, or by the first if the interface takes it."""
 
@@ -100,7 +102,7 @@ class LiveSwitch:
         self._ports: dict[int, str] = {}
         self._copies_per_s = copies_per_s
         self.switch = self._network.add_switch(_NODE, program, executor=executor, cpu_port=cpu_port)
-        self._cpu_port = self.switch.cpu_port
+        self._asked_cpu_port = cpu_port
         self.device = Device(device_id, self.switch, executor=executor, pipeline_roles=pipeline_roles)
         self.device.load(program)
 
@@ -111,7 +113,7 @@ class LiveSwitch:
 
     def add_port(self, port: int, interface: str, *, io: Io = "auto") -> None:
         """Add an interface as a port, also while packets pass through others. Raises :class:`LiveError` if that is not possible."""
-        if port == self._cpu_port:
+        if port in self._of_controller():
             raise LiveError(f"port {port} is the controller's; choose another one, or another CPU port")
         if not 0 <= port <= MAX_PORT:
             raise LiveError(f"port {port} is not between 0 and {MAX_PORT}")
@@ -123,6 +125,10 @@ class LiveSwitch:
         self._network.add_port(_NODE, port, interface, io=io)
         # Other threads may be looking at the former ones.
         self._ports = self._ports | {port: interface}
+
+    def _of_controller(self) -> set[int]:
+        """Return the ports that lead to the controller: with the present program, and with one that a client may set."""
+        return {self.switch.cpu_port} | ({_V1MODEL_CPU_PORT} if self._asked_cpu_port is None else set())
 
     def remove_port(self, port: int) -> PortStatistics:
         """Remove a port, also while packets pass, and return its final counters.

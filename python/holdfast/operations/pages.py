@@ -7,7 +7,6 @@ names this machine (a name of theirs cannot lead here), and a browser lets no pa
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import json
 import socket
@@ -15,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from http import HTTPStatus
-from io import BytesIO
 from typing import Any
 
+import h11
 from prometheus_client import Metric
 
 from holdfast.errors import HoldfastError, LiveError
@@ -26,6 +26,7 @@ from holdfast.numerals import is_numeral
 from holdfast.operations import exposition
 from holdfast.operations.clients import MOST_CLIENTS, Client, Clients, NoQuestionError
 from holdfast.operations.events import Events, Listener
+from holdfast.terminal import excerpt
 
 HEAD_BYTES = 1 << 14
 
@@ -101,20 +102,24 @@ class Pages:
         self.close()
 
     def _serve(self, client: Client) -> None:
+        is_head = False
         try:
-            target, headers = _request(client.question(b"\r\n\r\n", HEAD_BYTES))
+            request = _request(client.question(b"\r\n\r\n", HEAD_BYTES))
+            target, is_head = request.path, request.is_head
             if target == "/metrics":
                 with client.served():
                     body = exposition.text(self._fresh())
                 answer = _response(HTTPStatus.OK, body, exposition.CONTENT_TYPE)
             elif target not in ("/snapshot", "/events"):
                 answer = _response(HTTPStatus.NOT_FOUND, "there are /metrics, /snapshot and /events\n")
-            elif self._local and not _names_this_machine(headers):
+            elif self._local and not _names_this_machine(request.authority):
                 answer = _response(HTTPStatus.MISDIRECTED_REQUEST, "ask by an address of this machine\n")
             elif target == "/snapshot":
                 with client.served():
                     body = json.dumps(self.snapshot())
                 answer = _response(HTTPStatus.OK, body, "application/json")
+            elif is_head:
+                answer = _head(HTTPStatus.OK, "text/event-stream") + b"\r\n"
             else:
                 self._stream(client)
                 return
@@ -124,7 +129,7 @@ class Pages:
             answer = _response(HTTPStatus.BAD_REQUEST, f"{error}\n")
         except HoldfastError as error:
             answer = _response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n")
-        client.give(answer)
+        client.give(answer[: answer.index(b"\r\n\r\n") + 4] if is_head else answer)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the program is, and all metrics (:func:`exposition.as_json`)."""
@@ -172,25 +177,39 @@ class _RefusedError(HoldfastError):
         self.status = status
 
 
-def _request(head: bytes) -> tuple[str, http.client.HTTPMessage]:
-    """Return the path and the headers of a GET request. Raises :class:`_RefusedError` for any other."""
-    line, _, rest = head.partition(b"\r\n")
-    words = line.split(b" ")
-    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-        raise _RefusedError(HTTPStatus.BAD_REQUEST, "this is no request of HTTP/1")
-    if words[0] != b"GET":
-        raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "there is only GET")
+@dataclass(frozen=True)
+class _Request:
+    """A GET or HEAD request: its path, and the authority that it asks, empty if a client of HTTP/1.0 names none."""
+
+    path: str
+    authority: str
+    is_head: bool
+
+
+def _request(head: bytes) -> _Request:
+    """Return the request in ``head``. Raises :class:`_RefusedError` for what is none (RFC 9112), and for other methods."""
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
     try:
-        headers = http.client.parse_headers(BytesIO(rest))
-    except http.client.HTTPException:
-        raise _RefusedError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "there are too many headers") from None
-    return words[1].partition(b"?")[0].decode("latin-1"), headers
+        connection.receive_data(head)
+        said = connection.next_event()
+    except h11.RemoteProtocolError as error:
+        raise _RefusedError(HTTPStatus(error.error_status_hint), excerpt(f"this is no request: {error}")) from None
+    if not isinstance(said, h11.Request) or not said.http_version.startswith(b"1."):
+        raise _RefusedError(HTTPStatus.BAD_REQUEST, "this is no request of HTTP/1")
+    if said.method not in (b"GET", b"HEAD"):
+        raise _RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "there are only GET and HEAD")
+    target = said.target.decode("latin-1")
+    authority = next((value.decode("latin-1") for name, value in said.headers if name == b"host"), "")
+    if target.lower().startswith("http://"):  # the absolute form, whose authority counts (RFC 9112, 3.2.2)
+        authority, slash, path = target[len("http://") :].partition("/")
+        target = slash + path
+    return _Request(target.partition("?")[0], authority, said.method == b"HEAD")
 
 
-def _names_this_machine(headers: http.client.HTTPMessage) -> bool:
-    host = headers.get("Host", "")
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    return not host or name.lower() == "localhost" or _is_loopback(name)
+def _names_this_machine(authority: str) -> bool:
+    """Return True if an authority is empty, or its host is this machine."""
+    name = authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
+    return not authority or name.lower() == "localhost" or _is_loopback(name)
 
 
 def _is_loopback(address: str) -> bool:
@@ -201,7 +220,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _head(status: HTTPStatus, content_type: str) -> bytes:
-    allow = "Allow: GET\r\n" if status == HTTPStatus.METHOD_NOT_ALLOWED else ""
+    allow = "Allow: GET, HEAD\r\n" if status == HTTPStatus.METHOD_NOT_ALLOWED else ""
     return (
         f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {content_type}\r\nCache-Control: no-store\r\n"
         f"X-Content-Type-Options: nosniff\r\n{allow}Connection: close\r\n"

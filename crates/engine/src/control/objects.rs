@@ -522,7 +522,7 @@ fn check_replicas(switch: &Switch, replicas: &[Replica]) -> Result<(), ControlEr
     let mut seen = BTreeSet::new();
     for replica in replicas {
         refuse!(
-            !architecture.has_port(replica.port) => InvalidArgument,
+            !architecture.takes_replicas(replica.port) => InvalidArgument,
             "ports are 0 to {}, not {}", architecture.ports - 1, replica.port
         );
         refuse!(

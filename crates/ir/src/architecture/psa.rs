@@ -113,7 +113,6 @@ impl Metadata {
             group: self.multicast_group,
             ingress_requests: vec![self.ingress_clone, self.resubmit],
             egress_requests: vec![self.egress_clone],
-            recirculation_port: Some(PORT_RECIRCULATE.into()),
             priority: self.class_of_service,
             unicast_path: packet_path::NORMAL_UNICAST,
             replica_path: packet_path::NORMAL_MULTICAST,
@@ -278,6 +277,7 @@ pub static DESCRIPTION: Description = Description {
     drop: None,
     forwarding: Some(forwarding),
     ports: PORT_RECIRCULATE,
+    recirculation_port: Some(PORT_RECIRCULATE),
     class_of_service_bits: 8,
     cpu_port: PORT_CPU,
 };

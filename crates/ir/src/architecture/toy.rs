@@ -63,6 +63,7 @@ pub static DESCRIPTION: Description = Description {
     drop: None,
     forwarding: None,
     ports: DROP_PORT,
+    recirculation_port: None,
     class_of_service_bits: 1,
     cpu_port: 14,
 };

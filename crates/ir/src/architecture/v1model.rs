@@ -93,7 +93,6 @@ impl StandardMetadata {
             group: self.mcast_grp,
             ingress_requests: Vec::new(),
             egress_requests: Vec::new(),
-            recirculation_port: None,
             priority: self.priority,
             unicast_path: instance_type::NORMAL,
             replica_path: instance_type::REPLICATION,
@@ -187,6 +186,7 @@ pub static DESCRIPTION: Description = Description {
     drop: Some((EGRESS, AT.egress_spec, DROP_PORT as u64)),
     forwarding: Some(forwarding),
     ports: DROP_PORT,
+    recirculation_port: None,
     class_of_service_bits: 3,
     cpu_port: 510,
 };

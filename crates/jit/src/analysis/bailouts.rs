@@ -60,7 +60,11 @@ impl Bailouts {
         let requested = |slot: &SlotId| egress.sets[slot.index()];
         let ends_after_egress = egress.clones
             || egress.repeats
-            || forwarding.recirculation_port.is_some()
+            || program
+                .architecture
+                .description()
+                .recirculation_port
+                .is_some()
             || forwarding.egress_requests.iter().any(requested);
         Bailouts {
             after_ingress: ends_after_ingress.then(|| after_ingress.collect()),

@@ -17,8 +17,8 @@ use crate::traffic_manager::{
 use engine::{Emission, Enqueued, Output, Packet, Switch, Time};
 
 impl SwitchNode {
-    /// Adds, replaces or removes the switch's traffic manager, as its program demands. Packets of a former program are
-    /// lost.
+    /// Adds, replaces or removes the switch's traffic manager, as its program demands, and takes its CPU port. Packets of
+    /// a former program are lost.
     pub(crate) fn refresh_queueing(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.queueing_is_decided() {
@@ -32,6 +32,7 @@ impl SwitchNode {
             return;
         };
         self.queueing_of = Some(program.clone());
+        self.cpu_port = self.pipeline.cpu_port();
         self.time_observed = engine::time_observed(&program);
         let wanted = match self.queueing {
             // Ports without a link have no queues.

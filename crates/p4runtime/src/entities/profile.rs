@@ -3,7 +3,7 @@
 //! Ports are the architecture's, not translated. The deprecated numeric ports are taken too, and given back to who used them.
 
 use super::EntityKind;
-use super::replication::{PORT_BITS, most};
+use super::replication::most;
 use crate::answer::{Answer, Source};
 use crate::entries::is_numeric;
 use crate::errors::invalid;
@@ -117,7 +117,7 @@ impl Served for ActionProfileGroup {
                 contents.members.push(Member {
                     member_id: member.member_id,
                     weight: profile.checked_weight(member.weight, &what)?,
-                    watch_port: watch_port(member.watch.as_ref(), &what)?,
+                    watch_port: watch_port(pipeline, member.watch.as_ref(), &what)?,
                 });
             }
             let ids: BTreeSet<u32> = contents.members.iter().map(|m| m.member_id).collect();
@@ -269,7 +269,7 @@ impl Pipeline {
             Ok(WeightedAction {
                 call: self.call(table, action, false)?,
                 weight,
-                watch_port: watch_port(item.watch.as_ref(), &what)?,
+                watch_port: watch_port(self, item.watch.as_ref(), &what)?,
             })
         });
         let actions: Vec<_> = actions.collect::<Result<_, ControlError>>()?;
@@ -364,18 +364,23 @@ impl Pipeline {
 }
 
 /// Returns the port in a message with a `watch_kind`; `None` if it has none. Fails if the port does not fit into
-/// [`PORT_BITS`] bits.
-fn watch_port(watch: Option<&Watch>, what: &str) -> Result<Option<u32>, ControlError> {
+/// the bits of the architecture's ports.
+fn watch_port(
+    pipeline: &Pipeline,
+    watch: Option<&Watch>,
+    what: &str,
+) -> Result<Option<u32>, ControlError> {
+    let port_bits = pipeline.port_bits();
     match watch {
         Some(Watch::Port(bytes)) if !bytes.is_empty() => {
-            let port = values::number(bytes, PORT_BITS, PORT_BITS);
+            let port = values::number(bytes, port_bits, port_bits);
             let port = port.map_err(|why| invalid(format!("{what}: watch port: {why}")))?;
             Ok(Some(port.low_u64() as u32))
         }
         Some(Watch::Number(port)) => match u32::try_from(*port) {
-            Ok(port) if port <= most(PORT_BITS) => Ok(Some(port)),
+            Ok(port) if port <= most(port_bits) => Ok(Some(port)),
             _ => Err(invalid(format!(
-                "{what}: watch port {port} does not fit into {PORT_BITS} bits"
+                "{what}: watch port {port} does not fit into {port_bits} bits"
             ))),
         },
         _ => Ok(None),

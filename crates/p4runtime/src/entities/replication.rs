@@ -46,21 +46,20 @@ oneofs! {
     }
 }
 
-pub(super) const PORT_BITS: u32 = 9;
 const INSTANCE_BITS: u32 = 16;
 const GROUP_BITS: u32 = 16;
 const CLASS_BITS: u32 = 3;
 
 /// Returns the largest number that has `bits` bits.
 pub(super) fn most(bits: u32) -> u32 {
-    (1 << bits) - 1
+    u32::MAX >> (u32::BITS - bits)
 }
 
 impl Served for ReplicationEntry {
-    fn plan(&self, _: &Pipeline, operation: Operation) -> Result<Plan, ControlError> {
+    fn plan(&self, pipeline: &Pipeline, operation: Operation) -> Result<Plan, ControlError> {
         match &self.kind {
-            Some(ReplicationKind::Group(group)) => multicast_group(operation, group),
-            Some(ReplicationKind::Session(session)) => clone_session(operation, session),
+            Some(ReplicationKind::Group(group)) => multicast_group(pipeline, operation, group),
+            Some(ReplicationKind::Session(session)) => clone_session(pipeline, operation, session),
             None => Err(no_type()),
         }
     }
@@ -102,6 +101,7 @@ fn no_type() -> ControlError {
 }
 
 fn multicast_group(
+    pipeline: &Pipeline,
     operation: Operation,
     message: &MulticastGroupEntry,
 ) -> Result<Plan, ControlError> {
@@ -115,7 +115,7 @@ fn multicast_group(
     }
     let replicas = match operation {
         Operation::Delete => Vec::new(),
-        _ => replicas(&message.replicas, &what)?,
+        _ => replicas(pipeline, &message.replicas, &what)?,
     };
     let distinct: BTreeSet<(u32, u16)> = replicas.iter().map(|r| (r.port, r.rid)).collect();
     refuse!(
@@ -136,7 +136,11 @@ fn multicast_group(
     ))
 }
 
-fn clone_session(operation: Operation, message: &CloneSessionEntry) -> Result<Plan, ControlError> {
+fn clone_session(
+    pipeline: &Pipeline,
+    operation: Operation,
+    message: &CloneSessionEntry,
+) -> Result<Plan, ControlError> {
     let session_id = message.session_id;
     refuse!(session_id == 0 => InvalidArgument, "clone session: the id is not zero in a write");
     let what = format!("clone session {session_id}");
@@ -157,7 +161,7 @@ fn clone_session(operation: Operation, message: &CloneSessionEntry) -> Result<Pl
         session.class_of_service = class as u8;
         session.packet_length_bytes = u32::try_from(length)
             .map_err(|_| invalid(format!("{what}: packet length {length} bytes is negative")))?;
-        session.replicas = replicas(&message.replicas, &what)?;
+        session.replicas = replicas(pipeline, &message.replicas, &what)?;
     }
     let note = ObjectNote {
         metadata: Bytes::new(),
@@ -172,7 +176,12 @@ fn clone_session(operation: Operation, message: &CloneSessionEntry) -> Result<Pl
     ))
 }
 
-fn replicas(messages: &[Replica], what: &str) -> Result<Vec<control::Replica>, ControlError> {
+fn replicas(
+    pipeline: &Pipeline,
+    messages: &[Replica],
+    what: &str,
+) -> Result<Vec<control::Replica>, ControlError> {
+    let port_bits = pipeline.port_bits();
     let replicas = messages.iter().map(|message| {
         refuse!(
             !message.backup_replicas.is_empty() => Unimplemented,
@@ -181,13 +190,13 @@ fn replicas(messages: &[Replica], what: &str) -> Result<Vec<control::Replica>, C
         let port = match &message.port {
             None => return Err(invalid(format!("{what}: a replica has no port"))),
             Some(PortKind::Port(bytes)) => {
-                let port = values::number(bytes, PORT_BITS, PORT_BITS);
+                let port = values::number(bytes, port_bits, port_bits);
                 let port = port.map_err(|why| out_of_range(format!("{what}: port: {why}")))?;
                 port.low_u64() as u32
             }
-            Some(PortKind::Number(port)) if *port > most(PORT_BITS) => {
+            Some(PortKind::Number(port)) if *port > most(port_bits) => {
                 return Err(out_of_range(format!(
-                    "{what}: port {port} does not fit into {PORT_BITS} bits"
+                    "{what}: port {port} does not fit into {port_bits} bits"
                 )));
             }
             Some(PortKind::Number(port)) => *port,

@@ -166,21 +166,30 @@ def test_it_listens_on_loopback_unless_told_otherwise(shown: pages.Pages) -> Non
     [
         (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200),
         (b"GET /metrics?a=b HTTP/1.0\r\n\r\n", 200),
-        (b'GET /metrics?x=%00"} HTTP/1.1\r\n' + b"A: b\r\n" * 50 + b"\r\n", 200),
-        (b"GET / HTTP/1.1\r\n\r\n", 404),
-        (b"GET /../../etc/passwd HTTP/1.1\r\n\r\n", 404),
-        (b"GET /metrics\xff HTTP/1.1\r\n\r\n", 404),
-        (b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 405),
-        (b"HEAD /metrics HTTP/1.1\r\n\r\n", 405),
+        (b'GET /metrics?x=%00"} HTTP/1.1\r\nHost: x\r\n' + b"A: b\r\n" * 50 + b"\r\n", 200),
+        (b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200),
+        (b"GET http://127.0.0.1/metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200),
+        (b"GET http://127.0.0.1/snapshot HTTP/1.1\r\nHost: evil.example\r\n\r\n", 200),
+        (b"GET http://evil.example/snapshot HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 421),
+        (b"GET /snapshot HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
+        (b"GET / HTTP/1.0\r\n\r\n", 404),
+        (b"GET http://127.0.0.1 HTTP/1.0\r\n\r\n", 404),
+        (b"GET /../../etc/passwd HTTP/1.0\r\n\r\n", 404),
+        (b"POST /metrics HTTP/1.0\r\nContent-Length: 99999999999\r\n\r\n", 405),
+        # RFC 9112: a Host is demanded (3.2), one alone, and no blank is in front of its colon (5.1).
+        (b"GET /metrics HTTP/1.1\r\n\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n", 400),
+        (b"GET /snapshot HTTP/1.1\r\nHost : evil.example\r\n\r\n", 400),
+        (b"GET /metrics\xff HTTP/1.0\r\n\r\n", 400),
         (b"GET /metrics\r\n\r\n", 400),
         (b"GET  /metrics HTTP/1.1\r\n\r\n", 400),
         (b"GET /metrics HTTP/2\r\n\r\n", 400),
+        (b"GET /metrics HTTP/2.0\r\nHost: x\r\n\r\n", 400),
         (b"\r\n\r\n", 400),
         (b"\0\xff\xfe\r\n\r\n", 400),
         (b"\xff" * 99 + b"\r\n\r\n", 400),
         (b"GET /metrics", 400),
         (b"", 400),
-        (b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431),
         (b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n", 400),
         (b"x" * 100_000, 400),
     ],
@@ -190,6 +199,8 @@ def test_any_bytes_get_a_page_or_a_status(head: bytes, status: int, monkeypatch:
         answer = raw(shown.port, head)
         if answer or len(head) <= pages.HEAD_BYTES:
             assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:100]
+        if head.startswith(b"HEAD"):
+            assert answer.endswith(b"\r\n\r\n")
         assert get(shown.port, "/metrics")[0] == 200
 
 

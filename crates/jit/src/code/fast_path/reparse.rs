@@ -174,9 +174,10 @@ impl<'a> Gen<'a, '_> {
             self.b.def_var(variable, zero);
         }
         self.b.def_var(of_port, port);
-        let again = match forwarding.recirculation_port {
+        let architecture = self.program.architecture.description();
+        let again = match architecture.recirculation_port {
             Some(again) => {
-                let again = self.imm(again);
+                let again = self.imm(again.into());
                 let again = self.b.ins().icmp(IntCC::Equal, port, again);
                 self.b.ins().uextend(I64, again)
             }
