@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from holdfast.terminal import excerpt
@@ -11,6 +12,9 @@ MOST_KNOWN = 20
 """Of the names that exist, so many are listed."""
 
 MOST_SIMILAR = 3
+
+_PLAIN = re.compile(r"[\w.# -]{0,100}")
+"""What may be a name that somebody wrote: letters of any script, digits, and a few signs between them."""
 
 LONGEST_COMPARED = 100
 """Names are compared up to so many characters."""
@@ -37,4 +41,6 @@ def alternatives(name: str, known: Iterable[str]) -> str:
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Return the sentence about a name that does not exist: ``unknown key 'rat_bps'; did you mean 'rate_bps'?``."""
-    return f"unknown {what} {excerpt(repr(name), 80)}{alternatives(name, known)}"
+    # A file that is included by mistake, or by somebody else's intention, has lines that are nobody's business.
+    shown = excerpt(repr(name), 80) if _PLAIN.fullmatch(name) else f"that is no plain word ({len(name)} characters)"
+    return f"unknown {what} {shown}{alternatives(name, known)}"

@@ -155,7 +155,7 @@ def test_the_cpu_port_follows_the_architecture(tmp_path: Path) -> None:
         network.run(network.now_ps / PS_PER_S + 0.1)
         assert network.node_counters("s1").packet_ins == before + 1
         heard.clear()
-        client.packet_out(bytes(60))
+        client.packet_out(b"\xff" * 6 + bytes(54))
         network.run(network.now_ps / PS_PER_S + 0.1)
         assert heard == [receiver]
 

@@ -22,6 +22,9 @@ MOST_CLIENTS = 16
 QUESTION_S = 10.0
 """The time that a client has to ask, and to take each part of its answer."""
 
+GONE_S = 20.0
+"""The time after which a client of TCP that acknowledges nothing is gone."""
+
 _PART_BYTES = 1 << 16
 _AGAIN_S = 0.05
 """The time until the next attempt to accept a client, after the machine had no room for one."""
@@ -38,6 +41,9 @@ class Client:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self.waited_for = True
+        with suppress(OSError):  # a Unix socket has none
+            # A client whose machine has vanished acknowledges nothing: it goes when it should have (RFC 5482).
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(GONE_S * 1000))
 
     def question(self, end: bytes, most_bytes: int) -> bytes:
         """Read up to the first ``end``, which is included; what follows is not looked at.

@@ -6,6 +6,7 @@ whole, so that what reads a page as text goes on to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -82,8 +83,13 @@ def _lines(metric: Metric) -> Iterator[str]:
         )
 
 
+_ENDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Control characters, and what readers other than Prometheus may take for the end of a line."""
+
+
 def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    known = value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+    return _ENDS.sub(lambda found: f"U+{ord(found[0]):04X}", known)
 
 
 def _number(value: float) -> str:
