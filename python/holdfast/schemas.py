@@ -253,7 +253,7 @@ def _scenario() -> Schema:
 
 
 def _entries() -> Schema:
-    from holdfast.tracing import Entries
+    from holdfast.entries_files.yaml_entries import Entries
 
     return of_model(Entries)
 

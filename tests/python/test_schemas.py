@@ -20,9 +20,9 @@ from holdfast.apps.bng.live import LiveConfiguration
 from holdfast.apps.firewall.rules import RuleSet
 from holdfast.compare import scenario
 from holdfast.compare.traffic_file import TrafficFile
+from holdfast.entries_files.yaml_entries import Entries
 from holdfast.errors import HoldfastError
 from holdfast.topologies import yaml_file
-from holdfast.tracing import Entries
 
 HERE = Path(apps.__file__).parent
 
