@@ -53,6 +53,10 @@ class ExperimentError(HoldfastError):
     """An experiment that does not exist, or whose numbers do not fit what they are compared with."""
 
 
+class ResultError(HoldfastError):
+    """Results that are not there, or are damaged."""
+
+
 class ExtensionError(HoldfastError):
     """Something from outside the package that cannot be used: it is not there, raises errors, or is something else."""
 
@@ -91,6 +95,7 @@ __all__ = [
     "LiveError",
     "NetworkError",
     "ParameterError",
+    "ResultError",
     "ScenarioError",
     "SweepError",
     "TopologyError",

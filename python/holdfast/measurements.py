@@ -11,8 +11,20 @@ from array import array
 from dataclasses import dataclass
 
 
+class Measured:
+    """A value that notebooks show as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Return the fields, with what they are, for notebooks."""
+        from holdfast import notebook
+
+        return notebook.values(self)
+
+
 @dataclass(frozen=True, slots=True)
-class FlowStatistics:
+class FlowStatistics(Measured):
     """Statistics of a stream's packets, or of pings, at one receiver.
 
     A statistic for which too few packets arrived is None; percentiles are also None without a log of packets.
@@ -42,7 +54,7 @@ class FlowStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class TcpStatistics:
+class TcpStatistics(Measured):
     """A TCP connection between modelled hosts. Fields that are not said to be the server's are the client's, which writes."""
 
     cwnd_bytes: int
@@ -84,7 +96,7 @@ class TcpStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectionCounters:
+class DirectionCounters(Measured):
     """One direction of a link."""
 
     packets: int
@@ -110,7 +122,7 @@ class DirectionCounters:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkCounters:
+class LinkCounters(Measured):
     """Both directions of a link."""
 
     a_to_b: DirectionCounters
@@ -118,7 +130,7 @@ class LinkCounters:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderingCounters:
+class OrderingCounters(Measured):
     """Counters of the ordering function of a direction."""
 
     untagged: int
@@ -147,7 +159,7 @@ class OrderingCounters:
 
 
 @dataclass(frozen=True, slots=True)
-class BfdStatistics:
+class BfdStatistics(Measured):
     """One end of a BFD session (RFC 5880)."""
 
     state: str
@@ -170,7 +182,7 @@ class BfdStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Drops:
+class Drops(Measured):
     """Packets that ended at a node, or on a link that leads away from it."""
 
     node: str
@@ -181,7 +193,7 @@ class Drops:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomFailure:
+class RandomFailure(Measured):
     """A random failure or repair that happened."""
 
     time_ps: int
@@ -192,7 +204,7 @@ class RandomFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratorCounters:
+class GeneratorCounters(Measured):
     """A packet generator."""
 
     packets: int
@@ -200,7 +212,7 @@ class GeneratorCounters:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueStatistics:
+class QueueStatistics(Measured):
     """A queue of a switch's traffic manager."""
 
     port: int
@@ -222,7 +234,7 @@ class QueueStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class RecirculationStatistics:
+class RecirculationStatistics(Measured):
     """A recirculation port of a switch, by number."""
 
     port: int
@@ -241,7 +253,7 @@ class RecirculationStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeCounters:
+class NodeCounters(Measured):
     """Packet counters of a node."""
 
     received: int
@@ -261,7 +273,7 @@ class NodeCounters:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupStatistics:
+class GroupStatistics(Measured):
     """The packets of a multicast group that a modelled host received. Times are None if nothing arrived."""
 
     received: int
@@ -280,7 +292,7 @@ class GroupStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class PortStatistics:
+class PortStatistics(Measured):
     """A network interface that is a switch's port, since it was added."""
 
     rx_packets: int
@@ -299,7 +311,7 @@ class PortStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class InterfaceCounters:
+class InterfaceCounters(Measured):
     """The kernel's counters of a network interface."""
 
     rx_packets: int
@@ -311,7 +323,7 @@ class InterfaceCounters:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(Measured):
     """Packets that were sent from an interface for a while."""
 
     sent: int
@@ -321,7 +333,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class WallStatistics:
+class WallStatistics(Measured):
     """Lateness against the wall clock, frames and commands."""
 
     events: int
@@ -339,7 +351,7 @@ class WallStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class SentLog:
+class SentLog(Measured):
     """A flow's packets in the order of sending: columns of whole numbers."""
 
     sequence: array[int]
@@ -347,7 +359,7 @@ class SentLog:
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedLog:
+class ReceivedLog(Measured):
     """The packets of a flow that arrived, in the order of arrival: columns of integers. Of pings, the replies at their source."""
 
     sequence: array[int]
@@ -356,14 +368,14 @@ class ReceivedLog:
 
 
 @dataclass(frozen=True, slots=True)
-class GoodputLog:
+class GoodputLog(Measured):
     """What arrived over a TCP connection: a column of whole numbers, one per bin of time."""
 
     new_bytes: array[int]
 
 
 @dataclass(frozen=True, slots=True)
-class WindowLog:
+class WindowLog(Measured):
     """The window of a TCP connection's client, one row per change: columns of whole numbers."""
 
     time_ps: array[int]
@@ -382,7 +394,7 @@ def whole_numbers(data: bytes) -> array[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramMeasurement:
+class ProgramMeasurement(Measured):
     """A program at a packet size, beside hand-written Rust of the same function."""
 
     program: str
@@ -397,7 +409,7 @@ class ProgramMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationMeasurement:
+class SimulationMeasurement(Measured):
     """A simulation; ``processor_s`` is the median of several runs."""
 
     scenario: str
@@ -412,7 +424,7 @@ class SimulationMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
-class TableMeasurement:
+class TableMeasurement(Measured):
     """A table on its own."""
 
     table: str

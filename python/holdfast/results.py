@@ -1,4 +1,4 @@
-"""Turns the logs of a run into tables."""
+"""Turns the logs of a run into tables, and opens folders of results (:func:`read`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import polars as pl
 
 from holdfast.measurements import QueueStatistics, RecirculationStatistics, TcpStatistics
 from holdfast.network import Network
+from holdfast.result_folder import ResultFolder as ResultFolder
+from holdfast.result_folder import read as read
 
 
 def packets(network: Network, flow: int, *, host: str | None = None) -> pl.DataFrame:

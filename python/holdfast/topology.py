@@ -512,6 +512,18 @@ class Topology:
 
         return yaml_file.read(Path(path))
 
+    def _repr_svg_(self) -> str | None:
+        """Return a picture for notebooks, or None if the topology is too large for one."""
+        from holdfast import notebook
+
+        return notebook.topology_picture(self)
+
+    def _repr_html_(self) -> str:
+        """Return the picture and the first links for notebooks."""
+        from holdfast import notebook
+
+        return notebook.topology_page(self)
+
     def to_yaml(self, *, ascii_only: bool = False) -> str:
         """Return the topology as the text of a YAML file; with ``ascii_only`` the text has ASCII characters alone."""
         from holdfast.topologies import yaml_file

@@ -6,6 +6,7 @@ Text is UTF-8, whatever the locale.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import shutil
@@ -34,6 +35,20 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> None:
     """Write a table to a file in Parquet's format; the file changes completely or, on an error, not at all."""
     content = BytesIO()  # polars' own writer has other errors for a full disk than OSError
     frame.write_parquet(content)
+    write_bytes(path, content.getvalue())
+
+
+def write_csv(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table to a file as CSV (RFC 4180), lists as JSON; the file changes completely or, on an error, not at all."""
+    import polars as pl
+
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    flat = frame.with_columns(
+        pl.Series(name, [None if each is None else json.dumps(each.to_list()) for each in frame[name]], dtype=pl.String)
+        for name in lists
+    )
+    content = BytesIO()
+    flat.write_csv(content)
     write_bytes(path, content.getvalue())
 
 
@@ -79,4 +94,4 @@ def _check_links(path: Path) -> None:
                 raise PermissionError(errno.EACCES, "another user's link in a directory for all", str(each))
 
 
-__all__ = ["write", "write_bytes", "write_parquet", "write_text"]
+__all__ = ["write", "write_bytes", "write_csv", "write_parquet", "write_text"]

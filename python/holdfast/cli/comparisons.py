@@ -58,6 +58,7 @@ JobsOption = Annotated[
 ]
 DetectionOption = Annotated[float, typer.Option(help="Time from a failure to its detection by a switch.")]
 ReactionOption = Annotated[float, typer.Option(help="Time from the detection to a controller's new routes.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables of the results as CSV, too.")]
 ExecutorOption = Annotated[Executor, typer.Option(help="Executor of the packets.")]
 
 
@@ -95,7 +96,14 @@ def _names(mechanisms: str | None) -> list[str] | None:
 
 
 def _compare(
-    world: World[Any, Any, Any], scenario: Any, names: Sequence[str] | None, seeds: int, jobs: int | None, out: Path
+    world: World[Any, Any, Any],
+    scenario: Any,
+    names: Sequence[str] | None,
+    seeds: int,
+    jobs: int | None,
+    out: Path,
+    *,
+    csv: bool,
 ) -> None:
     """Compare mechanisms of a world with the seeds from 1 to ``seeds``, and print the results."""
     chosen = world.choose(scenario, names)
@@ -104,7 +112,9 @@ def _compare(
     errors.print(begins, markup=False, highlight=False, soft_wrap=True)
     processes = jobs or len(os.sched_getaffinity(0))
     show_comparison(
-        world, lambda: world.run(scenario, chosen, range(1, seeds + 1), out, jobs=processes, console=errors), out
+        world,
+        lambda: world.run(scenario, chosen, range(1, seeds + 1), out, jobs=processes, console=errors, csv=csv),
+        out,
     )
 
 
@@ -175,6 +185,7 @@ def compare(
     reaction_delay_ms: ReactionOption = 100.0,
     executor: ExecutorOption = Executor.JIT,
     telemetry: TelemetryOption = None,
+    csv: CsvOption = False,
 ) -> None:
     """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
 
@@ -203,7 +214,9 @@ def compare(
     )
     if mechanism:
         names = [*(results.default_names(built) if names is None else names), *mechanism]
-    _compare(results.WORLD, built, names, seeds, jobs, out or Path("out/compare-live" if live else "out/compare"))
+    _compare(
+        results.WORLD, built, names, seeds, jobs, out or Path("out/compare-live" if live else "out/compare"), csv=csv
+    )
 
 
 def gateways(
@@ -237,6 +250,7 @@ def gateways(
     detection_delay_ms: DetectionOption = 50.0,
     reaction_delay_ms: ReactionOption = 100.0,
     executor: ExecutorOption = Executor.JIT,
+    csv: CsvOption = False,
 ) -> None:
     """Fail a part of broadband gateways, and compare sessions kept, losses, and times to recover.
 
@@ -258,7 +272,7 @@ def gateways(
         },
         executor=executor.value,
     )
-    _compare(results.WORLD, built, names, seeds, jobs, out)
+    _compare(results.WORLD, built, names, seeds, jobs, out, csv=csv)
 
 
 OTHERS = {"gateways": gateways}

@@ -77,6 +77,13 @@ class Comparison(Ranking):
         self.probes, self.bulk, self.transfers = ([receptions[i] for i in of_kind(receptions, *each)] for each in kinds)
         super().__init__(scenario, mechanisms, seeds, rows)
 
+    def _repr_html_(self) -> str:
+        """Return the ranking for notebooks, with the columns of networks and the advice."""
+        from holdfast import notebook
+        from holdfast.compare import advice, report
+
+        return notebook.comparison_page(self, report.columns(self), advice.advice(self))
+
     def _conclude(self) -> None:
         if self.scenario.live:
             late = self.late()

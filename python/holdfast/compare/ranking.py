@@ -116,6 +116,19 @@ class Ranking:
         self.noise = SIMULATED
         self._conclude()
 
+    def _repr_html_(self) -> str:
+        """Return the ranking for notebooks."""
+        from holdfast import notebook
+        from holdfast.compare import world
+
+        return notebook.comparison_page(self, world.columns(self), world.advice(self))
+
+    def _repr_svg_(self) -> str:
+        """Return what each mechanism loses, as a picture for notebooks."""
+        from holdfast import notebook
+
+        return notebook.comparison_picture(self)
+
     def _conclude(self) -> None:
         """Compute the cases, the summaries, the doubts and the ranks, in this order."""
         self.cases = list(self._cases())

@@ -168,11 +168,13 @@ class World(Generic[G, M, R]):
         *,
         jobs: int = 1,
         console: Console | None = None,
+        csv: bool = False,
     ) -> R:
         """Run every mechanism under every failure with every seed, write the results to ``out``, and return them.
 
         Interrupted, it goes on where it stopped when it is called again. ``console`` shows the progress. A live scenario makes one
-        run at a time, whatever ``jobs`` says; when all are done, another call measures again.
+        run at a time, whatever ``jobs`` says; when all are done, another call measures again. ``csv``: the tables are also written
+        as CSV.
         """
         self.check(scenario, mechanisms, seeds)
         for mechanism in mechanisms:
@@ -217,6 +219,8 @@ class World(Generic[G, M, R]):
             comparison = _again(comparison, compare, points, folder, console)
         for name, frame in {"cases": comparison.case_frame(), **self.frames(comparison)}.items():
             whole_files.write_parquet(out / f"{name}.parquet", frame)
+            if csv:
+                whole_files.write_csv(out / f"{name}.csv", frame)
         whole_files.write_text(out / "summary.json", json.dumps(self.summary(comparison), indent=2) + "\n")
         self.report(comparison, out / "report.html")
         return comparison

@@ -123,17 +123,23 @@ def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
 
     If there are more than ``most`` links, only the first ``most`` have lines.
     """
-    links = list(zip(topology.link_names(), topology.links, strict=True))
-    links.sort(key=lambda named: named[1].a in topology.hosts or named[1].b in topology.hosts)
+    links = topology.links
     yield f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(links)} links"
     if most is not None and len(links) > most:
         yield _degrees(topology)
-    rows = [_HEADINGS, *(_row(topology, name, link) for name, link in links[:most])]
+    rows = link_rows(topology, most)
     columns = [_padded(column, right=column[0] in _RIGHT) for column in zip(*rows, strict=True)]
     for row in zip(*columns, strict=True):
         yield " ".join(row).rstrip()
     if most is not None and len(links) > most:
         yield f"... and {len(links) - most} more; --all shows all, and a file or a pipe gets all"
+
+
+def link_rows(topology: Topology, most: int | None = None) -> list[tuple[str, ...]]:
+    """Return a row of headings, and one for each of the first ``most`` links, those of hosts last."""
+    links = list(zip(topology.link_names(), topology.links, strict=True))
+    links.sort(key=lambda named: named[1].a in topology.hosts or named[1].b in topology.hosts)
+    return [_HEADINGS, *(_row(topology, name, link) for name, link in links[:most])]
 
 
 def _padded(column: Sequence[str], *, right: bool) -> list[str]:
@@ -189,6 +195,7 @@ __all__ = [
     "fat_tree",
     "grid",
     "line",
+    "link_rows",
     "listing",
     "load",
     "mesh",
