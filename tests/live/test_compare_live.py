@@ -34,15 +34,25 @@ def lock_of(process: Path) -> Path | None:
     return None
 
 
+def _is_free(lock: Path) -> bool:
+    """Return True if nobody holds a lock. Its file goes with the last of what it stands for."""
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except BlockingIOError:
+        return False
+    return True
+
+
 def left_behind() -> set[str]:
     """Return the namespaces of processes that have ended. Others on this machine make and remove their own meanwhile."""
     found = set()
     for each in Path("/run/netns").glob("hf*-*"):
         lock = Path("/run/holdfast", f"{each.name.partition('-')[0].removeprefix('hf')}.lock")
-        with suppress(BlockingIOError, FileNotFoundError), lock.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if each.exists():
-                found.add(each.name)
+        if _is_free(lock) and each.exists():
+            found.add(each.name)
     return found
 
 

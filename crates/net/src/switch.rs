@@ -10,6 +10,7 @@ mod agent;
 pub(crate) mod closure;
 pub(crate) mod processor;
 mod queued;
+mod tracing;
 
 use crate::NodeId;
 use crate::medium::Medium;
@@ -21,9 +22,10 @@ use crate::scheduler::{Event, Token, Turn};
 use crate::traffic::Traffic;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
-use engine::{Output, Packet, Switch, Time, TimeObserved};
+use engine::{Output, Packet, Switch, Time, TimeObserved, Trace};
 use processor::Processor;
 use std::sync::Arc;
+use tracing::Tracing;
 
 /// The timers of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,14 @@ pub(crate) trait Pipeline: Send {
     fn engine_mut(&mut self) -> Option<&mut Switch> {
         None
     }
+
+    /// Returns the trace that was asked for ([`Tracing`]), once there is one.
+    fn traced(&self) -> Option<&Trace> {
+        None
+    }
+
+    /// Returns the pipeline without what waits for a trace.
+    fn untraced(self: Box<Self>) -> Box<dyn Pipeline>;
 }
 
 impl Pipeline for Switch {
@@ -120,6 +130,10 @@ impl Pipeline for Switch {
 
     fn engine_mut(&mut self) -> Option<&mut Switch> {
         Some(self)
+    }
+
+    fn untraced(self: Box<Self>) -> Box<dyn Pipeline> {
+        self
     }
 }
 
@@ -172,6 +186,16 @@ impl SwitchNode {
     /// Returns the number of the port that leads to the controller.
     pub(crate) fn cpu_port(&self) -> u32 {
         self.cpu_port
+    }
+
+    /// Traces the next packet that arrives, at `port` if one is given; `false` ends the wait for one.
+    pub(crate) fn set_tracing(&mut self, wanted: bool, port: Option<u32>) {
+        let nobody: Box<dyn Pipeline> = Box::new(tracing::Nothing);
+        let pipeline = std::mem::replace(&mut self.pipeline, nobody).untraced();
+        self.pipeline = match wanted {
+            true => Box::new(Tracing::new(pipeline, port)),
+            false => pipeline,
+        };
     }
 
     /// Returns whether it has been decided for the switch's present program where packets wait, or there is nothing to

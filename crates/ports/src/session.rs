@@ -3,15 +3,16 @@
 //! A process takes the smallest number whose file in [`LOCK_DIRECTORY`] it can lock. All its names begin with `hf` and
 //! that number, so two runs never collide, and the remains of a dead process are recognised by a lock that no process holds.
 //! A guard process holds the same lock (it is the same open file) while it waits for the pipe from this process to
-//! close. It then removes the remains, so that the number is free only when the machine is clean.
+//! close. It then removes the remains and the lock's file, so that the number is free only when the machine is clean, and nothing
+//! is left.
 
 use crate::PortError;
 use crate::ip::ip;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,13 +127,28 @@ fn lock_path(number: u32) -> PathBuf {
 /// Locks a session number. Returns `None` if a living process holds the lock.
 fn try_lock(number: u32) -> Result<Option<File>, PortError> {
     let path = lock_path(number);
+    loop {
+        let Some(file) = try_lock_file(&path)? else {
+            return Ok(None);
+        };
+        // Whoever held it before may have removed the file since it was opened here; others would lock another one.
+        if let (Ok(locked), Ok(there)) = (file.metadata(), std::fs::metadata(&path))
+            && (locked.dev(), locked.ino()) == (there.dev(), there.ino())
+        {
+            return Ok(Some(file));
+        }
+    }
+}
+
+/// Opens and locks a file. Returns `None` if a living process holds the lock.
+fn try_lock_file(path: &Path) -> Result<Option<File>, PortError> {
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         // Who may read a file may lock it, and so hold a number for ever.
         .mode(0o600)
-        .open(&path)
+        .open(path)
         .map_err(|e| PortError::io(format!("opening {}", path.display()), &e))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
@@ -151,9 +167,10 @@ fn start_guard(number: u32, lock: &File) -> Result<Child, PortError> {
     Command::new("sh")
         .arg("-c")
         .arg(format!(
-            "trap '' INT TERM HUP\nread -r _\nexec </dev/null\n{SWEEP}"
+            "trap '' INT TERM HUP\nread -r _\nexec </dev/null\n{SWEEP}\nrm -f \"$2\""
         ))
         .args(["holdfast-guard", &prefix(number)])
+        .arg(lock_path(number))
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::piped())
@@ -194,6 +211,8 @@ pub fn clean() -> Result<usize, PortError> {
         if let Some(lock) = try_lock(number)? {
             sweep(number)?;
             cleaned += 1;
+            // Before it is unlocked: afterwards it could be the next owner's.
+            let _ = std::fs::remove_file(lock_path(number));
             drop(lock);
         }
     }

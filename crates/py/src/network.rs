@@ -223,6 +223,24 @@ impl Network {
         self.call(move |n| n.capture_to_path(&node, port, &path))
     }
 
+    /// Traces the next packet that arrives at a switch, at ``port`` if one is given, for :meth:`take_trace`. Raises HoldfastError
+    /// if its packets wait in a traffic manager.
+    #[pyo3(signature = (switch, port=None))]
+    fn trace_next(&self, switch: String, port: Option<u32>) -> PyResult<()> {
+        self.call(move |n| n.trace_next(&switch, port))
+    }
+
+    /// Returns the trace that :meth:`trace_next` asked for as text, or None if no packet has come yet. With ``give_up``, no
+    /// packet is traced any more.
+    #[pyo3(signature = (switch, *, give_up=false))]
+    fn take_trace(&self, switch: String, give_up: bool) -> PyResult<Option<String>> {
+        self.call(move |n| {
+            n.take_trace(&switch, give_up, |trace| {
+                trace.clone().without_assignments().to_string()
+            })
+        })
+    }
+
     /// Changes a link, a direction of it, or a node at a time. ``target``: ``link``, ``link`` and ``direction`` (``a_to_b`` or
     /// ``b_to_a``), or ``node``; ``at_ps`` (None: now); ``up``: fails or repairs it, by which packets that wait or are under
     /// way on a failing link or inside a failing node are lost; ``silent``: makes it lose all packets without a change of its

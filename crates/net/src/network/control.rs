@@ -13,7 +13,7 @@ use crate::traffic_manager::recirculation::RecirculationStatistics;
 use crate::traffic_manager::{QueueStatistics, Queueing, TrafficManager, TrafficManagerConfig};
 use crate::{GeneratorId, NodeId};
 use engine::packet::MAX_BYTES;
-use engine::{Packet, Switch};
+use engine::{Packet, Switch, Trace};
 
 impl Network {
     /// Returns the switch with this name, and its node number. Fails if there is no such node, or it is no switch.
@@ -52,6 +52,37 @@ impl Network {
         let engine = engine.ok_or_else(|| not_a_switch(name))?;
         engine.set_now_ps(now_ps);
         Ok(engine)
+    }
+
+    /// Traces the next packet that arrives at a switch, at `port` if one is given, until [`Network::take_trace`]. Fails if
+    /// there is no such switch, it runs no P4 program, or its packets wait in a traffic manager, between two halves of the
+    /// program.
+    pub fn trace_next(&mut self, name: &str, port: Option<u32>) -> Result<(), NetError> {
+        self.switch(name)?;
+        let (id, switch) = self.switch_node(name)?;
+        if switch.traffic.is_some() {
+            return Err(NetError::Refused(format!(
+                "the packets of \"{name}\" wait in a traffic manager in the middle of its program; they have no trace"
+            )));
+        }
+        self.with_switch(id, |switch, _, _| switch.set_tracing(true, port));
+        Ok(())
+    }
+
+    /// Returns the trace that was asked for as the result of `show`, and asks for no more; `None` if no packet has come yet.
+    /// With `give_up`, no trace is asked for afterwards in any case.
+    pub fn take_trace<R>(
+        &mut self,
+        name: &str,
+        give_up: bool,
+        show: impl FnOnce(&Trace) -> R,
+    ) -> Result<Option<R>, NetError> {
+        let (id, switch) = self.switch_node(name)?;
+        let found = switch.pipeline.traced().map(show);
+        if found.is_some() || give_up {
+            self.with_switch(id, |switch, _, _| switch.set_tracing(false, None));
+        }
+        Ok(found)
     }
 
     /// Passes a packet, with its packet-out header, to a switch's CPU port now. Fails if there is no such switch, or

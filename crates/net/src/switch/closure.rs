@@ -10,7 +10,7 @@ pub(crate) struct Closure<F>(pub(crate) F);
 
 impl<F> Pipeline for Closure<F>
 where
-    F: FnMut(u64, u32, Packet, &mut Vec<Output>) + Send,
+    F: FnMut(u64, u32, Packet, &mut Vec<Output>) + Send + 'static,
 {
     fn cpu_port(&self) -> u32 {
         CPU_PORT
@@ -18,5 +18,9 @@ where
 
     fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
         (self.0)(now_ps.saturating_ps(), port, packet, outputs);
+    }
+
+    fn untraced(self: Box<Self>) -> Box<dyn Pipeline> {
+        self
     }
 }
