@@ -65,6 +65,10 @@ class LiveError(HoldfastError):
     """Something that the live parts need from the machine is missing, or refused."""
 
 
+class ConsoleError(HoldfastError):
+    """A line of a console that is no verb, or a verb that cannot be obeyed."""
+
+
 def first_mistake(error: ValidationError) -> str:
     """Return pydantic's first error as ``place: message`` (``links.0.rate_bps: ...``).
 
@@ -86,6 +90,7 @@ def place_of_mistake(error: ValidationError) -> tuple[str, str]:
 
 __all__ = [
     "CompileError",
+    "ConsoleError",
     "ControlError",
     "EntriesError",
     "EntriesWarning",

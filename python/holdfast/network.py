@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from holdfast import _core
 from holdfast.controller import Controller
@@ -53,6 +53,9 @@ from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
 from holdfast.scheduler import Scheduler
 from holdfast.topology import NOT_IN_DESCRIPTION, Link, PacketGenerator, Topology
 from holdfast.traffic import MembershipVersion, Ping, TcpTransfer, Traffic, UdpStream
+
+if TYPE_CHECKING:
+    from holdfast.live.hosts import LiveHost
 
 _Result = TypeVar("_Result")
 
@@ -165,6 +168,27 @@ class Network(ABC):
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Call ``handler`` once, ``delay_ms`` milliseconds from now on the network's clock."""
         self._scheduler.add(self._core.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
+
+    def replace_control(
+        self, programs: _core.Program | Mapping[str, _core.Program], controllers: Sequence[Controller]
+    ) -> None:
+        """Put other programs into the switches and start other controllers; traffic, links and their queues go on.
+
+        The switches' state is lost, and nothing that the former controllers have scheduled happens. Raises :class:`NetworkError`,
+        with nothing changed, if a program has sequence numbers for ordering functions that the links were not built with.
+        """
+        new = {name: programs if isinstance(programs, _core.Program) else programs[name] for name in self.devices}
+        for controller in controllers:
+            if unknown := [each for each in controller.sequence_headers if each not in self._sequence_headers]:
+                ordered = any(link.ordering or (link.reverse and link.reverse.ordering) for link in self.topology.links)
+                if ordered:
+                    raise NetworkError(f"the links' ordering functions do not know the header of {unknown[0]}")
+        self._scheduler = Scheduler()
+        for name, client in self._clients.items():
+            client.set_pipeline(new[name])
+        self.programs.update(new)
+        self.controllers[:] = controllers
+        self._start_controllers()
 
     def _start_controllers(self) -> None:
         for controller in self.controllers:
@@ -347,6 +371,20 @@ class Network(ABC):
             raise NetworkError(f"{node!r} has no port {port!r} (known: {', '.join(map(str, sorted(ports)))})")
         self._core.capture(node, port, path)
 
+    def trace_next(self, switch: str, port: int | None = None) -> None:
+        """Trace the next packet that arrives at a switch, at ``port`` if one is given, for :meth:`take_trace`.
+
+        Raises :class:`HoldfastError` if the switch's packets wait in a traffic manager.
+        """
+        self._core.trace_next(switch, port)
+
+    def take_trace(self, switch: str, *, give_up: bool = False) -> str | None:
+        """Return the trace that :meth:`trace_next` asked for as text, or None if no packet has come yet.
+
+        With ``give_up``, no packet is traced any more.
+        """
+        return self._core.take_trace(switch, give_up=give_up)
+
     def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
         """Return the statistics of a flow's packets as received at the flow's destination, or at ``host``."""
         return self._result(FlowStatistics, flow=flow, host=host)
@@ -490,10 +528,21 @@ class SimulatedNetwork(Network):
         for name, client in clients.items():
             client.set_pipeline(self.programs[name])
         self._clients = clients
-        if lookahead:
-            self._core.set_reaction(min((it.reaction_delay_ps for it in controllers), default=None))
+        self._lookahead = lookahead
+        self._set_reaction()
         self._tcp_ports: dict[str, set[int]] = {}
         self._start_controllers()
+
+    def _set_reaction(self) -> None:
+        if self._lookahead:
+            self._core.set_reaction(min((it.reaction_delay_ps for it in self.controllers), default=None))
+
+    def replace_control(
+        self, programs: _core.Program | Mapping[str, _core.Program], controllers: Sequence[Controller]
+    ) -> None:
+        """Put other programs into the switches and start other controllers, as :meth:`Network.replace_control` says."""
+        super().replace_control(programs, controllers)
+        self._set_reaction()
 
     def _add_hosts(self) -> None:
         for name, host in self.topology.hosts.items():
@@ -671,7 +720,8 @@ class LiveNetwork(Network):
     A context manager: entering starts the native thread, a P4Runtime server on loopback and the controllers' thread; leaving
     stops them. ``interfaces`` maps each host to the interface that stands for its side of the link; those of further network cards
     are named by :func:`holdfast.host.card_name`. Switches with ``grpc`` in the topology are served at that address, the others
-    at :attr:`p4runtime_address`.
+    at ``p4runtime``. ``hosts``: the namespaces behind the interfaces, for :attr:`hosts` alone. ``gives_way``: the network's own
+    clients leave the switches to any client from outside, whatever its election id.
     """
 
     def __init__(
@@ -684,14 +734,21 @@ class LiveNetwork(Network):
         seed: int = 1,
         detection_delay_ms: float = 0.0,
         executor: Literal["jit", "interpreter"] = "jit",
+        hosts: Mapping[str, LiveHost] | None = None,
+        p4runtime: str = "127.0.0.1:0",
+        gives_way: bool = False,
     ) -> None:
         linked = {card_name(name, place.card) for name in topology.hosts for place in topology.attachments(name)}
         if missing := linked - interfaces.keys():
             raise NetworkError(f"hosts without an interface: {', '.join(sorted(missing))}")
-        self._interfaces = interfaces
+        self.interfaces = interfaces
+        """The network's ends of the hosts' cables, by :func:`holdfast.host.card_name`."""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._servers: dict[str | None, Server] = {}
+        self._p4runtime, self._gives_way = p4runtime, gives_way
+        self.hosts: Mapping[str, LiveHost] = hosts or {}
+        """The hosts' namespaces by name, for ``network.hosts["h1"].run([...])``, if they were given."""
         self.failure: BaseException | None = None
         super().__init__(
             topology, programs, controllers, seed=seed, detection_delay_ms=detection_delay_ms, executor=executor
@@ -701,7 +758,7 @@ class LiveNetwork(Network):
         for name in self.topology.hosts:
             for place in self.topology.attachments(name):
                 card = card_name(name, place.card)
-                self._core.add_interface(card, self._interfaces[card])
+                self._core.add_interface(card, self.interfaces[card])
 
     def _placed(self, link: dict[str, Any]) -> dict[str, Any]:
         ends: dict[str, Any] = {}
@@ -728,20 +785,47 @@ class LiveNetwork(Network):
             # The network's own server is there even if it serves no switch.
             for address in dict.fromkeys((None, *(switch.grpc for switch in switches.values()))):
                 served = [self.devices[name] for name, switch in switches.items() if switch.grpc == address]
-                self._servers[address] = Server(served, address or "127.0.0.1:0")
+                self._servers[address] = Server(served, address or self._p4runtime)
                 self._servers[address].start()
-            clients: dict[str, GrpcClient] = {}
+            clients: dict[str, Client] = {}
             self._clients = clients
             for name, switch in switches.items():
-                clients[name] = GrpcClient(self._servers[switch.grpc].address, device_id=switch.device_id)
+                if self._gives_way:
+                    clients[name] = LocalClient(self.devices[name], election_id=0)
+                else:
+                    clients[name] = GrpcClient(self._servers[switch.grpc].address, device_id=switch.device_id)
                 clients[name].set_pipeline(self.programs[name])
             self._start_controllers()
         except BaseException:
             self._stop()
             raise
+        self._start_thread()
+        return self
+
+    def _start_thread(self) -> None:
+        self._stopping.clear()
         self._thread = threading.Thread(target=self._control, name="holdfast-control", daemon=True)
         self._thread.start()
-        return self
+
+    def _stop_thread(self) -> None:
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def replace_control(
+        self, programs: _core.Program | Mapping[str, _core.Program], controllers: Sequence[Controller]
+    ) -> None:
+        """Put other programs into the switches and start other controllers, as :meth:`Network.replace_control` says.
+
+        A failure of the former controllers is forgotten.
+        """
+        self._stop_thread()
+        self.failure = None
+        try:
+            super().replace_control(programs, controllers)
+        finally:
+            self._start_thread()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -751,9 +835,7 @@ class LiveNetwork(Network):
             raise self.failure
 
     def _stop(self) -> None:
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._stop_thread()
         for client in self._clients.values():
             client.close()
         for server in self._servers.values():

@@ -9,7 +9,7 @@ import typer
 
 from holdfast import interrupts
 from holdfast._core import HoldfastError
-from holdfast.cli import applications, comparisons, extensions, machine, networks, programs, schemas, switches
+from holdfast.cli import applications, comparisons, consoles, extensions, machine, networks, programs, schemas, switches
 from holdfast.cli.shared import errors, say
 from holdfast.subscribers import commands as bng
 from holdfast.version import version
@@ -38,6 +38,7 @@ def options(
 
 
 app.command()(networks.demo)
+app.command()(consoles.run)
 app.command("compile")(programs.compile_command)
 app.command()(programs.trace)
 app.command()(switches.switch)

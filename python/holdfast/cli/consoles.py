@@ -1,0 +1,104 @@
+"""The command run: a network with a prompt, or with a script."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast import interrupts
+from holdfast.cli.shared import Executor, console, fail, say
+from holdfast.errors import TopologyWarning
+
+
+def run(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[PROGRAM] TOPOLOGY",
+            help="P4_16 source; a file, or a name such as ring:4, as in holdfast topology.",
+        ),
+    ],
+    controller: Annotated[
+        list[str],
+        typer.Option(metavar="FILE.py[:NAME]", help="Your holdfast.Controller; NAME(key=value) has arguments."),
+    ] = [],  # noqa: B006
+    runtime: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Entries: s1-runtime.json, s1-commands.txt or s1.yaml.")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", metavar="", help="Namespaces, kernel TCP, real time; needs root.")
+    ] = False,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", metavar="", help="Modelled hosts; deterministic with a script.")
+    ] = False,
+    script: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Verbs to obey; exit status 1 if one fails.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed and script, same simulation.")
+    ] = 1,
+    detection_delay_ms: Annotated[float, typer.Option(min=0, metavar="MS", help="Until a switch notices a cut.")] = 0.0,
+    grpc: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The switches' P4Runtime server.", show_default="a free port")
+    ] = "127.0.0.1:0",
+    executor: Annotated[
+        Executor, typer.Option(metavar="jit|interpreter", help="Executor of the packets.")
+    ] = Executor.JIT,
+) -> None:
+    """Run a P4 program in a network, with a prompt: ping, iperf, cut links, look into switches.
+
+    Live if this machine can, else simulated at the pace of the clock, and a script as fast as possible. The program may be left out
+    if the topology names one for each switch. The verb help lists the verbs.
+    """
+    with interrupts.raised():
+        from holdfast import topologies
+        from holdfast.console import prompt, start
+        from holdfast.console import script as scripts
+        from holdfast.console.session import Session
+
+        if live and simulated:
+            fail("--live and --simulated exclude each other")
+        if script is not None and not script.is_file():
+            fail(f"--script: there is no file {str(script)!r}")
+        *sources, spec = files
+        if len(sources) > 1:
+            fail(f"run takes a program and a topology, or a topology alone, not {len(files)} files")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", TopologyWarning)
+            loaded = topologies.load(spec)
+        for warning in caught:
+            say("warning", warning.message)
+        wanted = start.Wanted(
+            loaded,
+            Path(sources[0]) if sources else None,
+            controller,
+            runtime,
+            "live" if live else "simulated" if simulated else None,
+            seed,
+            executor.value,
+            detection_delay_ms,
+            grpc,
+        )
+        clock, why = start.chosen_clock(wanted)
+        with (
+            start.started(wanted, clock) as network,
+            Session(network, paced=script is None, on_terminal=script is None) as session,
+        ):
+            if script is not None:
+                session.echo = lambda _, result: prompt.show(result)
+                scripts.run(session, script)
+                return
+            size = f"{len(loaded.switches)} switches, {len(loaded.hosts)} hosts"
+            console.print(f"{loaded.name}: {size}, {clock} ({why})", markup=False, highlight=False, soft_wrap=True)
+            for line in start.addresses(network):
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+            if sys.stdin.isatty():
+                console.print("'help' lists the verbs, 'quit' ends", markup=False, highlight=False)
+            prompt.run(session)
+
+
+__all__ = ["run"]

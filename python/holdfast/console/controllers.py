@@ -1,0 +1,127 @@
+"""A user's controllers: ``FILE.py``, ``FILE.py:NAME`` or ``FILE.py:NAME(argument=value)`` becomes an object of theirs.
+
+NAME is a subclass of :class:`Controller` or a function that returns a controller. Without a name the file has one such class.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from holdfast import suggestions
+from holdfast.controller import Controller
+from holdfast.errors import ConsoleError, HoldfastError
+
+REACTION_DELAY_MS = 1.0
+"""Of a controller whose class wants a ``reaction_delay_ms`` and is given none."""
+
+_LIBRARY = Path(__file__).parents[1]
+
+
+def load(spec: str) -> Controller:
+    """Return a new controller. Raises :class:`ConsoleError` that shows the user's lines if their code fails."""
+    path, name, arguments = _parsed(spec)
+    if not path.is_file():
+        raise ConsoleError(f"--controller: there is no file {str(path)!r}")
+    module = _module(path)
+    found = _find(module, path, name)
+    if _wants_delay(found):
+        arguments.setdefault("reaction_delay_ms", REACTION_DELAY_MS)
+    try:
+        controller = found(**arguments)
+    except HoldfastError as error:
+        raise ConsoleError(f"--controller {spec}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - the user's code
+        raise ConsoleError(f"--controller {spec}:\n{told(error)}") from None
+    if not isinstance(controller, Controller):
+        raise ConsoleError(f"--controller {spec}: it is {type(controller).__name__}, not a holdfast.Controller")
+    return controller
+
+
+def _parsed(spec: str) -> tuple[Path, str | None, dict[str, Any]]:
+    """Return file, name and arguments of a text such as ``hub.py:Hub(ports=4)``."""
+    file, colon, call = spec.partition(".py:")
+    path = Path(f"{file}.py" if colon else spec)
+    if not colon:
+        return path, None, {}
+    try:
+        parsed = ast.parse(call, mode="eval").body
+        if isinstance(parsed, ast.Name):
+            return path, parsed.id, {}
+        if isinstance(parsed, ast.Call) and isinstance(parsed.func, ast.Name) and not parsed.args:
+            given = {each.arg: ast.literal_eval(each.value) for each in parsed.keywords if each.arg}
+            if len(given) == len(parsed.keywords):
+                return path, parsed.func.id, given
+    except (SyntaxError, ValueError):
+        pass
+    raise ConsoleError(f"--controller: {call!r} is no NAME or NAME(argument=value), such as Hub(ports=4)")
+
+
+def _module(path: Path) -> ModuleType:
+    """Import a file as a module of its own; modules beside it can be imported from it."""
+    name = f"holdfast_controller_{path.stem}"
+    made = importlib.util.spec_from_file_location(name, path)
+    assert made is not None and made.loader is not None
+    module = importlib.util.module_from_spec(made)
+    sys.modules[name] = module
+    if (folder := str(path.absolute().parent)) not in sys.path:
+        sys.path.append(folder)
+    try:
+        made.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 - the user's code
+        raise ConsoleError(f"--controller {path}:\n{told(error)}") from None
+    return module
+
+
+def _find(module: ModuleType, path: Path, name: str | None) -> Any:
+    own = {
+        each: value
+        for each, value in vars(module).items()
+        if inspect.isclass(value) and issubclass(value, Controller) and value.__module__ == module.__name__
+    }
+    if name is not None:
+        found = getattr(module, name, None)
+        if not callable(found):
+            raise ConsoleError(f"{path} has no controller {name!r}{suggestions.alternatives(name, own)}")
+        return found
+    if len(own) != 1:
+        which = (
+            f"several controllers; write one of {', '.join(f'{path}:{each}' for each in own)}"
+            if own
+            else "no subclass of holdfast.Controller"
+        )
+        raise ConsoleError(f"{path} has {which}")
+    return next(iter(own.values()))
+
+
+def _wants_delay(found: Any) -> bool:
+    try:
+        parameters = inspect.signature(found).parameters
+    except (TypeError, ValueError):
+        return False
+    wanted = parameters.get("reaction_delay_ms")
+    return wanted is not None and wanted.default is inspect.Parameter.empty
+
+
+def told(error: BaseException) -> str:
+    """Return an exception as Python shows it, without the lines of this package in front of the user's own and behind them."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [
+        frame
+        for frame in frames
+        if not Path(frame.filename).is_relative_to(_LIBRARY) and not frame.filename.startswith("<frozen")
+    ]
+    shown = traceback.format_list(own) if own else []
+    head = ["Traceback (most recent call last):\n"] if shown else []
+    if isinstance(error, SyntaxError):
+        head, shown = [], []
+    return "".join([*head, *shown, *traceback.format_exception_only(error)]).rstrip("\n")
+
+
+__all__ = ["load", "told"]

@@ -1,0 +1,167 @@
+"""Starts the network of ``holdfast run``: programs, entries and controllers in a topology, on one of two clocks."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from holdfast import _core
+from holdfast.console import programs
+from holdfast.console.controllers import load
+from holdfast.control.desired import Desired, Writer
+from holdfast.controller import Controller
+from holdfast.errors import ConsoleError, LiveError
+from holdfast.network import LiveNetwork, Network, SimulatedNetwork
+from holdfast.topology import Topology
+
+TOOLS = ("ip", "ping", "iperf3")
+"""That hosts of a live network have."""
+
+RUNTIME_NAMES = ("{}-runtime.json", "{}-commands.txt", "{}.yaml")
+"""The names of files with a switch's entries, by the switch's name."""
+
+
+@dataclass
+class Wanted:
+    """What is to be run."""
+
+    topology: Topology
+    program: Path | None = None
+    """Of the switches to which the topology gives none."""
+    controllers: Sequence[str] = ()
+    runtime: Path | None = None
+    """A directory of entries, by switch."""
+    clock: Literal["live", "simulated"] | None = None
+    """None: live if this process and machine can."""
+    seed: int = 1
+    executor: Literal["jit", "interpreter"] = "jit"
+    detection_delay_ms: float = 0.0
+    p4runtime: str = "127.0.0.1:0"
+    _compiled: dict[Path, _core.Program] = field(default_factory=dict)
+
+    def programs(self) -> dict[str, _core.Program]:
+        """Return the program of each switch; each file is compiled once."""
+        found = {}
+        for name, switch in self.topology.switches.items():
+            path = switch.program or self.program
+            if path is None:
+                raise ConsoleError(f"switch {name!r} has no program: give one, as in holdfast run PROGRAM TOPOLOGY")
+            key = Path(path)
+            if key not in self._compiled:
+                self._compiled[key] = programs.compiled(key)
+            found[name] = self._compiled[key]
+        return found
+
+    def entries(self, given: dict[str, _core.Program]) -> dict[str, Desired]:
+        """Return what the files of entries say, by switch."""
+        files = {}
+        for name, switch in self.topology.switches.items():
+            if switch.entries is not None:
+                files[name] = Path(switch.entries)
+        if self.runtime is not None:
+            files |= self._runtime_files(self.runtime)
+        if not files:
+            return {}
+        try:
+            entries_files: Any = importlib.import_module("holdfast.entries_files")
+        except ImportError:
+            raise ConsoleError("files of entries cannot be read yet") from None
+        return {name: entries_files.load(path, given[name]) for name, path in files.items()}
+
+    def _runtime_files(self, folder: Path) -> dict[str, Path]:
+        if not folder.is_dir():
+            raise ConsoleError(f"--runtime: there is no directory {str(folder)!r}")
+        found = {}
+        for name in self.topology.switches:
+            for pattern in RUNTIME_NAMES:
+                if (path := folder / pattern.format(name)).is_file():
+                    found[name] = path
+                    break
+        if not found:
+            wanted = ", ".join(pattern.format("s1") for pattern in RUNTIME_NAMES)
+            raise ConsoleError(f"--runtime: {str(folder)!r} has no entries of any switch (wanted: {wanted})")
+        return found
+
+
+def chosen_clock(wanted: Wanted) -> tuple[Literal["live", "simulated"], str]:
+    """Return the clock, and why it is that one. Raises :class:`LiveError` if live is demanded and cannot be had."""
+    from holdfast.live.hosts import check_machine
+
+    if wanted.clock == "simulated":
+        return "simulated", "as demanded"
+    try:
+        check_machine(TOOLS)
+    except LiveError as error:
+        if wanted.clock == "live":
+            raise
+        return "simulated", f"not live: {error}"
+    return (
+        "live",
+        "as demanded" if wanted.clock == "live" else "with rights and tools for it; --simulated: modelled hosts",
+    )
+
+
+@contextmanager
+def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Network]:
+    """Run the network within the context: programs, then entries, then controllers."""
+    given = wanted.programs()
+    entries = wanted.entries(given)
+    own: list[Controller] = [load(spec) for spec in wanted.controllers]
+    # In front: the others find what the files say.
+    all_controllers = [*([_Entries(entries)] if entries else []), *own]
+    if clock == "simulated":
+        yield SimulatedNetwork(
+            wanted.topology,
+            given,
+            all_controllers,
+            seed=wanted.seed,
+            detection_delay_ms=wanted.detection_delay_ms,
+            executor=wanted.executor,
+        )
+        return
+    from holdfast.live.network import running
+
+    with running(
+        wanted.topology,
+        given,
+        all_controllers,
+        seed=wanted.seed,
+        detection_delay_ms=wanted.detection_delay_ms,
+        executor=wanted.executor,
+        tools=TOOLS,
+        p4runtime=wanted.p4runtime,
+        gives_way=not own,
+    ) as network:
+        yield network
+
+
+class _Entries(Controller):
+    """Writes the entries of files into the switches, once."""
+
+    def __init__(self, entries: dict[str, Desired]) -> None:
+        super().__init__(reaction_delay_ms=0)
+        self._entries = entries
+
+    def on_start(self) -> None:
+        for name, desired in self._entries.items():
+            Writer(self.clients[name]).write(desired)
+
+
+def addresses(network: Network) -> list[str]:
+    """Return lines that say where switches and hosts can be reached from outside, while a live network runs."""
+    if not isinstance(network, LiveNetwork):
+        return []
+    ids = ", ".join(f"{name} {device.device_id}" for name, device in list(network.devices.items())[:8])
+    more = "" if len(network.devices) <= 8 else ", ..."
+    lines = [f"P4Runtime at {network.p4runtime_address}, device ids: {ids}{more}"]
+    if network.hosts:
+        name, host = next(iter(network.hosts.items()))
+        lines.append(f"hosts are namespaces: {name} is {' '.join(host.exec_prefix)} bash")
+    return lines
+
+
+__all__ = ["Wanted", "addresses", "chosen_clock", "started"]

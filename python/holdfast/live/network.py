@@ -1,0 +1,68 @@
+"""A live network with its hosts: namespaces, switches and controllers from the start to the end of a context.
+
+::
+
+    with running(topology, program, [controller]) as network:
+        network.hosts["h1"].run(["ping", "-c", "3", "10.0.2.1"])
+
+The network namespace of a host is ``network.hosts["h1"].name``, such as ``hf0-h1``. While the network runs, any terminal enters it
+with ``ip netns exec hf0-h1 bash``. Nothing of it is left when the context ends, or the process does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+from holdfast import _core
+from holdfast.controller import Controller
+from holdfast.errors import HoldfastError
+from holdfast.live.hosts import check_machine, hosts, preferred
+from holdfast.network import LiveNetwork
+from holdfast.topology import Topology
+
+
+@contextmanager
+def running(
+    topology: Topology,
+    programs: _core.Program | Mapping[str, _core.Program],
+    controllers: Sequence[Controller] = (),
+    *,
+    seed: int = 1,
+    detection_delay_ms: float = 0.0,
+    executor: Literal["jit", "interpreter"] = "jit",
+    tools: Sequence[str] = ("ip",),
+    p4runtime: str = "127.0.0.1:0",
+    gives_way: bool = False,
+) -> Iterator[LiveNetwork]:
+    """Run a live network with namespaces as its hosts (:attr:`LiveNetwork.hosts`) within the context.
+
+    What ended processes have left behind is removed first. ``tools``: the programs that hosts must have; ``p4runtime`` and
+    ``gives_way``: see :class:`LiveNetwork`. Raises :class:`LiveError` if rights or tools are missing.
+    """
+    check_machine(tools)
+    with suppress(HoldfastError):
+        _core.clean()
+    with hosts(topology) as (namespaces, interfaces):
+        network = LiveNetwork(
+            topology,
+            programs,
+            controllers,
+            interfaces=interfaces,
+            hosts=namespaces,
+            seed=seed,
+            detection_delay_ms=detection_delay_ms,
+            executor=executor,
+            p4runtime=p4runtime,
+            gives_way=gives_way,
+        )
+        with preferred():
+            network.__enter__()
+        try:
+            yield network
+        finally:
+            network.__exit__(None, None, None)
+
+
+__all__ = ["running"]
