@@ -11,7 +11,7 @@ import typer
 
 from holdfast import interrupts
 from holdfast.cli.shared import Executor, console, fail, say
-from holdfast.errors import TopologyWarning
+from holdfast.errors import EntriesWarning, TopologyWarning
 
 
 def run(
@@ -67,11 +67,8 @@ def run(
         *sources, spec = files
         if len(sources) > 1:
             fail(f"run takes a program and a topology, or a topology alone, not {len(files)} files")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", TopologyWarning)
-            loaded = topologies.load(spec)
-        for warning in caught:
-            say("warning", warning.message)
+        _show_warnings()
+        loaded = topologies.load(spec)
         wanted = start.Wanted(
             loaded,
             Path(sources[0]) if sources else None,
@@ -99,6 +96,13 @@ def run(
             if sys.stdin.isatty():
                 console.print("'help' lists the verbs, 'quit' ends", markup=False, highlight=False)
             prompt.run(session)
+
+
+def _show_warnings() -> None:
+    """Have what is guessed of files, or left out, shown as one line each."""
+    for kind in (TopologyWarning, EntriesWarning):
+        warnings.simplefilter("always", kind)
+    warnings.showwarning = lambda message, *_args, **_more: say("warning", message)
 
 
 __all__ = ["run"]

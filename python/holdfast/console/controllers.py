@@ -23,6 +23,9 @@ REACTION_DELAY_MS = 1.0
 
 _LIBRARY = Path(__file__).parents[1]
 
+_folders: set[Path] = set()
+"""Of the files that were loaded."""
+
 
 def load(spec: str) -> Controller:
     """Return a new controller. Raises :class:`ConsoleError` that shows the user's lines if their code fails."""
@@ -70,8 +73,10 @@ def _module(path: Path) -> ModuleType:
     assert made is not None and made.loader is not None
     module = importlib.util.module_from_spec(made)
     sys.modules[name] = module
-    if (folder := str(path.absolute().parent)) not in sys.path:
-        sys.path.append(folder)
+    folder = path.absolute().parent
+    _folders.update((path.parent, folder))
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
     try:
         made.loader.exec_module(module)
     except Exception as error:  # noqa: BLE001 - the user's code
@@ -109,19 +114,27 @@ def _wants_delay(found: Any) -> bool:
     return wanted is not None and wanted.default is inspect.Parameter.empty
 
 
+def of_user(error: BaseException) -> str | None:
+    """Return an exception as Python shows it, with the lines of the user's files alone; None if it does not come from there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).parent in _folders]
+    return _shown(error, own) if own else None
+
+
+def _shown(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
+    head = ["Traceback (most recent call last):\n"] if frames else []
+    return "".join([*head, *traceback.format_list(frames), *traceback.format_exception_only(error)]).rstrip("\n")
+
+
 def told(error: BaseException) -> str:
-    """Return an exception as Python shows it, without the lines of this package in front of the user's own and behind them."""
+    """Return an exception as Python shows it, without the lines of this package and of the machinery of imports."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [
         frame
         for frame in frames
         if not Path(frame.filename).is_relative_to(_LIBRARY) and not frame.filename.startswith("<frozen")
     ]
-    shown = traceback.format_list(own) if own else []
-    head = ["Traceback (most recent call last):\n"] if shown else []
-    if isinstance(error, SyntaxError):
-        head, shown = [], []
-    return "".join([*head, *shown, *traceback.format_exception_only(error)]).rstrip("\n")
+    return _shown(error, [] if isinstance(error, SyntaxError) else own)
 
 
-__all__ = ["load", "told"]
+__all__ = ["load", "of_user", "told"]

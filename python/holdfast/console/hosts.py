@@ -170,7 +170,8 @@ class SimulatedHosts:
             )
             flow = self._network.add(stream)
         try:
-            self._clock.wait(duration_s)
+            self._clock.wait(duration_s + 1e-6)
+            in_time = self._network.statistics(flow).delivered
 
             def arrived() -> bool:
                 found = self._network.statistics(flow)
@@ -183,7 +184,7 @@ class SimulatedHosts:
         with self._clock.held():
             found = self._network.statistics(flow)
         jitter_ps = found.interarrival_jitter_ps
-        bps = 8 * UDP_PAYLOAD_BYTES * found.delivered / duration_s
+        bps = 8 * UDP_PAYLOAD_BYTES * in_time / duration_s
         return Streamed(bps, found.sent, found.lost, None if jitter_ps is None else jitter_ps / 1e9)
 
     def send(self, host: str, frame: bytes) -> None:

@@ -32,7 +32,9 @@ def show(result: Result) -> None:
 
 def _say(error: BaseException) -> None:
     sys.stdout.flush()
-    text = f"error: {error}" if isinstance(error, HoldfastError) else controllers.told(error)
+    text = controllers.of_user(error) or (
+        f"error: {error}" if isinstance(error, HoldfastError) else controllers.told(error)
+    )
     sys.stderr.write(printable(screenful(text)) + "\n")
     sys.stderr.flush()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.console.controllers import of_user
 from holdfast.errors import ConsoleError, HoldfastError
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 
@@ -35,8 +36,11 @@ def run(session: Session, path: Path) -> None:
             result = session.do(line)
         except ScriptError as error:
             raise ScriptError(f"{path}:{number}: {error}") from None
-        except HoldfastError as error:
-            raise ScriptError(f"{path}:{number}: {error}") from error
+        except Exception as error:
+            said = of_user(error)
+            if said is None and not isinstance(error, HoldfastError):
+                raise
+            raise ScriptError(f"{path}:{number}: {said or error}") from error
         if session.echo is not None:
             session.echo(line, result)
         if result.failed_command and not line.strip().startswith("expect"):

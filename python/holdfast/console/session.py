@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from holdfast import suggestions, units
 from holdfast.console import frames, programs, switches
@@ -348,12 +348,9 @@ class Session:
         """
         return self._change(link, f"has a rate of {_rate(rate_bps)}", rate_bps=rate_bps)
 
-    def _change(self, link: str, what: str, **change: float) -> Result:
-        change_link = getattr(self.network, "change_link", None)
-        if change_link is None:
-            raise ConsoleError("links of a running network cannot be changed yet, but cut and repaired")
+    def _change(self, link: str, what: str, **change: Any) -> Result:
         with self.clock.held():
-            change_link(link, **change)
+            self.network.change_link(link, **change)
         return Result(f"{link} {what}")
 
     @verb("capture link:LINK file:FILE")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from holdfast import _core
 from holdfast.console import programs
-from holdfast.console.controllers import load
+from holdfast.console.controllers import load, of_user
 from holdfast.control.desired import Desired, Writer
 from holdfast.controller import Controller
 from holdfast.errors import ConsoleError, LiveError
@@ -66,10 +65,8 @@ class Wanted:
             files |= self._runtime_files(self.runtime)
         if not files:
             return {}
-        try:
-            entries_files: Any = importlib.import_module("holdfast.entries_files")
-        except ImportError:
-            raise ConsoleError("files of entries cannot be read yet") from None
+        from holdfast import entries_files
+
         return {name: entries_files.load(path, given[name]) for name, path in files.items()}
 
     def _runtime_files(self, folder: Path) -> dict[str, Path]:
@@ -113,8 +110,28 @@ def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Net
     own: list[Controller] = [load(spec) for spec in wanted.controllers]
     # In front: the others find what the files say.
     all_controllers = [*([_Entries(entries)] if entries else []), *own]
+    with ExitStack() as stack:
+        try:
+            network = _network(wanted, clock, given, all_controllers, stack, gives_way=not own)
+        except Exception as error:
+            if (said := of_user(error)) is None:
+                raise
+            raise ConsoleError(f"a controller has failed:\n{said}") from error
+        yield network
+
+
+def _network(
+    wanted: Wanted,
+    clock: Literal["live", "simulated"],
+    given: dict[str, _core.Program],
+    all_controllers: list[Controller],
+    stack: ExitStack,
+    *,
+    gives_way: bool,
+) -> Network:
+    """Return the started network; ``stack`` ends it."""
     if clock == "simulated":
-        yield SimulatedNetwork(
+        return SimulatedNetwork(
             wanted.topology,
             given,
             all_controllers,
@@ -122,10 +139,9 @@ def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Net
             detection_delay_ms=wanted.detection_delay_ms,
             executor=wanted.executor,
         )
-        return
     from holdfast.live.network import running
 
-    with running(
+    network = running(
         wanted.topology,
         given,
         all_controllers,
@@ -134,9 +150,9 @@ def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Net
         executor=wanted.executor,
         tools=TOOLS,
         p4runtime=wanted.p4runtime,
-        gives_way=not own,
-    ) as network:
-        yield network
+        gives_way=gives_way,
+    )
+    return stack.enter_context(network)
 
 
 class _Entries(Controller):

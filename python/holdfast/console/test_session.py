@@ -74,6 +74,18 @@ def test_a_silent_link_loses_and_reports_nothing(session: Session) -> None:
     assert session.do("h1 ping h2").ok
 
 
+def test_a_link_changes_while_the_network_runs(session: Session) -> None:
+    session.do("link s1-s2 delay 11ms")
+    assert session.do("h1 ping h2").values["rtt"] == pytest.approx(22.046, abs=0.01)
+    session.do("link s1-s2 rate 1Mbps")
+    assert session.do("iperf h1 h2 udp 2Mbps 1s").values["goodput"] < 1.1e6
+    session.do("wait 1s")
+    session.do("link s1-s2 loss 50%")
+    assert 10 < session.do("h1 ping h2 -c 40").values["lost"] < 39
+    session.do("link s1-s2 loss 0")
+    assert session.do("h1 ping h2").ok
+
+
 def test_frames_are_sent_and_seen(session: Session) -> None:
     mac = session.topology.port_mac("s1", 3).hex(" ")
     frame = f"{mac} 020000000001 0800 4500001c000000004011 63d0 0a000101 0a000201 00010002 0008 0000"
