@@ -26,7 +26,13 @@ def of(model: type) -> dict[str, str]:
         if each is not object and each.__module__.startswith("holdfast"):
             found |= _of_text(inspect.cleandoc(each.__dict__.get("__doc__") or ""))
             found |= _of_source(each)
-    return found
+    order = {name: number for number, name in enumerate(_names(model))}
+    return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+
+
+def _names(model: type) -> list[str]:
+    """Return the fields of a class in the order in which it has them, those that it inherits first."""
+    return list(dict.fromkeys(name for each in reversed(model.__mro__) for name in inspect.get_annotations(each)))
 
 
 def about(model: type) -> str:

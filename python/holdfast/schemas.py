@@ -191,8 +191,8 @@ def _topology() -> Schema:
         link["properties"][name] = _or_nothing(link["properties"][name])
     defaults = {**link, "properties": {k: v for k, v in link["properties"].items() if k not in yaml_file.ENDS}}
     defaults.pop("required")
-    definitions |= {"Host": parts["Host"], "Switch": parts["SwitchNode"], "Link": link, "LinkDefaults": defaults}
-    definitions["PacketGenerator"] = generator
+    main = {"Host": parts["Host"], "Switch": parts["SwitchNode"], "Link": link, "LinkDefaults": defaults}
+    definitions = {**main, "PacketGenerator": generator, **definitions}
 
     def named(part: str) -> Schema:
         names = {"type": "array", "items": {"type": "string"}}

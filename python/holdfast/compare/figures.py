@@ -46,12 +46,19 @@ class Figures:
     """Losses, outages and delays of probes, of one reception or of a whole flow by the rule of :mod:`holdfast.compare.flows`."""
 
     sent: int
+    """Packets."""
     lost: int
+    """Packets that never arrived; of several receivers, at each of them."""
     duplicated: int
+    """Further copies that arrived."""
     reordered: int
+    """Packets that arrived behind a later one (RFC 4737)."""
     outage_ms: float
+    """The longest time without an arrival, beyond the stream's interval; of several receivers the longest."""
     latency_ms: float | None
+    """Mean of the packets sent between failure and repair, of a ping the round trip; None: none arrived."""
     jitter_ms: float | None
+    """Mean absolute difference of the latencies of consecutive packets of them; None likewise."""
 
 
 def figures(row: Row, places: Sequence[int]) -> Figures:
@@ -80,28 +87,51 @@ class Case:
     """
 
     mechanism: str
+    """Its name."""
     failure: str
+    """The link or switch that fails."""
     seed: int
+    """Of the network's random numbers."""
     carried: bool
+    """True if the failure hit something that the mechanism uses; if not, the numbers are those without the failure."""
     affected_streams: int
+    """Streams and pings that did worse with the failure under any mechanism, each counted once."""
     sent: int
+    """Packets of streams and pings."""
     lost: int
+    """Packets, whatever the reason."""
     lost_undisturbed: int
+    """Packets lost without the failure, with the same seed."""
     lost_to_failure: int
+    """The difference of the two."""
     duplicated: int
+    """Further copies that arrived."""
     reordered: int
+    """Packets that arrived behind a later one (RFC 4737)."""
     outage_ms: float
+    """The longest outage of any stream."""
     outage_undisturbed_ms: float
+    """The same without the failure."""
     goodput_undisturbed_bytes: int
+    """What affected connections delivered without the failure."""
     goodput_lost_bytes: int
+    """What they delivered less with it."""
     goodput_lost_percent: float | None
+    """Mean of what each connection lost of its own."""
     connections: int
+    """TCP connections without an end that were affected."""
     transfers: int
+    """TCP transfers that were affected."""
     transfers_unfinished: int
+    """Of these, those not finished at the end."""
     completion_mean_ms: float | None
+    """Mean time of the affected transfers; None if one was not finished."""
     completion_worst_ms: float | None
+    """The longest time of them; None likewise."""
     added_latency_ms: float | None
+    """Mean latency of affected streams, less that under the baseline without a failure."""
     added_jitter_ms: float | None
+    """The same of the jitter."""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,39 @@ SCHEMA: dict[str, Any] = {
 """``hop``: its place on the path, from 0. Times and latencies of hops are in the nodes' own units."""
 
 
+COLUMNS: dict[str, str] = {
+    "time_ns": "When the report came, since the epoch; of a capture the time in it.",
+    "reporter": "The node that sent the report, by its identifier in it.",
+    "hw_id": "The reporter's hardware subsystem.",
+    "sequence": "The report's sequence number.",
+    "dropped": "True: the packet was dropped.",
+    "congested": "True: it met a congested queue.",
+    "tracked": "True: it belongs to a watched flow.",
+    "intermediate": "True: an intermediate report of a hop.",
+    "drop_reason": "Why the packet was dropped, if the report says so.",
+    "source": "The packet's source address.",
+    "destination": "The packet's destination address.",
+    "protocol": "IP protocol.",
+    "source_port": "Port of TCP or UDP.",
+    "destination_port": "Port of TCP or UDP.",
+    "hop": "The hop's place on the path, from 0.",
+    "hops": "Hops in the report.",
+    "node_id": "The hop's node.",
+    "ingress_port": "The port where the packet came in.",
+    "egress_port": "The port where it left.",
+    "latency": "Time in the node, in the node's own units.",
+    "queue_id": "The queue in which it waited.",
+    "queue_occupancy": "How full that was, in the node's own units.",
+    "ingress_time": "By the node's clock, in its own units.",
+    "egress_time": "By the node's clock, in its own units.",
+    "ingress_interface": "Level-2 identifier of where it came in.",
+    "egress_interface": "Level-2 identifier of where it left.",
+    "tx_utilisation": "How much the output port was used, in the node's own units.",
+    "buffer_id": "The buffer in which it was.",
+    "buffer_occupancy": "How full that was, in the node's own units.",
+}
+"""What the columns of ``SCHEMA`` are; a value that a hop does not report is null."""
+
 _FLOW = {name: SCHEMA[name] for name in ("source", "destination", "protocol", "source_port", "destination_port")}
 
 NOT_KNOWN = (1 << 64) - 1
