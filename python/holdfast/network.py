@@ -15,7 +15,8 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -211,6 +212,18 @@ class Network(ABC):
         elif notification.kind == "host_frame":
             for take in self._frame_listeners.get(notification.node, ()):
                 take(notification.time_ps, notification.data)
+
+    def _serve(self, servers: dict[str | None, Server], address: str) -> None:
+        """Start the P4Runtime servers of the switches: for each address in the topology, and at ``address`` for the others.
+
+        ``servers`` gets them, by the topology's address. That of ``address`` is there even if it serves no switch.
+        """
+        switches = self.topology.switches
+        for own in dict.fromkeys((None, *(switch.grpc for switch in switches.values()))):
+            served = [self.devices[name] for name, switch in switches.items() if switch.grpc == own]
+            server = Server(served, own or address)
+            server.start()
+            servers[own] = server
 
     @abstractmethod
     def _now_ns(self) -> int:
@@ -506,7 +519,7 @@ class SimulatedNetwork(Network):
 
     ``lookahead``: nodes handle the packets that are certain to come next at one visit, which is up to three times as fast.
     Without it, packets of one instant are handled in the order in which they were sent, and not in that of links, switches
-    and flows.
+    and flows. ``gives_way``: the network's own clients leave the switches to any client from outside, whatever its election id.
     """
 
     def __init__(
@@ -519,12 +532,14 @@ class SimulatedNetwork(Network):
         detection_delay_ms: float = 0.0,
         executor: Literal["jit", "interpreter"] = "jit",
         lookahead: bool = True,
+        gives_way: bool = False,
     ) -> None:
         super().__init__(
             topology, programs, controllers, seed=seed, detection_delay_ms=detection_delay_ms, executor=executor
         )
         self._seed, self._secrets = seed, 0
-        clients = {name: LocalClient(device) for name, device in self.devices.items()}
+        election_id = 0 if gives_way else 1
+        clients = {name: LocalClient(device, election_id) for name, device in self.devices.items()}
         for name, client in clients.items():
             client.set_pipeline(self.programs[name])
         self._clients = clients
@@ -562,6 +577,20 @@ class SimulatedNetwork(Network):
                 gateway_mac=self.topology.port_mac(attachment.switch, attachment.port),
                 ipv6=None if host.ipv6 is None else (str(host.ipv6.ip), host.ipv6.network.prefixlen),
             )
+
+    @contextmanager
+    def served(self, address: str) -> Iterator[str]:
+        """Serve the switches over gRPC within the context, for clients from outside; yield the address that it is.
+
+        Whoever runs the network meanwhile does it in short steps: requests are answered between two of them.
+        """
+        servers: dict[str | None, Server] = {}
+        try:
+            self._serve(servers, address)
+            yield servers[None].address
+        finally:
+            for server in servers.values():
+                server.stop()
 
     def _now_ns(self) -> int:
         return self._core.now_ps // 1000
@@ -782,11 +811,7 @@ class LiveNetwork(Network):
         self._core.start()
         try:
             switches = self.topology.switches
-            # The network's own server is there even if it serves no switch.
-            for address in dict.fromkeys((None, *(switch.grpc for switch in switches.values()))):
-                served = [self.devices[name] for name, switch in switches.items() if switch.grpc == address]
-                self._servers[address] = Server(served, address or self._p4runtime)
-                self._servers[address].start()
+            self._serve(self._servers, self._p4runtime)
             clients: dict[str, Client] = {}
             self._clients = clients
             for name, switch in switches.items():

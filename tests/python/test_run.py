@@ -11,6 +11,7 @@ import pytest
 from holdfast import interpreter
 from holdfast.console import controllers
 from holdfast.errors import ConsoleError
+from holdfast.p4runtime.client import GrpcClient
 
 ROOT = Path(__file__).parents[2]
 ROUTER = ROOT / "python/holdfast/apps/router/router.p4"
@@ -187,3 +188,20 @@ def test_a_prompt_goes_on_after_the_failure_of_a_controller(tmp_path: Path) -> N
     assert done.returncode == 0
     assert done.stderr.count("ValueError: of my own") >= 2
     assert "10.0.1.1/24" in done.stdout
+
+
+def test_a_simulation_at_a_prompt_takes_clients_from_outside() -> None:
+    command = [*RUN, str(ROUTER), "ring:3", "--simulated"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        while (
+            found := re.match(r"P4Runtime at (\S+), device ids: s1 1, s2 2, s3 3", process.stdout.readline())
+        ) is None:
+            pass
+        with GrpcClient(found[1], device_id=2) as client:
+            assert client.is_primary
+            parameters = {"port": 1, "src_mac": 1, "dst_mac": 2}
+            client.insert("ipv4_lpm", {"dst_addr": "10.0.1.0/24"}, "forward", parameters)
+            process.stdin.write("switch s2 tables ipv4_lpm\nquit\n")
+            process.stdin.flush()
+            assert "10.0.1.0/24 -> RouterIngress.forward(port=1" in process.stdout.read()

@@ -79,11 +79,12 @@ def run(
             executor.value,
             detection_delay_ms,
             grpc,
+            serves=script is None,
         )
         clock, why = start.chosen_clock(wanted)
         with (
-            start.started(wanted, clock) as network,
-            Session(network, paced=script is None, on_terminal=script is None) as session,
+            start.started(wanted, clock) as found,
+            Session(found.network, paced=script is None, on_terminal=script is None) as session,
         ):
             if script is not None:
                 session.echo = lambda _, result: prompt.show(result)
@@ -91,7 +92,7 @@ def run(
                 return
             size = f"{len(loaded.switches)} switches, {len(loaded.hosts)} hosts"
             console.print(f"{loaded.name}: {size}, {clock} ({why})", markup=False, highlight=False, soft_wrap=True)
-            for line in start.addresses(network):
+            for line in start.addresses(found):
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
             if sys.stdin.isatty():
                 console.print("'help' lists the verbs, 'quit' ends", markup=False, highlight=False)

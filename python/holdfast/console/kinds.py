@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast import suggestions, units
 from holdfast.console.grammar import Kind
@@ -39,6 +39,23 @@ class _Name:
 
     def candidates(self, subject: Any, word: str) -> Iterable[str]:
         return self.known(subject)
+
+
+@dataclass(frozen=True)
+class _InPrograms:
+    """The name of something in the switches' programs: whole, or any unique ending of it."""
+
+    what: str
+    kind: Literal["tables", "counters"]
+
+    def read(self, subject: Any, word: str) -> str:
+        if not subject.is_in_programs(self.kind, word):
+            known = self.candidates(subject, "")
+            raise ConsoleError(f"there is no {self.what[2:]} {word!r}{suggestions.alternatives(word, known)}")
+        return word
+
+    def candidates(self, subject: Any, word: str) -> Iterable[str]:
+        return list(subject.names_in_programs(self.kind))
 
 
 @dataclass(frozen=True)
@@ -116,14 +133,6 @@ def _share(word: str) -> float:
     return units.share(word)
 
 
-def _tables(session: Session) -> list[str]:
-    return session.names_in_programs("tables")
-
-
-def _counters(session: Session) -> list[str]:
-    return session.names_in_programs("counters")
-
-
 @dataclass(frozen=True)
 class _Line:
     """A verb with all that belongs to it."""
@@ -147,8 +156,8 @@ KINDS: Mapping[str, Kind] = {
     "HOST": _Name("a host", lambda session: session.topology.hosts),
     "SWITCH": _Name("a switch", lambda session: session.topology.switches),
     "LINK": _Link(),
-    "TABLE": _Name("a table", _tables),
-    "COUNTER": _Name("a counter", _counters),
+    "TABLE": _InPrograms("a table", "tables"),
+    "COUNTER": _InPrograms("a counter", "counters"),
     "MECHANISM": _Name("a mechanism", _mechanisms),
     "VERB": _Name("a verb", lambda session: session.verbs),
     "COUNT": _Value("a number", _count),

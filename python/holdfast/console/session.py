@@ -113,6 +113,10 @@ class Session:
             found |= {each.name: None for each in getattr(client.p4info, what)}
         return list(found)
 
+    def is_in_programs(self, what: str, name: str) -> bool:
+        """Return True if ``name`` means one of the ``tables`` or ``counters`` of a program."""
+        return any(getattr(client.p4info, what).has(name) for client in self.network.clients.values())
+
     def do(self, line: str) -> Result:
         """Obey a line, and return what the verb says. An empty line and a comment are obeyed, too.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from holdfast import _core
 from holdfast.console import programs
@@ -40,6 +40,8 @@ class Wanted:
     executor: Literal["jit", "interpreter"] = "jit"
     detection_delay_ms: float = 0.0
     p4runtime: str = "127.0.0.1:0"
+    serves: bool = True
+    """A simulation has a P4Runtime server, too; it must pass at the pace of the clock."""
     _compiled: dict[Path, _core.Program] = field(default_factory=dict)
 
     def programs(self) -> dict[str, _core.Program]:
@@ -84,6 +86,13 @@ class Wanted:
         return found
 
 
+class Started(NamedTuple):
+    """A network that runs. ``p4runtime``: the address of the switches' server, None if there is none."""
+
+    network: Network
+    p4runtime: str | None
+
+
 def chosen_clock(wanted: Wanted) -> tuple[Literal["live", "simulated"], str]:
     """Return the clock, and why it is that one. Raises :class:`LiveError` if live is demanded and cannot be had."""
     from holdfast.live.hosts import check_machine
@@ -103,7 +112,7 @@ def chosen_clock(wanted: Wanted) -> tuple[Literal["live", "simulated"], str]:
 
 
 @contextmanager
-def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Network]:
+def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Started]:
     """Run the network within the context: programs, then entries, then controllers."""
     given = wanted.programs()
     entries = wanted.entries(given)
@@ -112,12 +121,12 @@ def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Net
     all_controllers = [*([_Entries(entries)] if entries else []), *own]
     with ExitStack() as stack:
         try:
-            network = _network(wanted, clock, given, all_controllers, stack, gives_way=not own)
+            found = _network(wanted, clock, given, all_controllers, stack, gives_way=not own)
         except Exception as error:
             if (said := of_user(error)) is None:
                 raise
             raise ConsoleError(f"a controller has failed:\n{said}") from error
-        yield network
+        yield found
 
 
 def _network(
@@ -128,20 +137,24 @@ def _network(
     stack: ExitStack,
     *,
     gives_way: bool,
-) -> Network:
+) -> Started:
     """Return the started network; ``stack`` ends it."""
     if clock == "simulated":
-        return SimulatedNetwork(
+        simulated = SimulatedNetwork(
             wanted.topology,
             given,
             all_controllers,
             seed=wanted.seed,
             detection_delay_ms=wanted.detection_delay_ms,
             executor=wanted.executor,
+            gives_way=gives_way,
         )
+        if wanted.serves:
+            return Started(simulated, stack.enter_context(simulated.served(wanted.p4runtime)))
+        return Started(simulated, None)
     from holdfast.live.network import running
 
-    network = running(
+    context = running(
         wanted.topology,
         given,
         all_controllers,
@@ -152,7 +165,8 @@ def _network(
         p4runtime=wanted.p4runtime,
         gives_way=gives_way,
     )
-    return stack.enter_context(network)
+    live = stack.enter_context(context)
+    return Started(live, live.p4runtime_address)
 
 
 class _Entries(Controller):
@@ -167,17 +181,20 @@ class _Entries(Controller):
             Writer(self.clients[name]).write(desired)
 
 
-def addresses(network: Network) -> list[str]:
-    """Return lines that say where switches and hosts can be reached from outside, while a live network runs."""
-    if not isinstance(network, LiveNetwork):
-        return []
-    ids = ", ".join(f"{name} {device.device_id}" for name, device in list(network.devices.items())[:8])
-    more = "" if len(network.devices) <= 8 else ", ..."
-    lines = [f"P4Runtime at {network.p4runtime_address}, device ids: {ids}{more}"]
-    if network.hosts:
-        name, host = next(iter(network.hosts.items()))
+def addresses(found: Started) -> list[str]:
+    """Return lines that say where switches and hosts can be reached from outside, while the network runs."""
+    lines = []
+    if found.p4runtime is not None:
+        devices = found.network.devices
+        ids = ", ".join(f"{name} {device.device_id}" for name, device in list(devices.items())[:8])
+        lines.append(f"P4Runtime at {found.p4runtime}, device ids: {ids}{', ...' if len(devices) > 8 else ''}")
+        own = {name: switch.grpc for name, switch in found.network.topology.switches.items() if switch.grpc is not None}
+        if own:
+            lines.append(f"at their own addresses: {', '.join(f'{name} {at}' for name, at in list(own.items())[:8])}")
+    if isinstance(found.network, LiveNetwork) and found.network.hosts:
+        name, host = next(iter(found.network.hosts.items()))
         lines.append(f"hosts are namespaces: {name} is {' '.join(host.exec_prefix)} bash")
     return lines
 
 
-__all__ = ["Wanted", "addresses", "chosen_clock", "started"]
+__all__ = ["Started", "Wanted", "addresses", "chosen_clock", "started"]

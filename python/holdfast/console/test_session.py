@@ -192,7 +192,7 @@ def test_the_same_seed_gives_the_same_words(tmp_path: Path) -> None:
 
 def test_tables_counters_drops_and_ports(session: Session) -> None:
     session.do("h1 ping h2")
-    result = session.do("switch s1 tables RouterIngress.ipv4_lpm")
+    result = session.do("switch s1 tables ipv4_lpm")
     assert result.values["entries"] == 3
     assert re.search(
         r"hdr.ipv4.dst_addr=10.0.2.0/24 -> RouterIngress.forward\(port=1, src_mac=02:01:00:01:00:01, .*\)  3 packets",
