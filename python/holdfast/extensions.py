@@ -28,10 +28,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from holdfast.errors import ExtensionError
+from holdfast.errors import ExtensionError, HoldfastError
 from holdfast.terminal import excerpt
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,22 @@ class Door(Generic[T]):
             return self.check(value)
         except ExtensionError as error:
             raise ExtensionError(f"{place}: {error}") from None
+
+    def called(self, text: str, call: Callable[[], object], kind: type[K]) -> K:
+        """Return what a function from outside returns, which is to be a ``kind``; ``text`` is what the user wrote.
+
+        Errors of the family pass. Raise :class:`holdfast.errors.ExtensionError` for any other error, with its line, and for
+        anything else that is returned.
+        """
+        try:
+            found = call()
+        except HoldfastError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever others' code raises, here it is one sentence
+            raise ExtensionError(f"{text}: {_sentence(error)}") from None
+        if not isinstance(found, kind):
+            raise ExtensionError(f"{text}: this {self.what} returned a {type(found).__name__}, not a {kind.__name__}")
+        return found
 
     def _only(self, place: str, module: ModuleType) -> T:
         """Return the only thing of this kind that ``module`` defines under a name without an underscore in front."""

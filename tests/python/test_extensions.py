@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from holdfast_command import COMMAND, holdfast
 
-from holdfast.compare import mechanisms
+from holdfast.compare import mechanisms, scenario
 from holdfast.compare.mechanism import Built, Mechanism
 from holdfast.errors import ExtensionError, HoldfastError, ScenarioError
+from holdfast.topologies import load, outside
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,14 +40,14 @@ def path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
-def offer(folder: Path, package: str, **points: str) -> None:
-    """Install a package into ``folder`` that offers mechanisms by name, each at a place."""
+def offer(folder: Path, package: str, group: str = "mechanisms", **points: str) -> None:
+    """Install a package into ``folder`` that offers mechanisms, or things of another group, by name, each at a place."""
     about = folder / f"{package}-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "RECORD").write_text("".join(f"{file.name},,\n" for file in folder.glob("*.py")))
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     lines = [f"{name.replace('_', '-')} = {place}" for name, place in points.items()]
-    (about / "entry_points.txt").write_text("\n".join(["[holdfast.mechanisms]", *lines, ""]))
+    (about / "entry_points.txt").write_text("\n".join([f"[holdfast.{group}]", *lines, ""]))
 
 
 def write_mechanism(folder: Path, name: str, delay_ms: float = 20) -> Path:
@@ -291,3 +292,95 @@ def test_an_installed_package_never_runs_a_file_of_the_working_directory(install
     assert done.returncode == 1 and "there is no module 'gone_module' here" in done.stderr
     done = run_with(installed, "compare", "ring:3", *SHORT, "--mechanisms", "works", "--out", "o", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+OWN = """
+from holdfast import Topology
+
+def row(size, delay_ms: float = 1.0, unknown=2):
+    topology = Topology(f"row {size}")
+    for number in range(size):
+        topology.add_switch(f"s{number}")
+        topology.add_host(f"h{number}")
+        topology.add_link(f"h{number}", f"s{number}", delay_ms=delay_ms)
+        if number:
+            topology.add_link(f"s{number - 1}", f"s{number}", delay_ms=unknown)
+    return topology
+
+def broken(size: int):
+    return {}[size]
+
+def nothing():
+    return None
+
+def one_host():
+    topology = Topology("one")
+    topology.add_host("h1")
+    topology.add_host("h1")
+
+def lines(path):
+    return row(int(path.read_text()))
+
+def pairs(topology):
+    first, *others = topology.hosts
+    return {"udp": [{"source": first, "destination": each} for each in others]}
+
+def wrong(topology):
+    return {"udp": [{"packets_per_second": 3}]}
+
+NUMBER = 5
+"""
+
+
+def test_a_topology_comes_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    own = f"{tmp_path / 'own.py'}"
+    topology = load(f"{own}:row:3,delay_ms=0.25,unknown=1.5")
+    assert (topology.name, len(topology.switches)) == ("row 3", 3)
+    assert {link.delay_ms for link in topology.links} == {0.25, 1.5}
+    for text, sentence in (
+        ("row", "write .*own.py:row:SIZE"),
+        ("row:3,size=4", "'size=4' is not a size or a parameter; write .*own.py:row:SIZE"),
+        ("row:3,delay_ms=x", "delay_ms is 'x'; a number is expected"),
+        ("broken:3", r"own.py:broken:3: .*own.py:15: KeyError: 3"),
+        ("nothing", "this topology returned a NoneType, not a Topology"),
+        ("one_host", "own.py:one_host: node 'h1' is declared twice"),
+        ("NUMBER", "it is a int, not a function that returns a Topology"),
+        ("absent:3", "has no 'absent'"),
+    ):
+        with pytest.raises(HoldfastError, match=sentence) as caught:
+            load(f"{own}:{text}")
+        assert "\n" not in str(caught.value)
+
+
+def test_installed_topologies_importers_and_traffic_are_found_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "own_things.py").write_text(OWN)
+    offer(packages, "rows", "topologies", row="own_things:row", ring="own_things:row", mininet="own_things:row")
+    offer(packages, "lines", "importers", lines="own_things:lines", bad="own_things:nothing")
+    offer(
+        packages, "loads", "traffic", pairs="own_things:pairs", wrong="own_things:wrong", multicast="own_things:pairs"
+    )
+    monkeypatch.syspath_prepend(str(packages))
+    assert load("row:4").name == "row 4"
+    assert load("ring:4").name == "ring_4", "Holdfast's own name is Holdfast's own"
+    (tmp_path / "size.yaml").write_text("5")
+    assert len(load(f"lines:{tmp_path / 'size.yaml'}").switches) == 5
+    with pytest.raises(HoldfastError, match=r"there is no topology 'rowe' .*, row; or a file"):
+        load("rowe:4")
+    with pytest.raises(HoldfastError, match=r"bad:x: .*TypeError"):
+        load("bad:x")
+    built = scenario.build("row:3", fail="s0-s1", traffic="pairs")
+    assert [entry.destination for entry in built.traffic.udp] == ["h1", "h2"]
+    with pytest.raises(HoldfastError, match=r"wrong: udp.0.packets_per_second: unknown key"):
+        scenario.build("row:3", fail="s0-s1", traffic="wrong")
+    with pytest.raises(HoldfastError, match="there is no traffic 'none'"):
+        scenario.build("row:3", fail="s0-s1", traffic="none")
+    assert {each.name: each.error is None for each in outside.GENERATED.installed()} == {
+        "row": True,
+        "ring": False,
+        "mininet": False,
+    }

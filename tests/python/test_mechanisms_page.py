@@ -29,23 +29,32 @@ def words(text: str) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("mine")
-    (program,), (module, comparison, network) = blocks("p4"), blocks("python")
+    (program,), (module, comparison, network, own) = blocks("p4"), blocks("python")
     for name, text in (
         ("backup.p4", program),
         ("backup.py", module),
         ("compare_it.py", comparison),
         ("network.py", network),
+        ("own.py", own),
     ):
         (made / name).write_text(text)
     return made
 
 
 def test_the_command_prints_what_the_page_shows(folder: Path) -> None:
-    (shown,) = blocks("")
+    shown, _ = blocks("")
     command, _, expected = shown.removeprefix("$ holdfast ").partition("\n")
     done = holdfast(*command.split(), "--jobs", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert words(expected) in words(done.stdout)
+
+
+def test_an_own_topology_and_own_traffic_are_compared(folder: Path) -> None:
+    _, shown = blocks("")
+    done = holdfast(*shown.removeprefix("$ holdfast ").split(), "--out", "own", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "spine 3 (5 switches): leaf0-spine0 down" in words(done.stdout) and "2 UDP streams" in done.stdout
+    assert "reroute loses" in words(done.stdout)
 
 
 def test_the_program_has_no_read_of_an_invalid_header(folder: Path) -> None:

@@ -95,6 +95,18 @@ def _names(mechanisms: str | None) -> list[str] | None:
     return None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
 
 
+def _traffic(text: str | None) -> Path | str | None:
+    """Return the path of a traffic file, or the name or place of other traffic as it was given."""
+    from holdfast.compare import scenario
+    from holdfast.extensions import is_place
+
+    if text is None or text == scenario.MULTICAST:
+        return text
+    if not os.path.exists(text) and (is_place(text) or text in scenario.TRAFFIC.names()):  # noqa: PTH110 - Path's can raise
+        return text
+    return Path(text)
+
+
 def _compare(
     world: World[Any, Any, Any],
     scenario: Any,
@@ -146,10 +158,11 @@ def compare(
     traffic: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|multicast",
+            metavar="FILE|multicast|FILE.py:NAME",
             help="UDP, TCP and ping in YAML; holdfast.compare.traffic_file documents the format. multicast: up to 8 groups with a "
             "source and up to 20 receivers each, half of the hosts at most, drawn always alike; UDP of 20 to 500 packets/s, all "
-            "copies together at most 16,000 per second and a third of the slowest link.",
+            "copies together at most 16,000 per second and a third of the slowest link. "
+            "FILE.py:NAME: an own function of the topology; or the name under which an installed package offers one.",
             show_default="16 host pairs, up to 50 in networks "
             "of more than 32 hosts, with UDP of 20 to 500 packets/s, together at most a third of the slowest link; for 16 of them "
             "(in such networks 8) a TCP connection of about 5 Mb/s, and four TCP transfers of 50 kB around the failure, less if "
@@ -206,7 +219,7 @@ def compare(
         topology,
         fail=fail,
         largest=largest,
-        traffic=None if traffic is None else scenarios.MULTICAST if traffic == scenarios.MULTICAST else Path(traffic),
+        traffic=_traffic(traffic),
         executor=executor.value,
         when=_when(before_s, down_s, after_s, detection_delay_ms, reaction_delay_ms),
         live=live,

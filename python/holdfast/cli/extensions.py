@@ -10,14 +10,15 @@ from holdfast.cli.shared import console
 
 
 def extensions() -> None:
-    """List the mechanisms, topologies and traffic that installed packages offer, and why one of them cannot be used.
+    """List the mechanisms, topologies, traffic and importers that installed packages offer, and why one of them cannot be used.
 
     docs/MECHANISMS.md says how a package offers them.
     """
-    from holdfast.compare import mechanisms
+    from holdfast.compare import mechanisms, scenario
     from holdfast.extensions import Door
+    from holdfast.topologies import outside
 
-    doors: tuple[Door[Any], ...] = (mechanisms.OUTSIDE,)
+    doors: tuple[Door[Any], ...] = (mechanisms.OUTSIDE, outside.GENERATED, scenario.TRAFFIC, outside.IMPORTED)
     refused = False
     for door in doors:
         found = list(door.installed())

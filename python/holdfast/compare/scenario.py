@@ -10,18 +10,19 @@ import json
 import random
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field, PlainSerializer
+from pydantic import ConfigDict, Field, PlainSerializer, ValidationError
 
 from holdfast import topologies, whole_files, yaml_model
 from holdfast.compare import inputs, multicast_traffic, traffic_file
 from holdfast.compare.inputs import ALL, NO_FAILURE
 from holdfast.compare.traffic_file import TrafficFile
-from holdfast.errors import ScenarioError, TopologyError, TopologyWarning
+from holdfast.errors import ExtensionError, ScenarioError, TopologyError, TopologyWarning, first_mistake
+from holdfast.extensions import Door, is_place
 from holdfast.link import trace_digests
 from holdfast.topology import Topology
 
@@ -111,7 +112,7 @@ def build(
     *,
     fail: str,
     largest: bool = False,
-    traffic: Path | Literal["multicast"] | None = None,
+    traffic: Path | str | None = None,
     executor: Literal["jit", "interpreter"] = "jit",
     when: Mapping[str, float | None] | None = None,
     live: bool = False,
@@ -120,7 +121,8 @@ def build(
     """Build a scenario from the command's options; raise :class:`ScenarioError` with one sentence for a wrong one.
 
     ``largest``: take the largest part of a topology that is not connected. ``traffic``: a file, None for default traffic between
-    pairs, or ``multicast`` for default multicast traffic. ``when``: fields of :class:`Times`.
+    pairs, ``multicast`` for default multicast traffic, or a function from
+    outside (:data:`TRAFFIC`), by its place or name. ``when``: fields of :class:`Times`.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
@@ -144,9 +146,11 @@ def build(
         notes.append(f"The failures are {len(failures)} of {len(link_names(topology))} links, drawn by {fail}.")
     if isinstance(traffic, Path):
         offered = yaml_model.read(traffic, TrafficFile)
-    else:
+    elif traffic is None or traffic == MULTICAST:
         default = multicast_traffic.default if traffic == MULTICAST else traffic_file.default
         offered = default(topology, through, live=live)
+    else:
+        offered = _from_outside(traffic, topology)
     try:
         offered.check(topology, shown.failure_s, shown.end_s)
     except ScenarioError as error:
@@ -164,6 +168,31 @@ def build(
         telemetry=telemetry,
         loss_traces=trace_digests(topology.links),
     )
+
+
+def _function(value: object) -> Callable[[Topology], object]:
+    if isinstance(value, type) or not callable(value):
+        raise ExtensionError(f"it is a {type(value).__name__}, not a function that returns the traffic of a Topology")
+    return value
+
+
+TRAFFIC: Final = Door("holdfast.traffic", "traffic", _function, lambda: (MULTICAST,))
+"""Traffic from outside the package: a function of a topology that returns a :class:`TrafficFile`, or a mapping like such a file."""
+
+
+def _from_outside(text: str, topology: Topology) -> TrafficFile:
+    """Return the traffic that a function from outside offers on ``topology``.
+
+    Raise :class:`ExtensionError` if there is no such function, or if it cannot be used.
+    """
+    function = TRAFFIC.read(text) if is_place(text) else TRAFFIC.load(text)
+    found = TRAFFIC.called(text, lambda: function(topology.copy()), object)
+    if not isinstance(found, Mapping | TrafficFile):
+        raise ExtensionError(f"{text}: this traffic is a {type(found).__name__}, not a mapping or a TrafficFile")
+    try:
+        return TrafficFile.model_validate(dict(found) if isinstance(found, Mapping) else found)
+    except ValidationError as error:
+        raise ScenarioError(f"{text}: {first_mistake(error)}") from None
 
 
 def link_names(topology: Topology) -> list[str]:

@@ -18,6 +18,7 @@ from rich.cells import cell_len
 from holdfast.errors import TopologyError, TopologyWarning
 from holdfast.link import describe_loss, describe_queue
 from holdfast.numerals import is_numeral
+from holdfast.topologies import outside
 from holdfast.topologies.backbones import abilene, nsfnet
 from holdfast.topologies.graphml import named
 from holdfast.topologies.random_graphs import erdos_renyi, waxman
@@ -38,32 +39,47 @@ GENERATORS: Mapping[str, Callable[..., Topology]] = {
 }
 
 
-def usage(name: str) -> str:
-    """Return the syntax of a generator's name and parameters: ``grid:ROWSxCOLUMNS[,hosts=1,...]``."""
-    parameters = inspect.signature(GENERATORS[name]).parameters.values()
+def usage(name: str, generator: Callable[..., Topology] | None = None) -> str:
+    """Return the syntax of a generator's name and parameters: ``grid:ROWSxCOLUMNS[,hosts=1,...]``.
+
+    ``generator``: one from outside that is called ``name``.
+    """
+    parameters = inspect.signature(generator or GENERATORS[name]).parameters.values()
     sizes = [p.name.upper() for p in parameters if p.default is p.empty]
     options = [f"{p.name}={p.default}" for p in parameters if p.default not in (p.empty, None)]
     return name + (":" + "x".join(sizes) if sizes else "") + f"[{',' if sizes else ':'}{','.join(options)}]"
 
 
 def by_name(text: str) -> Topology:
-    """Generate a topology from text such as ``grid:3x4,hosts=0``. Raises :class:`TopologyError` for a mistake in the text."""
+    """Generate a topology from text such as ``grid:3x4,hosts=0``.
+
+    Raises :class:`TopologyError` for a mistake in the text, and :class:`holdfast.errors.ExtensionError` for a generator from
+    outside that cannot be used (:mod:`holdfast.topologies.outside`).
+    """
     name, _, rest = text.partition(":")
-    if name not in GENERATORS:
-        known = ", ".join(GENERATORS)
-        raise TopologyError(f"there is no topology {name!r} (known: {known}; or a file .yaml or .graphml)")
-    generator = GENERATORS[name]
+    if name in GENERATORS:
+        return _generated(text, name, GENERATORS[name], rest)
+    if (found := outside.generator(text)) is not None:
+        name, generator, rest = found
+        own = outside.GENERATED
+        return own.called(text, lambda: _generated(text, name, generator, rest), Topology)
+    known = ", ".join([*GENERATORS, *outside.GENERATED.names()])
+    raise TopologyError(f"there is no topology {name!r} (known: {known}; or a file .yaml or .graphml)")
+
+
+def _generated(text: str, name: str, generator: Callable[..., Topology], rest: str) -> Topology:
+    """Call a generator with the sizes and parameters in ``rest``. Raises :class:`TopologyError` for a mistake in them."""
     parameters = inspect.signature(generator).parameters
     words = [word.strip() for word in rest.split(",")] if rest else []
     sizes = words.pop(0).split("x") if words and "=" not in words[0] else []
     needed = [p.name for p in parameters.values() if p.default is p.empty]
     if len(sizes) != len(needed):
-        raise TopologyError(f"{text}: write {usage(name)}")
+        raise TopologyError(f"{text}: write {usage(name, generator)}")
     arguments = dict(zip(needed, sizes, strict=True))
     for word in words:
         key, given, value = word.partition("=")
         if not given or key not in parameters or key in arguments:
-            raise TopologyError(f"{text}: {word!r} is not a size or a parameter; write {usage(name)}")
+            raise TopologyError(f"{text}: {word!r} is not a size or a parameter; write {usage(name, generator)}")
         arguments[key] = value
     values = {key: _number(text, key, value, parameters[key].annotation) for key, value in arguments.items()}
     try:
@@ -72,16 +88,19 @@ def by_name(text: str) -> Topology:
         raise TopologyError(f"{text}: {error}") from None
 
 
-def _number(text: str, key: str, value: str, annotation: str) -> int | float:
+def _number(text: str, key: str, value: str, annotation: object) -> int | float:
     """Parse a parameter's value as a number. Raises :class:`TopologyError` if it is not a number of the annotated type.
 
-    ``annotation`` is a text, as in every module that postpones the evaluation of annotations.
+    ``annotation`` is a type or its name, as in every module that postpones the evaluation of annotations; without one, any number
+    will do.
     """
+    any_number = annotation is inspect.Parameter.empty
+    annotation = getattr(annotation, "__name__", annotation)
     try:
         number = float(value) if value.isascii() and "_" not in value else math.nan
     except ValueError:
         number = math.nan
-    if math.isfinite(number) and annotation == "float":
+    if math.isfinite(number) and (annotation == "float" or (any_number and not number.is_integer())):
         return number
     if math.isfinite(number) and number.is_integer():
         return int(value) if is_numeral(value.lstrip("+-")) else int(number)
@@ -104,6 +123,8 @@ def load(text: str, *, largest: bool = False, **parameters: Any) -> Topology:
 
 
 def _load(text: str, parameters: Mapping[str, Any]) -> Topology:
+    if ":" in text and text.partition(":")[0] not in GENERATORS and (found := outside.imported(text)) is not None:
+        return found
     suffix = Path(text).suffix.lower()
     if suffix == ".graphml":
         return Topology.from_graphml(text, **parameters)
