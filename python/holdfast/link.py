@@ -296,6 +296,13 @@ def _named_model(loss: Mapping[str, Any]) -> Bernoulli | GilbertElliott | LossTr
 
 _Rate: TypeAlias = Annotated[int, Field(gt=0, lt=1 << 62)]
 
+LOSES = object()
+"""Beside a parameter in its declaration: with another value than the default, packets are lost though nothing fails or is full."""
+
+KEEPS = object()
+"""Beside a parameter in its declaration: none is lost because of its value alone, while there is room for it. Each parameter of a
+direction says this or the other."""
+
 RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate, json_schema_input_type=_Rate), Field(gt=0, lt=1 << 62)]
 """A whole number of bits per second, however it is written."""
 
@@ -311,10 +318,10 @@ Loss: TypeAlias = Annotated[
 class Queue(Parameters):
     """Parameters of one queue: its size, and what happens before it is full."""
 
-    queue_bytes: Amount | None = None
-    queue_packets: Amount | None = None
-    red: Red | None = None
-    mark_above: MarkAbove | None = None
+    queue_bytes: Annotated[Amount | None, KEEPS] = None
+    queue_packets: Annotated[Amount | None, KEEPS] = None
+    red: Annotated[Red | None, KEEPS] = None
+    mark_above: Annotated[MarkAbove | None, KEEPS] = None
 
     @model_validator(mode="after")
     def _check_queue(self) -> Self:
@@ -328,13 +335,19 @@ class Queue(Parameters):
 class Direction(Queue):
     """Parameters of a direction of a link. A parameter of links is declared here, and nowhere else in Python."""
 
-    rate_bps: RateBps = 1_000_000_000
-    delay_ms: DelayMs = 0.0
-    jitter: Jitter | None = None
-    loss: Loss = 0.0
-    queue_bytes: Amount = 150_000
-    mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
-    ordering: Ordering | None = None
+    rate_bps: Annotated[RateBps, KEEPS] = 1_000_000_000
+    delay_ms: Annotated[DelayMs, KEEPS] = 0.0
+    jitter: Annotated[Jitter | None, KEEPS] = None
+    loss: Annotated[Loss, LOSES] = 0.0
+    queue_bytes: Annotated[Amount, KEEPS] = 150_000
+    mtu_bytes: Annotated[int | None, KEEPS] = Field(default=None, ge=68, le=65_535)
+    ordering: Annotated[Ordering | None, KEEPS] = None
+
+    @property
+    def loses(self) -> bool:
+        """True if packets are lost although nothing fails and no queue is full."""
+        fields = Direction.model_fields.items()
+        return any(LOSES in field.metadata and getattr(self, name) != field.default for name, field in fields)
 
 
 class QueueFields(Queue):
@@ -406,34 +419,31 @@ class Processor(Parameters):
 
 
 def description(link: Link, traces: Traces, headers: Sequence[SequenceHeader] = ()) -> dict[str, Any]:
-    """Return a link as the native core takes it: without ``cost``, and with the texts of files of losses.
+    """Return a link as the native core takes it: its ends, their detectors, and the parameters of each direction.
 
-    ``reverse`` has what it gives, and nothing of its defaults. ``traces``: of the network that the link is in; ``headers``: those
-    that its controllers declare, for ordering functions without headers of their own.
+    ``traces``: of the network that the link is in; ``headers``: those that its controllers declare, for ordering functions without
+    headers of their own.
     """
-    found = link.model_dump(exclude={"cost"})
-    if link.reverse is not None:
-        found["reverse"] = given(link.reverse, traces)
-    _read_trace(found, traces)
-    for direction in (found, found["reverse"] or {}):
-        if direction.get("queue_packets") is not None:
-            direction.pop("queue_bytes", None)
-        if (ordering := direction.get("ordering")) is not None and ordering["headers"] is None:
-            ordering["headers"] = [header.model_dump() for header in headers]
+    own = Direction.model_fields.keys()
+    found = link.model_dump(exclude={"cost", "reverse", *own})
+    found["a_to_b"] = parameters(link, own, traces, headers)
+    found["b_to_a"] = None if link.reverse is None else parameters(reversed_link(link), own, traces, headers)
     return found
 
 
-def given(direction: Direction, traces: Traces) -> dict[str, Any]:
-    """Return the parameters that somebody gave a direction, and no defaults, as the native core takes them."""
-    found = direction.model_dump(include=direction.model_fields_set)
-    _read_trace(found, traces)
-    return found
-
-
-def _read_trace(direction: dict[str, Any], traces: Traces) -> None:
-    """Put the text of a loss trace's file in place of the file's name, if there is one."""
-    if (loss := direction.get("loss")) and isinstance(loss, dict) and loss.get("file") is not None:
+def parameters(
+    direction: Direction, names: Iterable[str], traces: Traces, headers: Sequence[SequenceHeader] = ()
+) -> dict[str, Any]:
+    """Return parameters of a direction as the native core takes them: none that is None, and the texts of files of losses."""
+    found = direction.model_dump(include=set(names))
+    found = {name: value for name, value in found.items() if value is not None}
+    if "queue_packets" in found:
+        found.pop("queue_bytes", None)
+    if isinstance(loss := found.get("loss"), dict) and loss.get("file") is not None:
         loss["file"] = traces.text(loss["file"])
+    if (ordering := found.get("ordering")) is not None and ordering["headers"] is None:
+        ordering["headers"] = [header.model_dump() for header in headers]
+    return found
 
 
 def reversed_link(link: Link) -> Link:

@@ -26,7 +26,7 @@ from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError, TopologyWarning
 from holdfast.host import Host, card_name
-from holdfast.link import Direction, Jitter, Loss, RateBps, SequenceHeader, Traces, description, given
+from holdfast.link import Direction, Jitter, Loss, RateBps, SequenceHeader, Traces, description, parameters
 from holdfast.measurements import (
     BfdStatistics,
     DirectionCounters,
@@ -284,7 +284,15 @@ class Network(ABC):
         if not changed.model_fields_set:
             raise NetworkError(f"link {name}: give one of {', '.join(values)}")
         target, at_ps = self._link(name, one_way=one_way), self._time_ps("at_s", at_s)
-        self._core.apply(target=target, at_ps=at_ps, **given(changed, self._traces))
+        self._core.apply(target=target, at_ps=at_ps, **parameters(changed, changed.model_fields_set, self._traces))
+
+    def link_parameters(self, name: str) -> tuple[Direction, Direction]:
+        """Return what the link ``a-b`` is now, with all changes.
+
+        The direction from the end that the topology names first comes first.
+        """
+        there, back = self._core.snapshot(Direction, link=self._link_id(name))
+        return there, back
 
     def declare_port(self, switch: str, port: int, *, down: bool = True) -> None:
         """Declare that a switch's port with a link is down, whatever its signal says, or with ``down`` False withdraw this.

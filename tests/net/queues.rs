@@ -14,11 +14,12 @@ use engine::Time;
 use hosts::host;
 use net::clock::wall::{FrameIo, NoInterfaces, SendOutcome, WallClock};
 use net::{
-    Discipline, LinkConfig, LinkId, Network, NotificationEvent, QueueConfig, QueueStatistics,
-    QueueUnit, Queueing, RecirculationConfig, RecirculationStatistics, Red, Spread, Step,
+    LinkConfig, LinkId, MarkAbove, Network, NotificationEvent, QueueConfig, QueueStatistics,
+    QueueUnit, Queueing, RecirculationConfig, RecirculationStatistics, Red, Spread,
     TrafficManagerConfig,
 };
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tagged_switch::{
@@ -200,7 +201,7 @@ fn limits_by_queue_in_packets_and_bytes() {
     let mut bench = Bench::new(true);
     let config = TrafficManagerConfig {
         queue: Some(QueueConfig::bytes(2500)),
-        queue_of_priority: vec![(5, QueueConfig::packets(1))],
+        by_priority: BTreeMap::from([(5, QueueConfig::packets(1))]),
         ..TrafficManagerConfig::default()
     };
     bench
@@ -280,7 +281,7 @@ fn recirculation_takes_the_time_of_its_port() {
     let gigabit = |ports, packets| {
         Some(RecirculationConfig {
             ports,
-            queue: QueueConfig::packets(packets),
+            queue_packets: Some(packets),
             ..RecirculationConfig::new(1_000_000_000)
         })
     };
@@ -336,14 +337,10 @@ fn what_goes_round_for_ever_ends() {
 
 #[test]
 fn a_queue_marks_what_can_be_marked() {
-    let step = Step {
-        unit: QueueUnit::Packets,
-        threshold: 1,
-    };
     let mut bench = Bench::new(true);
     let config = TrafficManagerConfig {
         queue: Some(QueueConfig {
-            discipline: Discipline::Step(step),
+            mark_above: Some(MarkAbove::new(QueueUnit::Packets, 1)),
             ..QueueConfig::packets(100)
         }),
         ..TrafficManagerConfig::default()
@@ -501,7 +498,7 @@ fn the_program_decides_unless_somebody_else_does() {
         },
         TrafficManagerConfig {
             queues: 2,
-            queue_of_priority: vec![(2, QueueConfig::packets(1))],
+            by_priority: BTreeMap::from([(2, QueueConfig::packets(1))]),
             ..default()
         },
     ] {
@@ -744,26 +741,30 @@ proptest! {
     ) {
         let (bytes, limit, threshold) = queue;
         let queue = if bytes { QueueConfig::bytes(limit * 700) } else { QueueConfig::packets(limit) };
-        let discipline = match threshold {
-            None => Discipline::DropTail,
-            Some(0) => Discipline::Red(Red {
-                max_p: 0.5,
-                weight: 0.25,
-                gentle: bytes,
-                ecn: limit > 3,
-                ..Red::new(QueueUnit::Packets, 1, 4)
-            }),
-            Some(threshold) => Discipline::Step(Step { unit: QueueUnit::Packets, threshold }),
+        let red = Red {
+            max_p: 0.5,
+            weight: 0.25,
+            gentle: bytes,
+            ecn: limit > 3,
+            ..Red::new(QueueUnit::Packets, 1, 4)
+        };
+        let queue = QueueConfig {
+            red: (threshold == Some(0)).then_some(red),
+            mark_above: threshold
+                .filter(|&threshold| threshold > 0)
+                .map(|threshold| MarkAbove::new(QueueUnit::Packets, threshold)),
+            ..queue
         };
         let run = |jit| {
             let mut bench = Bench::new(jit);
             let config = TrafficManagerConfig {
                 queues,
-                queue: Some(QueueConfig { discipline, ..queue }),
+                queue: Some(queue),
                 recirculation: recirculation.map(|(ports, rate_bps, hash)| RecirculationConfig {
                     ports,
                     rate_bps,
-                    queue: QueueConfig::packets(limit),
+                    queue_bytes: None,
+                    queue_packets: Some(limit),
                     spread: if hash { Spread::Hash } else { Spread::RoundRobin },
                 }),
                 ..TrafficManagerConfig::default()

@@ -264,9 +264,11 @@ def two_hosts(
                 a_port=n,
                 b=f"h{n}",
                 b_port=0,
-                rate_bps=100_000_000,
-                delay_ms=0.1,
-                jitter=Jitter(distribution="uniform", high_ms=0.01).model_dump(),
+                a_to_b={
+                    "rate_bps": 100_000_000,
+                    "delay_ms": 0.1,
+                    "jitter": Jitter(distribution="uniform", high_ms=0.01).model_dump(),
+                },
             )
         )
         l2(client, n, "forward", n)
@@ -380,19 +382,23 @@ def test_a_network_refuses(program: Program) -> None:
         (lambda: network.add_host("h3", **{**host, "mac": b"\2"}), "6 bytes"),
         (lambda: network.add_host("h3", **{**host, "ipv4": "10.0.0"}), "10.0.0"),
         (lambda: network.add_host("h3", **{**host, "prefix_len": 33}), "prefix_len"),
-        (lambda: network.add_link(a="s1", a_port=3, b="nobody", b_port=0, rate_bps=1), "nobody"),
-        (lambda: network.add_link(a="s1", a_port=1, b="s1", b_port=4, rate_bps=1), "port 1"),
-        (lambda: network.add_link(a="s1", a_port=3, b="s1", b_port=4, rate_bps=0), "rate_bps"),
-        (lambda: network.add_link(a="s1", a_port=3, b="s1", b_port=4, rate_bps=1, loss=1.5), "loss"),
+        (lambda: network.add_link(a="s1", a_port=3, b="nobody", b_port=0, a_to_b={"rate_bps": 1}), "nobody"),
+        (lambda: network.add_link(a="s1", a_port=1, b="s1", b_port=4, a_to_b={"rate_bps": 1}), "port 1"),
+        (lambda: network.add_link(a="s1", a_port=3, b="s1", b_port=4, a_to_b={"rate_bps": 0}), "rate_bps"),
+        (lambda: network.add_link(a="s1", a_port=3, b="s1", b_port=4, a_to_b={"rate_bps": 1, "loss": 1.5}), "loss"),
         (
             lambda: network.add_link(
-                a="s1", a_port=3, b="s1", b_port=4, rate_bps=1, jitter={"distribution": "poisson"}
+                a="s1", a_port=3, b="s1", b_port=4, a_to_b={"rate_bps": 1, "jitter": {"distribution": "poisson"}}
             ),
             "poisson",
         ),
         (
             lambda: network.add_link(
-                a="s1", a_port=3, b="s1", b_port=4, rate_bps=1, jitter={"distribution": "normal", "low_ms": -1}
+                a="s1",
+                a_port=3,
+                b="s1",
+                b_port=4,
+                a_to_b={"rate_bps": 1, "jitter": {"distribution": "normal", "mean_ms": 0, "sigma_ms": -1}},
             ),
             "negative",
         ),
@@ -480,7 +486,7 @@ def test_a_long_run_can_be_interrupted(tmp_path: Path) -> None:
         "for n in (1, 2):\n"
         "    network.add_host(f'h{n}', mac=bytes((2, 0, 0, 0, 0, n)), ipv4=f'10.0.0.{n}', prefix_len=24,"
         " gateway_mac=bytes((2, 0, 0, 0, 0, 9)))\n"
-        "network.add_link(a='h1', a_port=0, b='h2', b_port=0, rate_bps=10**9)\n"
+        "network.add_link(a='h1', a_port=0, b='h2', b_port=0, a_to_b={'rate_bps': 10**9})\n"
         "end = 10**18\n"
         "network.add_udp_stream('h1', 'h2', packets_per_s=10000, payload_bytes=24, start_ps=0, stop_ps=end)\n"
         "print('ready', flush=True)\n"

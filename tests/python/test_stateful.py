@@ -239,7 +239,7 @@ def hosts(network: Network, program: Program) -> Switch:
         network.add_host(
             f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
         )
-        network.add_link(a="s1", a_port=n, b=f"h{n}", b_port=0, rate_bps=10**9)
+        network.add_link(a="s1", a_port=n, b=f"h{n}", b_port=0, a_to_b={"rate_bps": 10**9})
     return switch
 
 
@@ -339,12 +339,15 @@ def square(program: Program, detection_ms: int) -> tuple[Network, Switch, list[i
     """Return a network h1 - s1 = s2 - h2 with two links in the middle, at ports 2 and 3 of both switches, s1, and these links."""
     network = Network(detection_delay_ps=detection_ms * MS)
     switches = [network.add_switch(name, program) for name in ("s1", "s2")]
-    links = [network.add_link(a="s1", a_port=p, b="s2", b_port=p, rate_bps=10**9, delay_ms=0.1) for p in (2, 3)]
+    links = [
+        network.add_link(a="s1", a_port=p, b="s2", b_port=p, a_to_b={"rate_bps": 10**9, "delay_ms": 0.1})
+        for p in (2, 3)
+    ]
     for n in (1, 2):
         network.add_host(
             f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
         )
-        network.add_link(a=f"s{n}", a_port=1, b=f"h{n}", b_port=0, rate_bps=10**9)
+        network.add_link(a=f"s{n}", a_port=1, b=f"h{n}", b_port=0, a_to_b={"rate_bps": 10**9})
     return network, switches[0], links
 
 

@@ -76,7 +76,7 @@ pub use observer::{
 };
 pub use ordering::{BitField, OrderingConfig, OrderingCounters, SequenceHeader};
 pub use packet_log::{ReceivedLog, SentLog};
-pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
+pub use queue::{MarkAbove, QueueConfig, QueueUnit, Red};
 pub use snapshot::{Reading, Subject};
 pub use statistics::{FlowStatistics, Latency};
 pub use switch::processor::ProcessorConfig;

@@ -50,6 +50,7 @@ use crate::ordering::OrderingConfig;
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
 use crate::serialisation::{MAX_DELAY_PS, serialisation_ps, wire_bytes};
+use crate::units::milliseconds;
 use crate::{LinkId, NodeId};
 use engine::{Packet, Time};
 use loss::{JitterProcess, LossProcess};
@@ -63,20 +64,27 @@ use std::sync::Arc;
 pub const MIN_MTU_BYTES: u32 = 68;
 /// The largest MTU: the longest IPv4 packet.
 pub const MAX_MTU_BYTES: u32 = 65_535;
-/// Parameters of a direction, or of a link with the same in both.
-#[derive(Clone, Debug, PartialEq)]
+
+/// Parameters of a direction, or of a link with the same in both; other languages write them as `holdfast.link.Direction` has them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// Rate of each direction's transmitter.
     pub rate_bps: u64,
     /// Propagation delay.
+    #[serde(rename = "delay_ms", with = "milliseconds", default)]
     pub delay_ps: u64,
     /// The random time added to the delay.
+    #[serde(default)]
     pub jitter: Jitter,
     /// Which packets are lost on the wire.
+    #[serde(default)]
     pub loss: Loss,
     /// The queue of each direction.
+    #[serde(flatten)]
     pub queue: QueueConfig,
     /// The detectors with which a switch at the receiving end finds out that its port is down or up.
+    #[serde(skip)]
     pub detection: DetectionConfig,
     /// The most bytes behind the Ethernet header that a frame may have; as many as it likes if not said.
     pub mtu_bytes: Option<u32>,
@@ -154,7 +162,7 @@ pub struct DirectionCounters {
     pub in_transit: u64,
     /// Packets that found the queue full.
     pub queue_drops: u64,
-    /// Packets that were dropped early, by [`Discipline`](crate::Discipline): not marked instead.
+    /// Packets that were dropped early, by the discipline of the queue: not marked instead.
     pub red_drops: u64,
     /// Packets that were marked as having experienced congestion; they are counted where they go, too.
     pub marked: u64,
@@ -309,6 +317,8 @@ pub(crate) struct Direction {
     gate: Gate,
     /// None where nothing special is asked for.
     special: Option<Box<Special>>,
+    /// What it was told to be, with all changes.
+    config: Box<LinkConfig>,
     /// The name that tells its random streams from all others': `a:1>b:2`.
     pub(crate) name: Arc<str>,
 }
@@ -374,12 +384,13 @@ impl Direction {
             plain_bytes: Special::plain_bytes(&config),
             last_sending_ps: serialisation_ps(0, config.rate_bps),
             disturbance: is_disturbed
-                .then(|| Disturbance::new(config.loss, config.jitter, seed, name)),
+                .then(|| Disturbance::new(config.loss.clone(), config.jitter.clone(), seed, name)),
             rate_bps: config.rate_bps,
             from,
             epoch: 0,
             gate,
             special,
+            config: Box::new(config),
             name: name.into(),
         }
     }
@@ -482,8 +493,8 @@ impl Direction {
         self.gate_is_active = self.gate.is_active();
     }
 
-    pub(crate) fn queue_config(&self) -> QueueConfig {
-        self.gate.config
+    pub(crate) fn config(&self) -> &LinkConfig {
+        &self.config
     }
 
     /// Returns the propagation time of packets in picoseconds, or `None` if it varies.
@@ -492,10 +503,6 @@ impl Direction {
             Some(it) if !it.jitter.is_none() => None,
             _ => Some(self.delay_ps),
         }
-    }
-
-    pub(crate) fn rate_bps(&self) -> u64 {
-        self.rate_bps
     }
 
     /// Returns the time at which the transmitter will have sent all packets that it accepted.

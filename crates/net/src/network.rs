@@ -118,7 +118,7 @@ impl Network {
         described: &description::Switch,
     ) -> Result<NodeId, NetError> {
         // What is refused changes nothing.
-        let queueing = described.queueing()?;
+        let queueing = described.queueing();
         if let Some((_, config)) = &queueing {
             config.check()?;
         }
@@ -243,7 +243,7 @@ impl Network {
 
     /// Adds a link as a topology describes it, and returns its id.
     pub fn connect(&mut self, link: &description::Link) -> Result<LinkId, NetError> {
-        let (config, reverse) = link.configs()?;
+        let (config, reverse) = link.configs();
         let id = self.add_link(&link.a, link.a_port, &link.b, link.b_port, config)?;
         if let Some(reverse) = reverse {
             self.configure_direction(id, LinkDirection::BToA, reverse)?;
@@ -361,6 +361,13 @@ impl Network {
     /// Returns the number of scheduled events. A network without any stays as it is until a caller changes it.
     pub fn pending_events(&self) -> usize {
         self.medium.scheduler.len()
+    }
+
+    /// Returns what both directions of a link are now, with all changes, from a to b first. Fails if there is no such
+    /// link.
+    pub fn link_configs(&self, link: LinkId) -> Result<[&LinkConfig; 2], NetError> {
+        let first = self.medium.links.number(link, LinkDirection::AToB)?;
+        Ok([first, first + 1].map(|direction| self.medium.links[direction].config()))
     }
 
     /// Returns the counters of both directions of a link, as of now. Fails if there is no such link.

@@ -62,20 +62,14 @@ const MAX_SEQUENCE_BITS: u8 = 32;
 const ORIGIN: u64 = 1 << 62;
 
 /// Parameters of an ordering function.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderingConfig {
     /// POFMaxDelay: the longest time that a packet is held.
-    #[serde(
-        rename = "max_delay_ms",
-        deserialize_with = "crate::units::milliseconds"
-    )]
+    #[serde(rename = "max_delay_ms", with = "crate::units::milliseconds")]
     pub max_delay_ps: u64,
     /// POFTakeAnyTime: the silence after which any number is taken; at least `max_delay_ps`.
-    #[serde(
-        rename = "take_any_ms",
-        deserialize_with = "crate::units::milliseconds"
-    )]
+    #[serde(rename = "take_any_ms", with = "crate::units::milliseconds")]
     pub take_any_ps: u64,
     /// The most packets that are held, of all streams together.
     pub buffer_packets: u32,

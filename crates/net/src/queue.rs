@@ -28,12 +28,13 @@
 //!
 //! With `ecn`, a packet whose transport understands it ([`wire::ecn`]) is marked where it would have been dropped early; others
 //! are dropped. Where all packets are dropped (from `max`, or twice `max`), they are, whatever they understand, as
-//! RFC 3168 (section 7) has it for persistent overload. [`Step`] is the case that DCTCP wants: no average, no chance.
+//! RFC 3168 (section 7) has it for persistent overload. [`MarkAbove`] is the case that DCTCP wants: no average, no chance.
 
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
 use crate::serialisation::serialisation_ps;
 use engine::Time;
+use serde::{Deserialize, Serialize};
 
 /// Bits of fraction in averages and weights.
 const FRACTION: u32 = 32;
@@ -48,37 +49,34 @@ pub enum QueueUnit {
     Packets,
 }
 
-/// The limit of a queue, and the discipline before it is full.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The limit of a queue, in one unit, and at most one discipline before it is full. Without a limit, 150,000 bytes may wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct QueueConfig {
-    /// The unit of `limit`.
-    pub unit: QueueUnit,
-    /// The most that may wait.
-    pub limit: u64,
-    /// The discipline before that.
-    pub discipline: Discipline,
-}
-
-/// Active management: drops or marks before a queue is full.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Discipline {
-    /// Nothing is dropped or marked before the queue is full.
-    DropTail,
+    /// The most frame bytes that may wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_bytes: Option<u64>,
+    /// The most packets that may wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_packets: Option<u64>,
     /// Random early detection.
-    Red(Red),
+    pub red: Option<Red>,
     /// Packets are marked if more than a threshold wait.
-    Step(Step),
+    pub mark_above: Option<MarkAbove>,
 }
 
-/// Random early detection.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Random early detection, with both thresholds in one unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Red {
-    /// The unit of the thresholds.
-    pub unit: QueueUnit,
     /// The average below which nothing is marked.
-    pub min: u64,
+    pub min_packets: Option<u64>,
     /// The average from which everything is dropped, or from which on `gentle` counts.
-    pub max: u64,
+    pub max_packets: Option<u64>,
+    /// `min_packets` in bytes.
+    pub min_bytes: Option<u64>,
+    /// `max_packets` in bytes.
+    pub max_bytes: Option<u64>,
     /// The marking probability at `max`; above 0.
     pub max_p: f64,
     /// w_q, rounded to a multiple of 2^-32; above 0.
@@ -91,37 +89,78 @@ pub struct Red {
     pub mean_packet_bytes: u64,
 }
 
-/// Marks every packet that finds more than a threshold waiting; drops it if it cannot be marked.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    /// The unit of the threshold.
-    pub unit: QueueUnit,
-    /// DCTCP's K: the most that may wait without a mark.
-    pub threshold: u64,
+/// Marks every packet that finds more than a threshold waiting, DCTCP's K; drops it if it cannot be marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MarkAbove {
+    /// The most packets that may wait without a mark.
+    pub packets: Option<u64>,
+    /// The most bytes that may wait without a mark.
+    pub bytes: Option<u64>,
+}
+
+/// Returns the value that is given, with its unit; `None` if both or none are.
+fn with_unit<T>(packets: Option<T>, bytes: Option<T>) -> Option<(QueueUnit, T)> {
+    match (packets, bytes) {
+        (Some(value), None) => Some((QueueUnit::Packets, value)),
+        (None, Some(value)) => Some((QueueUnit::Bytes, value)),
+        _ => None,
+    }
+}
+
+/// Returns a value in packets and in bytes, of which it is one.
+fn in_units<T>(unit: QueueUnit, value: T) -> (Option<T>, Option<T>) {
+    match unit {
+        QueueUnit::Packets => (Some(value), None),
+        QueueUnit::Bytes => (None, Some(value)),
+    }
+}
+
+impl MarkAbove {
+    /// Creates a threshold in one unit.
+    pub fn new(unit: QueueUnit, threshold: u64) -> MarkAbove {
+        let (packets, bytes) = in_units(unit, threshold);
+        MarkAbove { packets, bytes }
+    }
+
+    fn threshold(&self) -> Option<(QueueUnit, u64)> {
+        with_unit(self.packets, self.bytes)
+    }
 }
 
 impl QueueConfig {
     /// Creates the configuration of a drop-tail queue of at most `limit` bytes.
     pub fn bytes(limit: u64) -> QueueConfig {
         QueueConfig {
-            unit: QueueUnit::Bytes,
-            limit,
-            discipline: Discipline::DropTail,
+            queue_bytes: Some(limit),
+            ..QueueConfig::default()
         }
     }
 
     /// Creates the configuration of a drop-tail queue of at most `limit` packets.
     pub fn packets(limit: u64) -> QueueConfig {
         QueueConfig {
-            unit: QueueUnit::Packets,
-            ..QueueConfig::bytes(limit)
+            queue_packets: Some(limit),
+            ..QueueConfig::default()
         }
     }
 
+    /// Returns the most that may wait.
+    fn limit(&self) -> (QueueUnit, u64) {
+        with_unit(self.queue_packets, self.queue_bytes).unwrap_or((QueueUnit::Bytes, 150_000))
+    }
+
     pub(crate) fn check(&self) -> Result<(), NetError> {
-        match &self.discipline {
-            Discipline::Red(red) => red.check(),
-            Discipline::DropTail | Discipline::Step(_) => Ok(()),
+        let refused = |text: &str| Err(NetError::Refused(text.to_owned()));
+        if self.queue_bytes.is_some() && self.queue_packets.is_some() {
+            return refused("give queue_bytes or queue_packets, not both");
+        }
+        match (&self.red, &self.mark_above) {
+            (None, None) => Ok(()),
+            (Some(red), None) => red.check(),
+            (None, Some(mark)) if mark.threshold().is_some() => Ok(()),
+            (None, Some(_)) => refused("mark_above: give packets or bytes"),
+            (Some(_), Some(_)) => refused("give red or mark_above, not both"),
         }
     }
 }
@@ -130,10 +169,13 @@ impl Red {
     /// Creates a RED configuration with the thresholds `min` and `max` and the parameters of 1993: max_p 1/50, w_q
     /// 0.002, 500-byte packets, neither gentle nor marking.
     pub fn new(unit: QueueUnit, min: u64, max: u64) -> Red {
+        let (min_packets, min_bytes) = in_units(unit, min);
+        let (max_packets, max_bytes) = in_units(unit, max);
         Red {
-            unit,
-            min,
-            max,
+            min_packets,
+            max_packets,
+            min_bytes,
+            max_bytes,
             max_p: 0.02,
             weight: 0.002,
             gentle: false,
@@ -142,9 +184,27 @@ impl Red {
         }
     }
 
+    /// Returns the thresholds and their unit; `None` if they are not in one unit.
+    fn thresholds(&self) -> Option<(QueueUnit, (u64, u64))> {
+        let packets = (self.min_packets, self.max_packets);
+        let bytes = (self.min_bytes, self.max_bytes);
+        match (packets, bytes) {
+            ((min, max), (None, None)) => Some((QueueUnit::Packets, min.zip(max)?)),
+            ((None, None), (min, max)) => Some((QueueUnit::Bytes, min.zip(max)?)),
+            _ => None,
+        }
+    }
+
     fn check(&self) -> Result<(), NetError> {
-        if self.min >= self.max {
-            return Err(out_of_range("red.max", "above red.min"));
+        match self.thresholds() {
+            None => {
+                let text = "red: give thresholds in packets or in bytes";
+                return Err(NetError::Refused(text.to_owned()));
+            }
+            Some((_, (min, max))) if min >= max => {
+                return Err(out_of_range("red.max", "above red.min"));
+            }
+            Some(_) => {}
         }
         // Written so that NaN fails too.
         if !(self.max_p > 0.0 && self.max_p <= 1.0) {
@@ -208,27 +268,26 @@ pub(crate) enum Verdict {
 /// The gate of one queue.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    pub(crate) config: QueueConfig,
+    /// The most that may wait.
+    limit: (QueueUnit, u64),
     /// True if another queue decides in its place.
     pub(crate) asleep: bool,
-    active: Option<Box<Active>>,
+    active: Option<Active>,
 }
 
 impl Gate {
     /// Creates the gate of a queue in front of a transmitter with a rate of `rate_bps` bits per second. `name` makes
     /// its random stream differ from all others.
     pub(crate) fn new(config: QueueConfig, rate_bps: u64, seed: u64, name: &str) -> Gate {
-        let active = match config.discipline {
-            Discipline::DropTail => None,
-            Discipline::Red(red) => {
-                let stream = Stream::named(seed, &format!("{name}/red"));
-                Some(Active::Red(RedState::new(red, rate_bps, stream)))
-            }
-            Discipline::Step(step) => Some(Active::Step(step)),
-        };
-        let active = active.map(Box::new);
+        let red = config.red.map(|red| {
+            let stream = Stream::named(seed, &format!("{name}/red"));
+            Active::Red(Box::new(RedState::new(red, rate_bps, stream)))
+        });
+        let threshold = config.mark_above.and_then(|mark| mark.threshold());
+        let step = threshold.map(|(unit, threshold)| Active::Step(unit, threshold));
+        let active = red.or(step);
         Gate {
-            config,
+            limit: config.limit(),
             asleep: false,
             active,
         }
@@ -242,7 +301,7 @@ impl Gate {
 
     /// Takes notice that the transmitter's rate is `rate_bps` from now on. `idle_since_ps`: as in [`Occupancy`].
     pub(crate) fn change_rate(&mut self, now_ps: Time, idle_since_ps: Option<Time>, rate_bps: u64) {
-        if let Some(Active::Red(red)) = self.active.as_deref_mut() {
+        if let Some(Active::Red(red)) = self.active.as_mut() {
             if let Some(since_ps) = idle_since_ps {
                 red.decay(now_ps, since_ps);
             }
@@ -254,13 +313,13 @@ impl Gate {
     /// dropped.
     #[inline]
     pub(crate) fn admit(&mut self, now_ps: Time, found: Occupancy, frame_bytes: usize) -> Verdict {
-        let size = match self.config.unit {
+        let (unit, limit) = self.limit;
+        let size = match unit {
             QueueUnit::Bytes => frame_bytes as u64,
             QueueUnit::Packets => 1,
         };
-        let waiting = found.in_unit(self.config.unit);
-        let full = !found.transmitter_free && waiting.saturating_add(size) > self.config.limit;
-        match self.active.as_deref_mut() {
+        let full = !found.transmitter_free && found.in_unit(unit).saturating_add(size) > limit;
+        match self.active.as_mut() {
             None if full => Verdict::DropFull,
             None => Verdict::Take,
             Some(active) => active.admit(now_ps, found, frame_bytes, full),
@@ -271,8 +330,9 @@ impl Gate {
 /// A gate that does something before its queue is full.
 #[derive(Debug)]
 enum Active {
-    Red(RedState),
-    Step(Step),
+    Red(Box<RedState>),
+    /// A threshold above which packets are marked, and its unit.
+    Step(QueueUnit, u64),
 }
 
 impl Active {
@@ -280,8 +340,8 @@ impl Active {
         match self {
             Active::Red(red) => red.admit(now_ps, found, frame_bytes, full),
             _ if full => Verdict::DropFull,
-            Active::Step(step) if found.in_unit(step.unit) > step.threshold => Verdict::Mark,
-            Active::Step(_) => Verdict::Take,
+            Active::Step(unit, threshold) if found.in_unit(*unit) > *threshold => Verdict::Mark,
+            Active::Step(..) => Verdict::Take,
         }
     }
 }
@@ -289,6 +349,10 @@ impl Active {
 #[derive(Debug)]
 struct RedState {
     red: Red,
+    /// The unit of the thresholds, and they.
+    unit: QueueUnit,
+    min: u64,
+    max: u64,
     /// The weight w_q as a fixed-point number.
     weight: u64,
     /// The time to send a mean packet.
@@ -303,7 +367,13 @@ struct RedState {
 
 impl RedState {
     fn new(red: Red, rate_bps: u64, stream: Stream) -> RedState {
+        // A configuration without them is refused.
+        let thresholds = red.thresholds();
+        let (unit, (min, max)) = thresholds.unwrap_or((QueueUnit::Packets, (0, u64::MAX)));
         RedState {
+            unit,
+            min,
+            max,
             weight: red.fixed_weight(),
             mean_packet_ps: red.mean_packet_ps(rate_bps),
             red,
@@ -324,11 +394,11 @@ impl RedState {
             self.count = Some(0);
             return Verdict::DropEarly;
         };
-        if probability == 0.0 && self.average < u128::from(self.red.min) << FRACTION {
+        if probability == 0.0 && self.average < u128::from(self.min) << FRACTION {
             self.count = None;
             return Verdict::Take;
         }
-        let relative_size = match self.red.unit {
+        let relative_size = match self.unit {
             QueueUnit::Packets => 1.0,
             QueueUnit::Bytes => frame_bytes as f64 / self.red.mean_packet_bytes as f64,
         };
@@ -358,7 +428,7 @@ impl RedState {
         match found.idle_since_ps {
             Some(since_ps) => self.decay(now_ps, since_ps),
             None => {
-                let waiting = i128::from(found.in_unit(self.red.unit)) << FRACTION;
+                let waiting = i128::from(found.in_unit(self.unit)) << FRACTION;
                 let difference = waiting - self.average as i128;
                 let step = (difference * i128::from(self.weight)) >> FRACTION;
                 // It stays between where it was and what waits.
@@ -380,8 +450,8 @@ impl RedState {
     fn probability(&self) -> Option<f64> {
         let red = &self.red;
         let (min, max) = (
-            u128::from(red.min) << FRACTION,
-            u128::from(red.max) << FRACTION,
+            u128::from(self.min) << FRACTION,
+            u128::from(self.max) << FRACTION,
         );
         let share = |from: u128, width: u128| (self.average - from) as f64 / width as f64;
         if self.average < min {

@@ -3,7 +3,7 @@
 
 use crate::error::NetError;
 use crate::failure::FailureRecord;
-use crate::link::{DirectionCounters, LinkDirection};
+use crate::link::{DirectionCounters, LinkConfig, LinkDirection};
 use crate::membership::GroupStatistics;
 use crate::network::Network;
 use crate::node::NodeCounters;
@@ -27,6 +27,9 @@ use std::net::IpAddr;
     reason = "the rows are documented where they are declared"
 )]
 pub enum Subject {
+    /// What both directions of a link are now, with all changes, from a to b first.
+    #[serde(rename = "Direction")]
+    LinkConfig { link: u32 },
     /// Both directions of a link, from a to b first.
     DirectionCounters { link: u32 },
     /// The ordering function of a direction, if it has one.
@@ -69,6 +72,7 @@ pub enum Subject {
     reason = "the rows are documented where they are declared"
 )]
 pub enum Reading {
+    LinkConfig(Vec<LinkConfig>),
     DirectionCounters(Vec<DirectionCounters>),
     OrderingCounters(Vec<OrderingCounters>),
     NodeCounters(Vec<NodeCounters>),
@@ -206,6 +210,10 @@ impl Network {
     /// kind is kept of it.
     pub fn snapshot(&self, subject: &Subject) -> Result<Reading, NetError> {
         Ok(match subject {
+            Subject::LinkConfig { link } => {
+                let both = self.link_configs(LinkId(*link))?;
+                Reading::LinkConfig(both.map(LinkConfig::clone).into())
+            }
             Subject::DirectionCounters { link } => {
                 let both = self.link_counters(LinkId(*link))?;
                 Reading::DirectionCounters(vec![both.a_to_b, both.b_to_a])

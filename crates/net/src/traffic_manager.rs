@@ -44,7 +44,7 @@ use recirculation::{
     Recirculating, RecirculationConfig, RecirculationPorts, RecirculationStatistics,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Most queues of a port.
@@ -72,7 +72,7 @@ pub struct TrafficManagerConfig {
     /// The limit of each; if not said, that of the port's link.
     pub queue: Option<QueueConfig>,
     /// The limits of single queues instead, by number.
-    pub queue_of_priority: Vec<(u8, QueueConfig)>,
+    pub by_priority: BTreeMap<u8, QueueConfig>,
     /// The recirculation ports, if there are any.
     pub recirculation: Option<RecirculationConfig>,
 }
@@ -82,7 +82,7 @@ impl Default for TrafficManagerConfig {
         TrafficManagerConfig {
             queues: MAX_QUEUES,
             queue: None,
-            queue_of_priority: Vec::new(),
+            by_priority: BTreeMap::new(),
             recirculation: None,
         }
     }
@@ -93,30 +93,26 @@ impl TrafficManagerConfig {
         if self.queues == 0 || self.queues > MAX_QUEUES {
             return Err(out_of_range("queues", "from 1 to 8"));
         }
-        let numbers = || self.queue_of_priority.iter().map(|(number, _)| *number);
-        if numbers().any(|number| number >= self.queues) {
+        if self.by_priority.keys().any(|&number| number >= self.queues) {
             return Err(out_of_range("the number of a queue", "one that there is"));
         }
         if let Some(recirculation) = &self.recirculation {
             recirculation.check()?;
         }
-        let queues = self.queue_of_priority.iter().map(|(_, queue)| queue);
-        queues.chain(&self.queue).try_for_each(QueueConfig::check)
+        let mut queues = self.by_priority.values().chain(&self.queue);
+        queues.try_for_each(QueueConfig::check)
     }
 
     /// Returns whether the configuration demands something that only a traffic manager does, whatever the program
     /// does.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.queue.is_some() || !self.queue_of_priority.is_empty() || self.recirculation.is_some()
+        self.queue.is_some() || !self.by_priority.is_empty() || self.recirculation.is_some()
     }
 
     /// Returns the configuration of queue `number` of a port; `of_link`, the queue of the port's link, is the default.
     fn queue(&self, number: u8, of_link: QueueConfig) -> QueueConfig {
-        let mut own = self.queue_of_priority.iter().rev();
-        match own.find(|(priority, _)| *priority == number) {
-            Some((_, queue)) => *queue,
-            None => self.queue.unwrap_or(of_link),
-        }
+        let own = self.by_priority.get(&number).copied();
+        own.or(self.queue).unwrap_or(of_link)
     }
 }
 

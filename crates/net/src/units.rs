@@ -3,6 +3,7 @@
 
 use engine::Time;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 const PS_PER_MS: f64 = 1e9;
 const US_PER_MS: f64 = 1e3;
@@ -56,13 +57,79 @@ impl Milliseconds {
     }
 }
 
-/// Deserializes milliseconds to whole picoseconds.
-pub(crate) fn milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Milliseconds::deserialize(deserializer).map(|time| time.0)
+/// Spans of time in whole picoseconds that are written in milliseconds. Those that may be below zero in Rust are not read so.
+pub(crate) mod milliseconds {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(ps: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(*ps as f64 / PS_PER_MS)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        Milliseconds::deserialize(deserializer).map(|time| time.0)
+    }
+
+    pub(crate) mod signed {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(ps: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_f64(*ps as f64 / PS_PER_MS)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<i64, D::Error> {
+            Milliseconds::deserialize(deserializer).map(Milliseconds::signed_ps)
+        }
+    }
+
+    pub(crate) mod list {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            times_ps: &[i64],
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq(times_ps.iter().map(|&ps| ps as f64 / PS_PER_MS))
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Arc<[i64]>, D::Error> {
+            let times = Vec::<Milliseconds>::deserialize(deserializer)?;
+            Ok(times.into_iter().map(Milliseconds::signed_ps).collect())
+        }
+    }
 }
 
 /// Deserializes milliseconds to whole microseconds.
 pub(crate) fn microseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let time_ms = f64::deserialize(deserializer)?;
     Ok((time_ms * US_PER_MS).round_ties_even() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::de::IntoDeserializer;
+    use serde::de::value::Error;
+
+    #[test]
+    fn milliseconds_become_the_nearest_picosecond_and_of_two_the_even_one() {
+        let read = |time_ms: f64| {
+            milliseconds::deserialize(IntoDeserializer::<Error>::into_deserializer(time_ms))
+        };
+        let known = [
+            (0.0, 0),
+            (1.5e-9, 2),
+            (2.5e-9, 2),
+            (0.1, 100_000_000),
+            (3.3, 3_300_000_000),
+            (1e300, u64::MAX),
+        ];
+        for (time_ms, ps) in known {
+            assert_eq!(read(time_ms), Ok(ps), "{time_ms} ms");
+        }
+        assert!(read(-1.0).is_err() && read(f64::NAN).is_err());
+    }
 }

@@ -208,8 +208,8 @@ impl Network {
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
     }
 
-    /// Adds a link between two ports, and returns its id. The keywords are those of the JSON of
-    /// :class:`holdfast.topology.Link`, where a file of losses is its text, without ``cost``. Each direction draws its own
+    /// Adds a link between two ports, and returns its id. The keywords are :func:`holdfast.link.description`'s of a
+    /// :class:`holdfast.topology.Link`: ``a``, ``a_port``, ``b``, ``b_port``, ``a_to_b``, and maybe ``b_to_a`` and detectors. Each direction draws its own
     /// jitter and losses; a packet that draws less jitter may overtake earlier ones, as under tc netem.
     #[pyo3(signature = (**link), text_signature = "($self, **link)")]
     fn add_link(&self, py: Python<'_>, link: Option<&Bound<'_, PyDict>>) -> PyResult<u32> {

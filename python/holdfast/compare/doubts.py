@@ -10,7 +10,6 @@ from holdfast.compare.formats import packets
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.ranking import doubts_of_losses
 from holdfast.compare.scenario import link_names
-from holdfast.link import Direction
 
 if TYPE_CHECKING:
     from holdfast.compare.comparison import Comparison
@@ -130,11 +129,5 @@ def _why_disturbed(comparison: Comparison, mechanism: str, seed: int) -> str | N
 
 def _lossy(comparison: Comparison) -> bool:
     """Return True if some link of the topology has a model of random loss."""
-    return any(
-        _loses(link) or (link.reverse is not None and _loses(link.reverse))
-        for link in comparison.scenario.topology.links
-    )
-
-
-def _loses(direction: Direction) -> bool:
-    return direction.loss != 0.0
+    links = comparison.scenario.topology.links
+    return any(link.loses or (link.reverse is not None and link.reverse.loses) for link in links)

@@ -245,7 +245,7 @@ def _try(options: TcpOptions) -> None:
     mac, gateway = bytes(5) + b"\1", bytes(5) + b"\2"
     for name, address in (("a", "10.0.0.1"), ("b", "10.0.0.2")):
         network.add_host(name, mac=mac, ipv4=address, prefix_len=24, gateway_mac=gateway)
-    network.add_link(a="a", a_port=0, b="b", b_port=0, rate_bps=1_000_000)
+    network.add_link(a="a", a_port=0, b="b", b_port=0, a_to_b={"rate_bps": 1_000_000})
     network.add_tcp(
         "a", "b", client_port=1, server_port=2, start_ps=0, preset=options.preset, options=options.in_core_units()
     )

@@ -182,7 +182,7 @@ def steady(
             prefix_len=8,
             gateway_mac=bytes([2, 0, 0, 0, 0, 1 - number]),
         )
-        core.add_link(a=name, a_port=0, b="s1", b_port=number, rate_bps=10**10)
+        core.add_link(a=name, a_port=0, b="s1", b_port=number, a_to_b={"rate_bps": 10**10})
     device = Device(1, switch)
     device.load(program)
     core.add_udp_stream(

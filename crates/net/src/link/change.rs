@@ -36,16 +36,21 @@ impl Direction {
             self.rate_bps = rate_bps;
             self.size_changed(0);
         }
-        self.delay_ps = change.delay_ms.map_or(self.delay_ps, |delay| delay.0);
+        let config = &mut *self.config;
+        config.rate_bps = change.rate_bps.unwrap_or(config.rate_bps);
+        config.delay_ps = change.delay_ms.map_or(config.delay_ps, |delay| delay.0);
+        self.delay_ps = config.delay_ps;
         let disturbance = self.disturbance.get_or_insert_with(|| {
             // Its streams are where they would be if it had been there from the beginning: nothing was drawn.
             Disturbance::new(Loss::None, Jitter::None, seed, &self.name)
         });
         disturbance.silent = change.silent.unwrap_or(disturbance.silent);
         if let Some(loss) = &change.loss {
+            config.loss = loss.clone();
             disturbance.loss.follow(loss);
         }
         if let Some(jitter) = &change.jitter {
+            config.jitter = jitter.clone();
             disturbance.jitter.follow(jitter);
         }
         disturbance.not_before_ps = last_ps.unwrap_or_default();

@@ -1,16 +1,16 @@
 //! Which packets a direction loses on the wire, and how its delay varies. It does not know the packets.
 
 use super::MAX_DELAY_PS;
-use crate::description::{JitterModel, LossModel};
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
-use serde::Deserialize;
+use crate::units::milliseconds;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Which packets are lost on the wire. Each direction goes through the model on its own, one step per packet that its queue
 /// takes.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(try_from = "LossModel")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 pub enum Loss {
     /// No packet is lost.
     #[default]
@@ -25,7 +25,7 @@ pub enum Loss {
 
 /// A Markov chain with two states, good at first. A packet is lost with the probability of the state that it finds; then the
 /// state changes, or does not. Gilbert's own model has `loss_good` 0; the "simple" one `loss_bad` 1 as well.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// p: the probability of a change from good to bad.
@@ -77,6 +77,72 @@ impl LossTrace {
             return Err(out_of_range("a loss trace", "at least one packet long"));
         }
         LossTrace::new(lost, repeat.then_some(length))
+    }
+}
+
+/// A loss as other languages write it: a probability, or a model with its parameters.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Probability(f64),
+    Model(Model),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
+enum Model {
+    Bernoulli {
+        probability: f64,
+    },
+    GilbertElliott(GilbertElliott),
+    /// Either the numbers of lost packets, or a file's text with a 0 or 1 for each.
+    Trace {
+        lost_packets: Option<Vec<u64>>,
+        period_packets: Option<u64>,
+        file: Option<String>,
+        repeat: bool,
+    },
+}
+
+impl TryFrom<Written> for Loss {
+    type Error = NetError;
+
+    fn try_from(written: Written) -> Result<Loss, NetError> {
+        Ok(match written {
+            Written::Probability(0.0) => Loss::None,
+            Written::Probability(probability)
+            | Written::Model(Model::Bernoulli { probability }) => Loss::Bernoulli(probability),
+            Written::Model(Model::GilbertElliott(chain)) => Loss::GilbertElliott(chain),
+            Written::Model(Model::Trace {
+                lost_packets,
+                period_packets,
+                file,
+                repeat,
+            }) => Loss::Trace(Arc::new(match (lost_packets, file) {
+                (Some(lost), None) => LossTrace::new(lost, period_packets)?,
+                (None, Some(text)) => LossTrace::parse(&text, repeat)?,
+                _ => {
+                    let text = "loss: give lost_packets or a file's text";
+                    return Err(NetError::Refused(text.to_owned()));
+                }
+            })),
+        })
+    }
+}
+
+impl From<Loss> for Written {
+    fn from(loss: Loss) -> Written {
+        match loss {
+            Loss::None => Written::Probability(0.0),
+            Loss::Bernoulli(probability) => Written::Probability(probability),
+            Loss::GilbertElliott(chain) => Written::Model(Model::GilbertElliott(chain)),
+            Loss::Trace(trace) => Written::Model(Model::Trace {
+                lost_packets: Some(trace.lost.clone()),
+                period_packets: trace.period,
+                file: None,
+                repeat: false,
+            }),
+        }
     }
 }
 
@@ -159,8 +225,8 @@ impl LossProcess {
 }
 
 /// The time added to the propagation delay of each packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "JitterModel")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum Jitter {
     /// Nothing.
     #[default]
@@ -168,19 +234,27 @@ pub enum Jitter {
     /// Uniform between two bounds, both included.
     Uniform {
         /// The lower bound.
+        #[serde(rename = "low_ms", with = "milliseconds::signed")]
         low_ps: i64,
         /// The upper bound.
+        #[serde(rename = "high_ms", with = "milliseconds::signed")]
         high_ps: i64,
     },
     /// Normally distributed.
     Normal {
         /// Mean.
+        #[serde(rename = "mean_ms", with = "milliseconds::signed")]
         mean_ps: i64,
         /// Standard deviation.
+        #[serde(rename = "sigma_ms", with = "milliseconds")]
         sigma_ps: u64,
     },
     /// The values of a list, one after the other, and from the beginning again.
-    Trace(Arc<[i64]>),
+    Trace {
+        /// The list.
+        #[serde(rename = "delays_ms", with = "milliseconds::list")]
+        delays_ps: Arc<[i64]>,
+    },
 }
 
 impl Jitter {
@@ -213,11 +287,11 @@ impl Jitter {
                 near(*mean_ps)?;
                 near(i64::try_from(*sigma_ps).unwrap_or(i64::MAX))
             }
-            Jitter::Trace(delays) => {
-                if delays.is_empty() {
+            Jitter::Trace { delays_ps } => {
+                if delays_ps.is_empty() {
                     return Err(out_of_range("jitter", "a trace with at least one delay"));
                 }
-                delays.iter().try_for_each(|&delay_ps| {
+                delays_ps.iter().try_for_each(|&delay_ps| {
                     near(delay_ps)?;
                     causal(delay_ps)
                 })
@@ -265,9 +339,9 @@ impl JitterProcess {
                 let deviation_ps = (self.stream.normal() * *sigma_ps as f64).round() as i64;
                 mean_ps.saturating_add(deviation_ps)
             }
-            Jitter::Trace(delays) => {
-                let delay_ps = delays.get(self.next).copied().unwrap_or(0);
-                self.next = (self.next + 1) % delays.len().max(1);
+            Jitter::Trace { delays_ps } => {
+                let delay_ps = delays_ps.get(self.next).copied().unwrap_or(0);
+                self.next = (self.next + 1) % delays_ps.len().max(1);
                 delay_ps
             }
         }

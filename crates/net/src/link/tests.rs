@@ -26,6 +26,11 @@ fn packet(bytes: usize) -> Packet {
     packet
 }
 
+fn trace(delays_ps: &[i64]) -> Jitter {
+    let delays_ps = delays_ps.into();
+    Jitter::Trace { delays_ps }
+}
+
 fn direction(config: LinkConfig) -> Direction {
     let end = |node| Attachment {
         node: NodeId(node),
@@ -340,13 +345,10 @@ fn ip_frame(ecn: u8) -> Packet {
 
 #[test]
 fn what_can_be_marked_is_and_the_rest_is_dropped() {
-    let step = crate::queue::Step {
-        unit: crate::QueueUnit::Packets,
-        threshold: 1,
-    };
+    let threshold = crate::MarkAbove::new(crate::QueueUnit::Packets, 1);
     let mut d = direction(LinkConfig {
         queue: QueueConfig {
-            discipline: crate::Discipline::Step(step),
+            mark_above: Some(threshold),
             ..QueueConfig::packets(3)
         },
         ..LinkConfig::new(1_000_000_000, US)
@@ -382,7 +384,7 @@ fn red_drops_although_the_transmitter_is_idle() {
     };
     let mut d = direction(LinkConfig {
         queue: QueueConfig {
-            discipline: crate::Discipline::Red(red),
+            red: Some(red),
             ..QueueConfig::packets(100)
         },
         ..LinkConfig::new(1_000_000_000, 0)
@@ -483,7 +485,7 @@ fn losses_of_a_markov_chain() {
 #[test]
 fn delays_of_a_trace() {
     let mut d = direction(LinkConfig {
-        jitter: Jitter::Trace([500, -1000, 0].into()),
+        jitter: trace(&[500, -1000, 0]),
         ..LinkConfig::new(1_000_000_000, 1000)
     });
     let delays: Vec<u64> = (0..7)
@@ -508,9 +510,9 @@ fn nonsense_of_models_is_refused() {
         loss(gilbert_elliott(0.0, -0.1, 0.0, 0.0)),
         loss(gilbert_elliott(0.0, 0.0, 1.1, 0.0)),
         loss(gilbert_elliott(0.0, 0.0, 0.0, f64::INFINITY)),
-        jitter(Jitter::Trace([].into())),
-        jitter(Jitter::Trace([0, -1001].into())),
-        jitter(Jitter::Trace([i64::MAX].into())),
+        jitter(trace(&[])),
+        jitter(trace(&[0, -1001])),
+        jitter(trace(&[i64::MAX])),
     ] {
         assert!(wrong.check().is_err(), "{wrong:?}");
     }

@@ -3,7 +3,7 @@
 
 use super::{MAX_SEQUENCE_BITS, MIN_SEQUENCE_BITS};
 use crate::error::{NetError, out_of_range};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wire::ethernet::{ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN};
 
@@ -15,8 +15,8 @@ pub const MAX_HEADER_BYTES: u32 = 64;
 const ETHERTYPE_BITS: u32 = 16;
 
 /// Bits of a header, counted from its first one, the most significant of its first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "(u32, u32)")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct BitField {
     /// Its first bit.
     pub offset: u32,
@@ -25,7 +25,7 @@ pub struct BitField {
 }
 
 /// A header with a sequence number. It follows its EtherType behind Ethernet and up to two VLAN tags.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SequenceHeader {
     /// The EtherType in front of it.
@@ -45,6 +45,12 @@ pub struct SequenceHeader {
 impl From<(u32, u32)> for BitField {
     fn from((offset, width): (u32, u32)) -> BitField {
         BitField { offset, width }
+    }
+}
+
+impl From<BitField> for (u32, u32) {
+    fn from(field: BitField) -> (u32, u32) {
+        (field.offset, field.width)
     }
 }
 

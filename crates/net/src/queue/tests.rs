@@ -122,12 +122,10 @@ fn marks_are_spread_evenly() {
     assert!(found.iter().all(|&gap| gap <= 3));
     // In bytes, a packet of half the mean size has p_b 1/8, and marks are 1 to 7 packets apart.
     let bytes = Red {
-        unit: QueueUnit::Bytes,
-        ..Red {
-            min: 2000,
-            max: 6000,
-            ..at_once
-        }
+        weight: 1.0,
+        max_p: 0.5,
+        mean_packet_bytes: 1000,
+        ..Red::new(QueueUnit::Bytes, 2000, 6000)
     };
     let found = gaps(state(bytes), 4, 500);
     for gap in 1..=7 {
@@ -211,12 +209,8 @@ fn a_gate_counts_in_its_unit() {
     }
     use Verdict::{DropFull, Take};
     assert_eq!(verdicts, [Take, DropFull, Take, DropFull, DropFull]);
-    let step = Discipline::Step(Step {
-        unit: QueueUnit::Packets,
-        threshold: 2,
-    });
     let config = QueueConfig {
-        discipline: step,
+        mark_above: Some(MarkAbove::new(QueueUnit::Packets, 2)),
         ..QueueConfig::packets(4)
     };
     let mut gate = Gate::new(config, RATE_BPS, 1, "q");

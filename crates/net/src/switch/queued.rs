@@ -268,7 +268,7 @@ impl Queued<'_> {
             let link = &mut self.medium.links[direction];
             name = link.name.to_string();
             link.use_queue(false);
-            (queue, rate_bps) = (link.queue_config(), link.rate_bps());
+            (queue, rate_bps) = (link.config().queue, link.config().rate_bps);
         }
         PortPlan {
             direction,

@@ -11,7 +11,7 @@
 
 use super::Gauge;
 use crate::error::{NetError, out_of_range};
-use crate::queue::{Discipline, Gate, Occupancy, QueueConfig, Verdict};
+use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::serialisation::serialisation_ps;
 use engine::{Recirculated, Time};
 use serde::{Deserialize, Serialize};
@@ -35,14 +35,17 @@ pub enum Spread {
 }
 
 /// Parameters of a switch's recirculation ports.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RecirculationConfig {
     /// Their number, 1 to 256.
     pub ports: u16,
     /// Rate of each.
     pub rate_bps: u64,
-    /// The queue in front of each; drop-tail.
-    pub queue: QueueConfig,
+    /// The most bytes that may wait in front of each; 150,000 if no limit is given.
+    pub queue_bytes: Option<u64>,
+    /// The most packets that may wait there instead.
+    pub queue_packets: Option<u64>,
     /// Which one a packet takes.
     pub spread: Spread,
 }
@@ -54,7 +57,8 @@ impl RecirculationConfig {
         RecirculationConfig {
             ports: 1,
             rate_bps,
-            queue: QueueConfig::bytes(150_000),
+            queue_bytes: None,
+            queue_packets: None,
             spread: Spread::default(),
         }
     }
@@ -66,10 +70,16 @@ impl RecirculationConfig {
         if self.rate_bps == 0 {
             return Err(out_of_range("the rate of recirculation", "at least 1"));
         }
-        if self.queue.discipline != Discipline::DropTail {
-            return Err(out_of_range("the recirculation queue", "drop-tail"));
+        self.queue().check()
+    }
+
+    /// Returns the queue in front of each port.
+    fn queue(&self) -> QueueConfig {
+        QueueConfig {
+            queue_bytes: self.queue_bytes,
+            queue_packets: self.queue_packets,
+            ..QueueConfig::default()
         }
-        self.queue.check()
     }
 }
 
@@ -153,7 +163,7 @@ impl RecirculationPorts {
     pub(super) fn new(config: RecirculationConfig) -> RecirculationPorts {
         let port = |_| Port {
             waiting: VecDeque::new(),
-            gate: Gate::new(config.queue, config.rate_bps, 0, ""),
+            gate: Gate::new(config.queue(), config.rate_bps, 0, ""),
             gauge: Gauge::default(),
             sending: None,
             busy_ps: 0,

@@ -182,7 +182,7 @@ def test_a_ring_loses_nothing_when_a_link_fails(program: Program) -> None:
     bridges = {name: Bridge(program, network.add_switch(name, program)) for name in "abcd"}
     # Port 1 leads on around the ring, port 2 back.
     links = [
-        network.add_link(a=x, a_port=1, b=y, b_port=2, rate_bps=10**9, delay_ms=0.001)
+        network.add_link(a=x, a_port=1, b=y, b_port=2, a_to_b={"rate_bps": 10**9, "delay_ms": 0.001})
         for x, y in ("ab", "bc", "cd", "da")
     ]
     bridges["a"].split(VID, [1, 2])
@@ -209,7 +209,9 @@ def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Progr
     bridge = Bridge(program, network.add_switch("b", program))
     network.add_host("h", mac=bytes.fromhex("020000000009"), ipv4="10.0.0.1", prefix_len=24, gateway_mac=bytes(6))
     ordering = Ordering(max_delay_ms=5, take_any_ms=50, headers=(R_TAG,))
-    link = network.add_link(a="b", a_port=3, b="h", b_port=0, rate_bps=10**9, ordering=ordering.model_dump())
+    link = network.add_link(
+        a="b", a_port=3, b="h", b_port=0, a_to_b={"rate_bps": 10**9, "ordering": ordering.model_dump()}
+    )
     bridge.eliminate(VID, Acceptance("vector", 16, 100), untag=False)
     bridge.bridge(STREAM, VID, 3)
     for position, sequence in enumerate([65534, 0, 65535, 2, 3, 1]):

@@ -3,7 +3,7 @@
 use super::*;
 use crate::link::{GilbertElliott, LossTrace};
 use crate::ordering::header::tests::r_tag;
-use crate::queue::{Discipline, QueueUnit, Red, Step};
+use crate::queue::{MarkAbove, QueueUnit, Red};
 use crate::{Change, DropCounts, FailureTarget, Milliseconds};
 use std::collections::VecDeque;
 
@@ -27,7 +27,8 @@ pub(super) fn any_unit() -> impl Strategy<Value = QueueUnit> {
     prop_oneof![Just(QueueUnit::Bytes), Just(QueueUnit::Packets)]
 }
 
-pub(super) fn any_discipline() -> impl Strategy<Value = Discipline> {
+/// Returns queues without a limit, of any discipline.
+pub(super) fn any_discipline() -> impl Strategy<Value = QueueConfig> {
     let red = (
         any_unit(),
         0u64..10,
@@ -38,17 +39,23 @@ pub(super) fn any_discipline() -> impl Strategy<Value = Discipline> {
     );
     let red = red.prop_map(|(unit, min, more, max_p, weight, [gentle, ecn])| {
         let scale = if unit == QueueUnit::Bytes { 1000 } else { 1 };
-        Discipline::Red(Red {
+        let red = Red {
             max_p,
             weight,
             gentle,
             ecn,
             ..Red::new(unit, min * scale, (min + more) * scale)
-        })
+        };
+        QueueConfig {
+            red: Some(red),
+            ..QueueConfig::default()
+        }
     });
-    let step = (any_unit(), 0u64..10)
-        .prop_map(|(unit, threshold)| Discipline::Step(Step { unit, threshold }));
-    prop_oneof![2 => Just(Discipline::DropTail), 1 => red, 1 => step]
+    let step = (any_unit(), 0u64..10).prop_map(|(unit, threshold)| QueueConfig {
+        mark_above: Some(MarkAbove::new(unit, threshold)),
+        ..QueueConfig::default()
+    });
+    prop_oneof![2 => Just(QueueConfig::default()), 1 => red, 1 => step]
 }
 
 fn any_link() -> impl Strategy<Value = LinkConfig> {
@@ -73,14 +80,14 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
     ];
     let queue =
         (any_unit(), 0u64..20_000, any_discipline()).prop_map(|(unit, limit, discipline)| {
+            let size = match unit {
+                QueueUnit::Packets => QueueConfig::packets(limit / 500),
+                QueueUnit::Bytes => QueueConfig::bytes(limit),
+            };
             QueueConfig {
-                unit,
-                limit: if unit == QueueUnit::Packets {
-                    limit / 500
-                } else {
-                    limit
-                },
-                discipline,
+                red: discipline.red,
+                mark_above: discipline.mark_above,
+                ..size
             }
         });
     // Streams' packets have 1,028 bytes behind the Ethernet header.
