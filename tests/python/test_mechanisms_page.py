@@ -57,6 +57,14 @@ def test_an_own_topology_and_own_traffic_are_compared(folder: Path) -> None:
     assert "reroute loses" in words(done.stdout)
 
 
+def test_the_prompt_takes_the_controller(folder: Path) -> None:
+    (command,) = re.findall(r"`holdfast (run backup\.p4 [^`]*)`", PAGE)
+    (folder / "script.txt").write_text("pingall\nlink s1-s2 down\nh1 ping h3\nswitch s1 tables\n")
+    done = holdfast(*command.split(), "--simulated", "--script", "script.txt", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "20 pairs, 0 without an answer" in done.stdout and "BackupIngress.routes" in done.stdout
+
+
 def test_the_program_has_no_read_of_an_invalid_header(folder: Path) -> None:
     done = holdfast("compile", "backup.p4", "--check", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
