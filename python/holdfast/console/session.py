@@ -17,6 +17,7 @@ import operator
 import re
 import signal
 import subprocess
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -213,9 +214,8 @@ class Session:
 
     def _of_command(self, host: str, command: str, status: int, text: str, *, shown: bool = False) -> Result:
         if status in _NOT_FOUND:
-            word = split(command)[0].text
             said = (text.splitlines() or [""])[-1]
-            raise ConsoleError(f"{host} cannot run {word!r}: {said}" if said else f"{host} cannot run {word!r}")
+            raise ConsoleError(f"{host} cannot run {command!r}: {said}" if said else f"{host} cannot run {command!r}")
         return Result(text, status == 0, {"status": status}, shown=shown, failed_command=status != 0)
 
     def _with_addresses(self, command: str) -> str:
@@ -554,7 +554,10 @@ def _help(forms: Sequence[Form], *, explained: bool) -> Iterator[str]:
     for form in forms:
         first, *more = form.text.split("\n")
         if explained:
-            yield f"{form}\n    {' '.join([first, *more])}"
+            yield str(form)
+            yield from (
+                textwrap.fill(each, 78, initial_indent="    ", subsequent_indent="    ") for each in (first, *more)
+            )
         else:
             yield f"{form!s:<36}  {first}"
 

@@ -296,9 +296,9 @@ def test_help_lists_every_verb_of_the_clock(session: Session) -> None:
     text = session.do("help").text
     assert "pingall" in text
     assert "COMMAND..." not in text
-    assert session.do("help pingall").text.startswith("pingall\n    Ping from each host to each other.")
+    assert session.do("help pingall").text.startswith("pingall\n    Ping from each host to each other.\n    Show ")
     for verb in session.verbs:
-        assert session.do(f"help {verb}").text
+        assert all(len(line) <= 80 for line in session.do(f"help {verb}").text.splitlines())
 
 
 def test_the_readmes_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
