@@ -110,6 +110,19 @@ def test_entries_of_a_directory_are_written(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("example", sorted(path.parent.name for path in EXAMPLES.glob("*/check.txt")))
+def test_examples(example: str) -> None:
+    """Run the command in the first line of the example's script, in its folder, twice."""
+    folder = EXAMPLES / example
+    words = re.match(r"# holdfast run (.*)\n", (folder / "check.txt").read_text())[1].split()  # type: ignore[index]
+    said = [
+        subprocess.run([*RUN, *words, "--simulated"], cwd=folder, capture_output=True, text=True, timeout=300)
+        for _ in range(2)
+    ]
+    assert said[0].returncode == 0, said[0].stdout + said[0].stderr
+    assert said[0].stdout == said[1].stdout
+
+
 CONTROLLER = """
 from holdfast import Controller
 
