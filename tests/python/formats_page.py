@@ -50,6 +50,7 @@ def page() -> str:
     for name, words in columns.NETWORKS.items():
         parts.append(_columns(f"`{name}.parquet`", words))
     parts.append("### Comparisons of gateways\n")
+    parts.append(_columns("`cases.parquet`", columns.GATEWAY_CASES))
     parts.append(_columns("`subscribers.parquet`", columns.SUBSCRIBERS))
     parts.append(SWEEPS)
     parts.append(_columns("`runs/rows.parquet`", columns.RUNS))

@@ -16,8 +16,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from holdfast import compare
+from holdfast import compare, results
 from holdfast.cli import app
+from holdfast.compare import columns
 from holdfast.compare.gateways import report, runs, scenario
 from holdfast.compare.gateways.comparison import Comparison
 from holdfast.compare.gateways.mechanisms import MECHANISMS
@@ -47,6 +48,12 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path
 def part(comparison: Comparison, mechanism: str, failure: str) -> Any:
     [summary] = [each for each in comparison.summaries if each.mechanism == mechanism]
     return SimpleNamespace(**summary.parts[failure])
+
+
+def test_columns_are_described(compared: tuple[Comparison, Path]) -> None:
+    _, out = compared
+    for name, words in (("cases", columns.GATEWAY_CASES), ("subscribers", columns.SUBSCRIBERS)):
+        assert results.read(out)[name].columns == list(words)
 
 
 def test_nothing_is_lost_without_a_failure(compared: tuple[Comparison, Path]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from holdfast_command import COMMAND, holdfast
 
-from holdfast.compare import mechanisms, scenario
+from holdfast.compare import mechanisms, results, scenario
 from holdfast.compare.mechanism import Built, Mechanism
 from holdfast.errors import ExtensionError, HoldfastError, ScenarioError
 from holdfast.topologies import load, outside
@@ -194,6 +194,16 @@ def test_a_file_is_compared_and_measured_again_when_it_changes(tmp_path: Path) -
     after = compare("--jobs", "1")
     assert runs_made(tmp_path / "o") == 2
     assert after["mine"] == after["reroute"]
+
+
+def test_one_without_a_place_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    mechanism = Mechanism("stranger", "x", ("#000000", "#ffffff"), lambda setting: None)  # type: ignore[arg-type, return-value]
+    built = scenario.build("ring:3", fail="s1-s2")
+    with pytest.raises(
+        ScenarioError, match="mechanism 'stranger' is not known to the processes that run it: give MODULE:NAME"
+    ):
+        results.run(built, [*mechanisms.find([]), mechanism], [1], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_is_compared_with_all_others_unless_they_are_named(tmp_path: Path) -> None:

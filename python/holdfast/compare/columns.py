@@ -51,6 +51,31 @@ SUBSCRIBERS: Final[Mapping[str, str]] = {
 }
 """Of broadband gateways, ``subscribers.parquet``."""
 
+GATEWAY_CASES: Final[Mapping[str, str]] = {
+    "mechanism": "The kind of gateways.",
+    "failure": "What fails.",
+    "seed": "Of the network's random numbers.",
+    "subscribers": "Subscribers with traffic.",
+    "kept": "Of them, those with one session from the beginning to the end.",
+    "online": "Of them, those with a session at the end.",
+    "sent": "Packets of subscribers in both directions.",
+    "lost": "Packets that never arrived.",
+    "lost_to_failure": "Those, less what is lost without the failure, with the same seed.",
+    "duplicated": "Further copies that arrived.",
+    "outage_mean_ms": "Mean of the longest outages of subscribers that had one; 0 if none had.",
+    "outage_worst_ms": "The longest outage of a subscriber.",
+    "recovered_ms": "From the failure to the last packet that was lost, of the slowest subscriber; None: one has not recovered.",
+    "unrecovered": "Subscribers that have not recovered.",
+    "newcomers": "Subscribers that dial while something is down.",
+    "newcomers_in": "Of them, those with a session at the end.",
+    "setup_mean_ms": "Mean time from dialling to a session, of these; None: none is in.",
+    "setup_worst_ms": "The longest such time; None likewise.",
+    "wrong_session": "Packets that came to a subscriber with another one's session.",
+    "accounted": "Accounting records that the RADIUS server has.",
+    "records_waiting": "Accounting records that wait in gateways at the end.",
+}
+"""Of broadband gateways, ``cases.parquet``."""
+
 RUNS: Final[Mapping[str, str]] = {
     "scenario": "The path of the scenario's file, whose name is a hash of its content.",
     "mechanism": "The mechanism's name.",
