@@ -379,7 +379,7 @@ def test_installed_topologies_importers_and_traffic_are_found_by_name(
     assert load("ring:4").name == "ring_4", "Holdfast's own name is Holdfast's own"
     (tmp_path / "size.yaml").write_text("5")
     assert len(load(f"lines:{tmp_path / 'size.yaml'}").switches) == 5
-    with pytest.raises(HoldfastError, match=r"there is no topology 'rowe' .*, row; or a file"):
+    with pytest.raises(HoldfastError, match=r"there is no topology 'rowe'; did you mean 'row'\?; a file ends in"):
         load("rowe:4")
     with pytest.raises(HoldfastError, match=r"bad:x: .*TypeError"):
         load("bad:x")

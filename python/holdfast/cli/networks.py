@@ -56,13 +56,21 @@ def topology(
     spec: Annotated[
         str,
         typer.Argument(
-            help="A file (.yaml, .graphml), or a name: line:4, ring:5, star:3, mesh:4, grid:3x4, fat-tree:4, "
+            help="A file: .yaml, p4lang's topology.json, p4-utils' p4app.json, .clab.yml, .graphml, .gml, node-link .json, "
+            "SNDlib's .xml or .txt; a script, mininet:FILE.py:CLASS, which runs; or a name: line:4, ring:5, star:3, mesh:4, "
+            "grid:3x4, fat-tree:4, "
             "waxman:20,seed=3, erdos-renyi:20,p=0.1, nsfnet, abilene; then PARAMETER=VALUE as in ring:5,delay_ms=2,hosts=0."
         ),
     ],
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Write the topology as YAML to standard output.")] = False,
     draw: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the topology (.svg or .png).")] = None,
     largest: LargestOption = False,
+    mininet: Annotated[
+        bool,
+        typer.Option(
+            "--mininet", help="The file is a script for Mininet, FILE.py or FILE.py:CLASS: run it, without Mininet."
+        ),
+    ] = False,
     every_link: Annotated[
         bool, typer.Option("--all", help=f"Show every link on a terminal, instead of the first {FIRST_LINKS}.")
     ] = False,
@@ -70,6 +78,8 @@ def topology(
     """Show, convert or draw a topology. Links have the names that other commands use."""
     from holdfast import topologies
 
+    if mininet:
+        spec = f"mininet:{spec}"
     with warned_of(TopologyWarning):
         loaded = topologies.load(spec, largest=largest)
     if draw is not None:

@@ -46,7 +46,7 @@ def load(path: Path | str, program: Program) -> Desired:
     else:
         yaml_entries.read(draft)
     desired = draft.checked()
-    if remark := draft.remark():
+    if remark := draft.left_out.sentence(path):
         warnings.warn(remark, EntriesWarning, stacklevel=2)
     return desired
 

@@ -16,6 +16,7 @@ from holdfast.control.desired import Desired, Entity
 from holdfast.control.entities import ProfileMember
 from holdfast.control.tables import MatchValue, TableEntry
 from holdfast.errors import EntriesError
+from holdfast.left_out import LeftOut
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
@@ -23,9 +24,6 @@ from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.p4runtime.p4info import MatchField, P4InfoIndex, Param, Table, message_of
 from holdfast.p4runtime.received import Member
 from holdfast.terminal import excerpt
-
-MOST_NAMED = 8
-"""Of the things that are left out, so many are named."""
 
 
 @dataclass
@@ -36,8 +34,7 @@ class Draft:
     program: _core.Program
     found: list[tuple[str, Entity]] = field(default_factory=list)
     """Place and object."""
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Places of what is left out, by what it is."""
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     def __post_init__(self) -> None:
         self.p4info = P4InfoIndex(message_of(self.program))
@@ -65,7 +62,7 @@ class Draft:
 
     def leave_out(self, what: str) -> None:
         """Note that something at the current place is left out."""
-        self.left_out.setdefault(what, []).append(self._place.lstrip(": "))
+        self.left_out.add(what, self._place.lstrip(": "))
 
     def match(self, table: Table, given: Mapping[str, Any]) -> dict[str, MatchValue]:
         """Return the match of an entry with the program's names and with numbers. Fields that match any value are left out."""
@@ -125,23 +122,9 @@ class Draft:
             client.close()
         return tuple(entity for _, entity in self.found)
 
-    def remark(self) -> str:
-        """Return the sentence about all that was left out, empty if nothing was."""
-        if not self.left_out:
-            return ""
-        number = sum(map(len, self.left_out.values()))
-        named = [f"{what} ({_places(places)})" for what, places in list(self.left_out.items())[:MOST_NAMED]]
-        more = f" and {len(self.left_out) - MOST_NAMED} kinds more" if len(self.left_out) > MOST_NAMED else ""
-        return f"{self.path}: {number} {'is' if number == 1 else 'are'} left out: {', '.join(named)}{more}"
-
 
 _FIRST_OWN_MEMBER = 1 << 24
 """Members for entries that name an action, above those that a file numbers itself."""
-
-
-def _places(places: Sequence[str]) -> str:
-    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    return ", ".join(places[:3]) + more
 
 
 def _number(owner: MatchField | Param, value: Any, what: str) -> int | str:

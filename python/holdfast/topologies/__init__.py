@@ -18,7 +18,8 @@ from rich.cells import cell_len
 from holdfast.errors import TopologyError, TopologyWarning
 from holdfast.link import describe_loss, describe_queue
 from holdfast.numerals import is_numeral
-from holdfast.topologies import outside
+from holdfast.suggestions import alternatives
+from holdfast.topologies import outside, recognised
 from holdfast.topologies.backbones import abilene, nsfnet
 from holdfast.topologies.graphml import named
 from holdfast.topologies.random_graphs import erdos_renyi, waxman
@@ -37,6 +38,10 @@ GENERATORS: Mapping[str, Callable[..., Topology]] = {
     "nsfnet": nsfnet,
     "abilene": abilene,
 }
+
+
+FILES = (".yaml", ".clab.yml", ".json", ".graphml", ".gml", ".xml", ".txt (SNDlib)")
+"""Endings of files that :func:`load` reads."""
 
 
 def usage(name: str, generator: Callable[..., Topology] | None = None) -> str:
@@ -63,8 +68,8 @@ def by_name(text: str) -> Topology:
         name, generator, rest = found
         own = outside.GENERATED
         return own.called(text, lambda: _generated(text, name, generator, rest), Topology)
-    known = ", ".join([*GENERATORS, *outside.GENERATED.names()])
-    raise TopologyError(f"there is no topology {name!r} (known: {known}; or a file .yaml or .graphml)")
+    meant = alternatives(name, [*GENERATORS, *outside.GENERATED.names()])
+    raise TopologyError(f"there is no topology {name!r}{meant}; a file ends in {', '.join(FILES)}")
 
 
 def _generated(text: str, name: str, generator: Callable[..., Topology], rest: str) -> Topology:
@@ -108,10 +113,12 @@ def _number(text: str, key: str, value: str, annotation: object) -> int | float:
 
 
 def load(text: str, *, largest: bool = False, **parameters: Any) -> Topology:
-    """Load a topology from a name (:func:`by_name`) or from a file ``.yaml``, ``.yml`` or ``.graphml``.
+    """Load a topology from a name (:func:`by_name`), from a file, or from a script, ``mininet:FILE.py:NAME``.
+
+    Files are YAML, GraphML, or one of :mod:`holdfast.topologies.recognised`, told apart by their endings and their content.
 
     ``largest``: of a topology that is not connected, return the largest part, and warn of what is left out. ``parameters`` are
-    those of :meth:`holdfast.topology.Topology.from_graphml`, and only for such files.
+    those of :meth:`holdfast.topology.Topology.from_graphml`, for files of nodes and edges.
     """
     loaded = _load(text, parameters)
     if not largest or len(parts := loaded.parts()) < 2:
@@ -126,6 +133,8 @@ def _load(text: str, parameters: Mapping[str, Any]) -> Topology:
     if ":" in text and text.partition(":")[0] not in GENERATORS and (found := outside.imported(text)) is not None:
         return found
     suffix = Path(text).suffix.lower()
+    if recognised.is_file_of(text):
+        return recognised.read(text, parameters)
     if suffix == ".graphml":
         return Topology.from_graphml(text, **parameters)
     if parameters:

@@ -10,6 +10,9 @@ link. Edges from a node to itself are left out with a warning. Of the data in th
 - ``LinkSpeedRaw`` of edges, in bits per second: the link's rate; or else ``LinkSpeed`` with ``LinkSpeedUnits``; or else a rate in
   ``LinkLabel`` (:mod:`holdfast.topologies.link_rates`). Otherwise ``default_rate_bps``, with a warning; a given ``rate_bps``
   overrides all.
+- ``rate_bps``, or a text with a unit in ``bandwidth``, ``capacity`` or ``bw``: the rate, too. ``delay_ms``, or a text with a unit
+  in ``delay`` or ``latency``: the delay, before the one by places. ``cost``: a whole number above zero, the link's cost.
+- ``x`` and ``y`` of nodes without a place on Earth: their positions, which say nothing of delays.
 - ``Network`` or ``label`` of the graph: the topology's name, or else the file's.
 
 With ``hosts`` each switch gets one host, ``h1`` and so on in the order of the file. Data of the file about time, provenance or the
@@ -18,18 +21,21 @@ roles of nodes are not looked at.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import TopologyError, TopologyWarning
+from holdfast import units
+from holdfast.errors import ParameterError, TopologyError, TopologyWarning
 from holdfast.numerals import is_numeral
 from holdfast.topologies import graphml_document, link_rates
-from holdfast.topologies.graphml_document import Edge, Element, counted
+from holdfast.topologies.graphml_document import Document, Edge, Element, counted
 from holdfast.topologies.hosts import add_host_at
 from holdfast.topology import Position, Topology, great_circle_km, is_letter, propagation_delay_ms
 
@@ -40,6 +46,7 @@ _SOURCES: tuple[tuple[str, Callable[[Mapping[str, str]], float | None]], ...] = 
     ("LinkSpeedRaw", link_rates.raw_bps),
     ("LinkSpeed", link_rates.speed_bps),
     ("LinkLabel", lambda data: link_rates.label_bps(data.get("LinkLabel", ""))),
+    ("rate_bps", link_rates.plain_bps),
 )
 """Where the rate of an edge can stand, the best first."""
 
@@ -55,18 +62,37 @@ def read(
 ) -> Topology:
     """Read a topology from a GraphML file; see :meth:`holdfast.topology.Topology.from_graphml`."""
     document = graphml_document.read(path)
+    parameters = Parameters(hosts, rate_bps, default_rate_bps, default_delay_ms, host_link)
+    return from_document(path, document, parameters, stacklevel=4)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of :meth:`holdfast.topology.Topology.from_graphml`, which every file of nodes and edges has."""
+
+    hosts: bool = True
+    rate_bps: int | None = None
+    default_rate_bps: int = 1_000_000_000
+    default_delay_ms: float = 1.0
+    host_link: Mapping[str, Any] = field(default_factory=dict)
+
+
+def from_document(path: Path, document: Document, parameters: Parameters, stacklevel: int = 3) -> Topology:
+    """Return the topology of nodes, edges and their data. Raises :class:`TopologyError`, and warns of what is assumed."""
+    rate_bps, default_rate_bps = parameters.rate_bps, parameters.default_rate_bps
+    default_delay_ms, host_link = parameters.default_delay_ms, parameters.host_link
     found = _Reading(_graph_name(document.graph, path), rate_bps, default_rate_bps, default_delay_ms)
     topology = found.topology
     try:
         found.add_switches(document.nodes)
         found.add_links(document.edges)
-        if hosts:
+        if parameters.hosts:
             for switch in list(topology.switches):
                 add_host_at(topology, switch, **host_link)
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
     for remark in (*document.remarks, *found.remarks()):
-        warnings.warn(f"{path}: {remark}", TopologyWarning, stacklevel=3)
+        warnings.warn(f"{path}: {remark}", TopologyWarning, stacklevel=stacklevel)
     return topology
 
 
@@ -96,6 +122,8 @@ class _Reading:
     back: int = 0
     one_way: int = 0
     unplaced: int = 0
+    places: set[str] = field(default_factory=set)
+    """The switches with a place on Earth."""
     rates: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """The links, by index, whose rate is from each place."""
     contradicted: list[int] = field(default_factory=list)
@@ -113,7 +141,10 @@ class _Reading:
             self.switch[node.id] = name
             if not label:
                 self.unlabelled.append(name)
-            self.topology.add_switch(name, position=_position(name, node.data))
+            place = _position(name, node.data)
+            if place is not None:
+                self.places.add(name)
+            self.topology.add_switch(name, position=place or _drawn_at(node.data))
 
     def _legal_name(self, label: str) -> str:
         """Return the switch name for a label: ``São_Paulo_BR`` for ``São Paulo (BR)``.
@@ -158,7 +189,9 @@ class _Reading:
     def _add_link(self, edge: Edge, back: Sequence[Edge]) -> None:
         a, b = self.switch[edge.source], self.switch[edge.target]
         ends = self.topology.switches[a].position, self.topology.switches[b].position
-        if ends[0] is None or ends[1] is None:
+        if (told := _delay_ms(edge, f"{a}-{b}")) is not None:
+            delay_ms = told
+        elif ends[0] is None or ends[1] is None or not {a, b} <= self.places:
             self.unplaced += 1
             delay_ms = self.default_delay_ms
         else:
@@ -168,7 +201,9 @@ class _Reading:
         for other in back:
             if (there := self._rate_bps(other, f"{b}-{a}", known=rate)) != rate:
                 reverse = {"reverse": {"rate_bps": there}}
-        self.topology.add_link(a, b, rate_bps=rate, delay_ms=delay_ms, **reverse)
+        cost = edge.data.get("cost", "").strip()
+        more = {"cost": int(cost)} if is_numeral(cost) and int(cost) else {}
+        self.topology.add_link(a, b, rate_bps=rate, delay_ms=delay_ms, **more, **reverse)
 
     def _rate_bps(self, edge: Edge, name: str, known: int | None = None) -> int:
         """Return the rate in bit/s of the link to be added next.
@@ -222,6 +257,26 @@ class _Reading:
             apart = [name for part in parts[1:] for name in part]
             found.append(f"no path leads from {parts[0][0]} to {named(apart)} (--largest leaves them out)")
         return found
+
+
+def _delay_ms(edge: Edge, name: str) -> float | None:
+    """Return the delay that an edge tells, or None. Raises :class:`TopologyError` for a ``delay_ms`` that is none."""
+    text = edge.data.get("delay_ms", "").strip()
+    if text:
+        delay = link_rates.number(text)
+        if delay is None or not 0 <= delay < math.inf:
+            raise TopologyError(f"link {name}: delay_ms {text!r} is not a delay")
+        return delay
+    for key in ("delay", "latency"):
+        with suppress(ParameterError):
+            return units.time_ms(edge.data.get(key, ""))
+    return None
+
+
+def _drawn_at(data: Mapping[str, str]) -> Position | None:
+    """Return where a drawing has a node that has no place on Earth; None if nothing is said."""
+    x, y = (link_rates.number(data.get(key, "")) for key in ("x", "y"))
+    return None if x is None or y is None or not (math.isfinite(x) and math.isfinite(y)) else (x, y)
 
 
 def _position(name: str, data: Mapping[str, str]) -> Position | None:

@@ -16,17 +16,15 @@ or an edge is never lost without a word.
 
 from __future__ import annotations
 
-import codecs
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
-from xml.parsers import expat
 
 from holdfast.errors import TopologyError
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
+from holdfast.topologies.xml_file import new_parser, parse
 
 CHILDREN: Final[Mapping[str, frozenset[str]]] = {
     "graphml": frozenset({"desc", "key", "data", "graph"}),
@@ -44,34 +42,6 @@ TRUE, FALSE = ("true", "1"), ("false", "0")
 
 LABEL, MARK = "\0", "\1"
 """In the text of data, the begin of a label for yEd, and of any other element or the end of one; no XML holds these characters."""
-
-MULTIBYTE: Final = frozenset(
-    (
-        "big5",
-        "big5hkscs",
-        "cp932",
-        "cp949",
-        "cp950",
-        "euc_jis_2004",
-        "euc_jisx0213",
-        "euc_jp",
-        "euc_kr",
-        "gb18030",
-        "gb2312",
-        "gbk",
-        "hz",
-        "iso2022_jp",
-        "iso2022_kr",
-        "johab",
-        "shift_jis",
-        "shift_jis_2004",
-        "shift_jisx0213",
-        "utf-32",
-        "utf-32-be",
-        "utf-32-le",
-    )
-)
-"""Encodings that expat cannot read itself."""
 
 
 @dataclass
@@ -117,32 +87,8 @@ class _Key:
 
 def read(path: Path) -> Document:
     """Parse a file. Raises :class:`TopologyError`, with the line if it is known, if the file is not a GraphML file with a graph."""
-    content: bytes | str = read_regular(path, MOST_TEXT_BYTES, TopologyError)
-    assert isinstance(content, bytes)
-    try:
-        try:
-            reader = _Reader(path, content)
-        except (ValueError, LookupError) as error:
-            # Expat has no decoder for it; Python may.
-            reader = _Reader(path, _decoded(content, path, error))
-    except expat.ExpatError as error:
-        raise TopologyError(f"{path}:{error.lineno}: not XML: {expat.ErrorString(error.code)}") from None
-    return reader.document()
-
-
-def _decoded(content: bytes, path: Path, error: Exception) -> str:
-    """Decode a file whose declared encoding has several bytes per character.
-
-    Raises :class:`TopologyError` for an unknown encoding.
-    """
-    declared = re.match(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)", content)
-    name = declared[1].decode() if declared else ""
-    try:
-        if codecs.lookup(name).name in MULTIBYTE:
-            return content.decode(name)
-    except (LookupError, UnicodeError) as other:
-        error = other
-    raise TopologyError(f"{path}: not XML in an encoding that can be read ({name or 'none is declared'}): {error}")
+    content = read_regular(path, MOST_TEXT_BYTES, TopologyError)
+    return parse(path, content, lambda each: _Reader(path, each)).document()
 
 
 class _Reader:
@@ -166,24 +112,14 @@ class _Reader:
         self._skipped = 0
         self._left_out: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
-        self._parser = expat.ParserCreate(namespace_separator=" ")
-        self._parser.buffer_text = True
+        self._parser = new_parser(path)
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
-        self._parser.SkippedEntityHandler = self._unknown_entity
-        self._parser.ExternalEntityRefHandler = self._external_entity
         self._parser.Parse(content, True)
 
     def _error(self, message: str, line: int | None = None) -> NoReturn:
         raise TopologyError(f"{self._path}:{line or self._parser.CurrentLineNumber}: {message}")
-
-    def _unknown_entity(self, name: str, is_parameter: bool) -> None:
-        if not is_parameter:
-            self._error(f"the entity &{name}; is not declared in the file")
-
-    def _external_entity(self, *_: object) -> int:
-        self._error("an entity refers to another file, which is not read")
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         namespace, _, tag = name.rpartition(" ")

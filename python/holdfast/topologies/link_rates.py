@@ -79,6 +79,15 @@ def speed_bps(data: Mapping[str, str]) -> float | None:
     return checked if unit and units else None
 
 
+def plain_bps(data: Mapping[str, str]) -> float | None:
+    """Return ``rate_bps``, or the rate in a text with a unit in ``bandwidth``, ``capacity`` or ``bw``; None without one."""
+    text = data.get("rate_bps", "").strip()
+    if text:
+        return _checked("rate_bps", text, number(text))
+    told = (label_bps(data[key]) for key in ("bandwidth", "capacity", "bw") if key in data)
+    return next((bps for bps in told if bps is not None), None)
+
+
 def label_bps(label: str) -> float | None:
     """Return the rate in bit/s that a label names; None if it names none, several, a range or a bound."""
     if len(label) > LONGEST_LABEL or _NOT_ONE.search(label):

@@ -330,7 +330,8 @@ def _card(card: Card) -> dict[str, Any]:
 
 
 def _switch(switch: SwitchNode) -> dict[str, Any]:
-    return _options(switch, {"name", "index"} | ({"device_id"} - switch.model_fields_set))
+    found = _options(switch, {"name", "index", "device_id"})
+    return {**found, "device_id": switch.device_id} if "device_id" in switch.model_fields_set else found
 
 
 def _link(link: Link) -> dict[str, Any]:

@@ -1,0 +1,164 @@
+"""Reads ``topology.json`` of p4lang's tutorials: ``hosts``, ``switches``, and ``links``, lists of ends, latency and bandwidth.
+
+An end at a switch names its port: ``s1-p3``. The fields of hosts are ``ip``, ``mac`` and ``commands``; those of switches
+``runtime_json`` or ``cli_input`` (entries), ``program``, ``cpu_port`` and ``priority_queues``. Latencies are numbers in ms or
+texts as for ``tc``, bandwidths are in Mbit/s. As the tutorials start them, switches have the device ids 0, 1 ... and P4Runtime
+servers on ports 50051, 50052 ... of this machine, by the order of their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import ParameterError
+from holdfast.numerals import is_numeral
+from holdfast.suggestions import unknown
+from holdfast.topologies import host_commands
+from holdfast.topologies.draft import Draft, tc_link
+from holdfast.topology import Topology
+
+FIRST_GRPC_PORT = 50051
+
+_END = re.compile(r"(?P<name>.+)-p(?P<port>[0-9]{1,3})")
+
+
+def fits(document: Any) -> bool:
+    """Return True if a JSON value has the form of such a file."""
+    return (
+        isinstance(document, dict)
+        and isinstance(document.get("hosts"), dict)
+        and isinstance(document.get("switches"), dict)
+        and isinstance(document.get("links"), list)
+    )
+
+
+def read(path: Path, document: Mapping[str, Any]) -> Topology:
+    """Return the topology in a document that :func:`fits`.
+
+    Raises :class:`holdfast.errors.TopologyError` with the place of a mistake.
+    """
+    draft = Draft(path, path.parent.name if path.stem == "topology" and path.parent.name else path.stem)
+    for key in document:
+        if key not in ("hosts", "switches", "links"):
+            with draft.at(key):
+                draft.leave_out(f"the part {key!r}")
+    for number, name in enumerate(sorted(document["switches"], key=natural)):
+        fields = document["switches"][name]
+        with draft.at(f"switches.{name}"):
+            _add_switch(draft, name, fields, number)
+    draft.switches = {name: draft.switches[name] for name in document["switches"]}
+    for name, fields in document["hosts"].items():
+        with draft.at(f"hosts.{name}"):
+            _add_host(draft, name, fields)
+    for index, link in enumerate(document["links"]):
+        with draft.at(f"links.{index}"):
+            _add_link(draft, link)
+    return draft.finish()
+
+
+def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return a key that sorts names by their words, and by the numbers between them: ``s2`` before ``s10``."""
+    words = re.split(r"([0-9]{1,18})", name)
+    return tuple((is_numeral(word), int(word) if is_numeral(word) else 0, word) for word in words)
+
+
+def mapping(draft: Draft, value: Any, what: str) -> dict[str, Any]:
+    """Return a value that must be an object of JSON, null for an empty one. Raises :class:`TopologyError`."""
+    if value is not None and not isinstance(value, dict):
+        raise draft.error(f"{what} is an object with its fields")
+    return value or {}
+
+
+def text(draft: Draft, fields: Mapping[str, Any], key: str) -> str | None:
+    """Return a field that must be a text; None if it is not there or null. Raises :class:`TopologyError`."""
+    value = fields.get(key)
+    if value is not None and not isinstance(value, str):
+        raise draft.error(f"{key} is {value!r}; a text is expected")
+    return value or None
+
+
+def number(draft: Draft, fields: Mapping[str, Any], key: str) -> int | None:
+    """Return a field that must be a whole number, also as a text; None if it is not there. Raises :class:`TopologyError`."""
+    value = fields.get(key)
+    if isinstance(value, str) and is_numeral(value):
+        value = int(value)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise draft.error(f"{key} is {value!r}; a number is expected")
+    return value
+
+
+_SWITCH = ("runtime_json", "cli_input", "program", "cpu_port", "priority_queues", "mac")
+
+
+def _add_switch(draft: Draft, name: str, given: Any, place: int) -> None:
+    fields = mapping(draft, given, "a switch")
+    for key in fields:
+        if key not in _SWITCH:
+            draft.leave_out(f"{key} of switches")
+    entries = text(draft, fields, "runtime_json")
+    commands = text(draft, fields, "cli_input")
+    if entries and commands:
+        draft.leave_out("cli_input beside runtime_json")
+    chosen = entries or commands
+    program = text(draft, fields, "program")
+    queues = number(draft, fields, "priority_queues")
+    draft.switch(
+        name,
+        device_id=place,
+        grpc=f"127.0.0.1:{FIRST_GRPC_PORT + place}",
+        entries=draft.beside(chosen) if chosen else None,
+        program=draft.program(program) if program else None,
+        cpu_port=number(draft, fields, "cpu_port"),
+        queueing={"queues": queues} if queues is not None else None,
+    )
+
+
+def _add_host(draft: Draft, name: str, given: Any) -> None:
+    fields = mapping(draft, given, "a host")
+    for key in fields:
+        if key not in ("ip", "mac", "commands"):
+            draft.leave_out(f"{key} of hosts")
+    host = draft.host(name, gateway="none")
+    if (address := text(draft, fields, "ip")) is not None:
+        # Mininet's prefix, if none is given.
+        host.card(0)["address"] = address if "/" in address else f"{address}/8"
+    if (mac := text(draft, fields, "mac")) is not None:
+        host.card(0)["mac"] = mac
+    commands = fields.get("commands", [])
+    if not isinstance(commands, list) or not all(isinstance(each, str) for each in commands):
+        raise draft.error("commands: a list of texts is expected")
+    host_commands.take(host, commands)
+
+
+def _add_link(draft: Draft, link: Any) -> None:
+    if isinstance(link, dict):
+        keys = ("node1", "node2", "latency", "bandwidth")
+        for key in link:
+            if key not in keys:
+                raise draft.error(unknown("key", key, keys))
+        link = [link.get(key) for key in keys]
+    if not isinstance(link, list) or not 2 <= len(link) <= 4 or not all(isinstance(end, str) for end in link[:2]):
+        raise draft.error("a link is a list of two ends, then latency and bandwidth: ['h1', 's1-p1', '5ms', 10]")
+    latency, bandwidth = (*link[2:], None, None)[:2]
+    if isinstance(latency, int | float) and not isinstance(latency, bool):
+        latency = f"{latency}ms"
+    ends = [_end(draft, end) for end in link[:2]]
+    ports = {key: port for key, (_, port) in zip(("a_port", "b_port"), ends, strict=True) if port is not None}
+    try:
+        fields = tc_link(draft, {"delay": latency, "bw": bandwidth})
+    except ParameterError as error:
+        raise draft.error(error.sentence) from None
+    draft.link(ends[0][0], ends[1][0], **ports, **fields)
+
+
+def _end(draft: Draft, end: str) -> tuple[str, int | None]:
+    """Return the node and the port of a link's end; a host's end has no port."""
+    if end in draft.hosts or end in draft.switches:
+        return end, None
+    if found := _END.fullmatch(end):
+        return found["name"], int(found["port"])
+    known = [*draft.hosts, *(f"{name}-p1" for name in draft.switches)]
+    raise draft.error(unknown("end of a link,", end, known))
