@@ -258,6 +258,15 @@ class Network:
         gateway_mac: bytes,
         ipv6: tuple[str, int] | None = None,
     ) -> None: ...
+    def add_host_with_cards(
+        self,
+        name: str,
+        *,
+        cards: Sequence[tuple[bytes, tuple[str, int], tuple[str, int] | None]],
+        gateways: Sequence[str] = (),
+        neighbours: Sequence[tuple[str, bytes]] = (),
+        vlan: int | None = None,
+    ) -> None: ...
     def add_interface(self, name: str, interface: str) -> None: ...
     def add_port(
         self, switch: str, port: int, interface: str, *, io: Literal["auto", "af_packet", "af_xdp"] = "auto"

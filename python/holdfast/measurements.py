@@ -188,7 +188,7 @@ class Drops(Measured):
     node: str
     reason: str
     """``queue_full``, ``early``, ``loss``, ``link_down``, ``mtu``, ``node_down``, ``unconnected``, ``interface``,
-    ``not_addressed``, ``not_joined`` or ``corrupted``."""
+    ``not_addressed``, ``not_joined``, ``corrupted`` or ``unresolved``."""
     packets: int
 
 
@@ -270,6 +270,8 @@ class NodeCounters(Measured):
     """To multicast groups, or from sources, that a host has not joined."""
     corrupted: int
     interface_drops: int
+    unresolved_drops: int = 0
+    """Of a host, to a next hop whose MAC address nobody told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from ipaddress import IPv6Interface
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError, TopologyWarning
-from holdfast.host import Host, card_name
+from holdfast.host import card_name
 from holdfast.link import Direction, Jitter, Loss, RateBps, SequenceHeader, Traces, description, parameters
 from holdfast.measurements import (
     BfdStatistics,
@@ -569,21 +570,34 @@ class SimulatedNetwork(Network):
 
     def _add_hosts(self) -> None:
         for name, host in self.topology.hosts.items():
-            if what := _not_modelled(host):
-                raise NetworkError(f"host {name!r}: a simulated host cannot have {what} yet; a live one can")
             if host.commands:
                 commands = ", ".join(map(repr, host.commands))
                 warnings.warn(
                     f"host {name!r} is simulated, and runs no commands: {commands}", TopologyWarning, stacklevel=4
                 )
-            attachment = self.topology.attachment(name)
-            self._core.add_host(
+            known = self.topology.known_neighbours(name)
+            if host.gateway in known and len(host.cards) == 1 and host.vlan is None and not host.neighbours:
+                self._core.add_host(
+                    name,
+                    mac=host.mac,
+                    ipv4=str(host.address.ip),
+                    prefix_len=host.address.network.prefixlen,
+                    gateway_mac=known[host.gateway],
+                    ipv6=_with_length(host.ipv6),
+                )
+                continue
+            gateways = [] if host.gateway is None else [str(host.gateway)]
+            if gateways and any(card.ipv6 is not None for card in host.cards):
+                gateways.append(str(host.ipv6_gateway))
+            self._core.add_host_with_cards(
                 name,
-                mac=host.mac,
-                ipv4=str(host.address.ip),
-                prefix_len=host.address.network.prefixlen,
-                gateway_mac=self.topology.port_mac(attachment.switch, attachment.port),
-                ipv6=None if host.ipv6 is None else (str(host.ipv6.ip), host.ipv6.network.prefixlen),
+                cards=[
+                    (card.mac, (str(card.address.ip), card.address.network.prefixlen), _with_length(card.ipv6))
+                    for card in host.cards
+                ],
+                gateways=gateways,
+                neighbours=[(str(address), mac) for address, mac in known.items()],
+                vlan=host.vlan,
             )
 
     @contextmanager
@@ -738,17 +752,9 @@ class SimulatedNetwork(Network):
                 return
 
 
-def _not_modelled(host: Host) -> str | None:
-    """Return what a host has that the modelled one has not, or None if there is nothing."""
-    given = host.given()
-    found = [
-        name
-        for name in ("vlan", "interfaces", "gateway", "neighbours")
-        if given.get(name) not in (None, "none", (), {})
-    ]
-    if host.gateway is None:
-        found.append("no gateway")
-    return " and ".join(dict.fromkeys(found)) or None
+def _with_length(ipv6: IPv6Interface | None) -> tuple[str, int] | None:
+    """Return an address and the length of its subnet's prefix, or None for None."""
+    return None if ipv6 is None else (str(ipv6.ip), ipv6.network.prefixlen)
 
 
 class LiveNetwork(Network):

@@ -1,6 +1,6 @@
 //! Between which two addresses something goes, and the IP header that a modelled host writes for it. It does not know hosts or flows.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
 use wire::{Address, ethernet, ipv4, ipv6};
 
@@ -29,13 +29,6 @@ impl Addresses {
         match self {
             Addresses::V4(..) => Family::Ipv4,
             Addresses::V6(..) => Family::Ipv6,
-        }
-    }
-
-    pub(crate) fn destination(self) -> IpAddr {
-        match self {
-            Addresses::V4(_, destination) => destination.into(),
-            Addresses::V6(_, destination) => destination.into(),
         }
     }
 

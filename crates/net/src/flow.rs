@@ -20,7 +20,7 @@
 
 use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
-use crate::host::Host;
+use crate::host::{Hop, Host, Way};
 use crate::random::Stream;
 use crate::record::Record;
 use crate::{FlowId, NodeId};
@@ -28,7 +28,7 @@ use engine::Time;
 use engine::payload::Shared;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
-use wire::{MacAddress, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, udp};
+use wire::{checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, udp};
 
 /// First bytes of a stream's payload.
 pub const MAGIC: [u8; 4] = *b"HFp1";
@@ -223,6 +223,9 @@ impl Schedule {
 pub(crate) struct Flow {
     kind: Kind,
     pub(crate) source: NodeId,
+    pub(crate) way: Way,
+    /// True if its packets are sent as they are, out of port 0.
+    pub(crate) is_plain: bool,
     /// The node at which arrivals count: the destination host, or for pings the source.
     pub(crate) receiver: Option<NodeId>,
     schedule: Schedule,
@@ -260,12 +263,12 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 }
 
 impl Flow {
-    /// Creates a UDP stream from the host `source` to an address behind `next_hop`. `draws` returns the random numbers
+    /// Creates a UDP stream from the host `source` to an address on a way. `draws` returns the random numbers
     /// of a Poisson process. Refuses parameters that are out of range.
     pub(crate) fn udp(
         id: FlowId,
         (source, host): (NodeId, &Host),
-        (receiver, addresses, next_hop): (Option<NodeId>, Addresses, MacAddress),
+        (receiver, addresses, way): (Option<NodeId>, Addresses, Way),
         stream: &UdpStream,
         draws: impl FnOnce() -> Stream,
     ) -> Result<Flow, NetError> {
@@ -305,7 +308,7 @@ impl Flow {
         let fixed_sum = addresses
             .pseudo_header_sum(ipv4::PROTOCOL_UDP, len)
             .bytes(&segment);
-        let mut frame = frame(host, next_hop, addresses, ipv4::PROTOCOL_UDP, &segment)?;
+        let mut frame = frame(host, way, addresses, ipv4::PROTOCOL_UDP, &segment)?;
         frame.truncate(frame.len() - rest.len());
         let pattern_sum = Sum::new().bytes(rest.bytes()).folded();
         Ok(Flow {
@@ -314,6 +317,8 @@ impl Flow {
                 Family::Ipv6 => Kind::UdpV6,
             },
             source,
+            way,
+            is_plain: is_plain(host, way),
             receiver,
             schedule,
             frame,
@@ -330,7 +335,7 @@ impl Flow {
     pub(crate) fn ping(
         identifier: u16,
         (source, host): (NodeId, &Host),
-        (addresses, next_hop): (Addresses, MacAddress),
+        (addresses, way): (Addresses, Way),
         ping: &Ping,
     ) -> Result<Flow, NetError> {
         let schedule = Schedule::new(ping.start_ps, ping.stop_ps, ping.interval_ps)?;
@@ -365,11 +370,13 @@ impl Flow {
         };
         segment[2..4].fill(0);
         let fixed_sum = pseudo.bytes(&segment);
-        let mut frame = frame(host, next_hop, addresses, protocol, &segment)?;
+        let mut frame = frame(host, way, addresses, protocol, &segment)?;
         frame.truncate(frame.len() - rest.len());
         Ok(Flow {
             kind,
             source,
+            way,
+            is_plain: is_plain(host, way),
             receiver: Some(source),
             schedule,
             frame,
@@ -541,15 +548,20 @@ fn max_payload_bytes(family: Family) -> usize {
     }
 }
 
+fn is_plain(host: &Host, way: Way) -> bool {
+    way.port == 0 && matches!(way.hop, Hop::Known(_)) && host.settings.vlan.is_none()
+}
+
 fn frame(
     host: &Host,
-    next_hop: MacAddress,
+    way: Way,
     addresses: Addresses,
     protocol: u8,
     segment: &[u8],
 ) -> Result<Vec<u8>, NetError> {
     let mut frame = Vec::with_capacity(TRANSPORT_AT_V6 + segment.len());
-    host.ethernet(next_hop, addresses.ethertype())
+    host.card(way.port)
+        .ethernet(way.mac(), addresses.ethertype())
         .emit(&mut frame)
         .and_then(|()| addresses.emit_header(0, protocol, segment.len(), &mut frame))
         .map_err(unsendable)?;

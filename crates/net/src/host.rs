@@ -1,29 +1,35 @@
-//! The modelled host: one network card on port 0, an address, and answers to ARP and ICMP echo. It does not know time,
-//! links or flows; it says what a frame is and builds the frames that it sends.
+//! The modelled host: a network card on each port, addresses, and answers to ARP, neighbour discovery and ICMP echo. It does not know
+//! flows; it says what a frame is, builds the frames that it sends, and finds the way to their next hop.
 //!
-//! There is no ARP cache. A packet that leaves the subnet goes to the gateway's MAC address, which is configured. A neighbour in the
-//! subnet is known by its real address if it is a modelled host, and answered at the address that it wrote from. Fragments are not
-//! reassembled. As long as nobody in the network joins a multicast group, the host is a member of every IPv4 group and of no IPv6 group.
+//! A packet in the host's subnet goes to the neighbour, and one that leaves it to the gateway. Their MAC addresses are configured, or found
+//! by ARP and neighbour discovery (`ways`, with the cache of `neighbours`). Fragments are not reassembled. As long as nobody in the network
+//! joins a multicast group, the host is a member of every IPv4 group and of no IPv6 group.
 //!
-//! A host may have an IPv6 address besides. There is no neighbour discovery: next hops are known as for IPv4. Packets with extension
-//! headers are for nobody it knows, MLD aside (`membership`).
+//! A host may have IPv6 addresses besides. Packets with extension headers are for nobody it knows, MLD aside (`membership`).
+
+mod ways;
 
 use crate::addresses::{Addresses, ipv4_header};
+use crate::error::{NetError, out_of_range};
 use crate::medium::Medium;
 use crate::membership::Memberships;
+use crate::neighbours::Neighbours;
 use crate::node::NodeState;
 use crate::scheduler::{Event, Token, Turn};
 use crate::tcp_flow::{EndpointId, Key4, Key6, read_segment, read_telemetry};
 use crate::{NodeId, TcpFlowId};
 use engine::{Packet, Time};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
+pub use ways::{Card, Gateway, HostSettings};
+pub(crate) use ways::{Hop, Told, Way, unresolved};
 use wire::checksum::Sum;
 use wire::int::Telemetry;
-use wire::{
-    Address, MacAddress, arp, checksum, ethernet, icmp, icmpv4, icmpv6, int, ipv4, ipv6, udp,
-};
+use wire::{Address, MacAddress, checksum, ethernet, icmp, icmpv4, icmpv6, int, ipv4, ipv6, udp};
 
-/// Configuration of a modelled host.
+/// The most network cards of a host.
+const MOST_CARDS: usize = 256;
+
+/// Configuration of a modelled host with one network card, whose gateway is a station that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostConfig {
     /// Address of the card.
@@ -36,6 +42,22 @@ pub struct HostConfig {
     pub gateway_mac: MacAddress,
     /// Its IPv6 address, if it has one.
     pub ipv6: Option<Ipv6Interface>,
+}
+
+impl From<HostConfig> for HostSettings {
+    fn from(config: HostConfig) -> HostSettings {
+        let card = Card {
+            mac: config.mac,
+            ipv4: config.ipv4,
+            prefix_len: config.prefix_len,
+            ipv6: config.ipv6,
+        };
+        HostSettings {
+            cards: vec![card],
+            gateways: [Some(Gateway::Mac(config.gateway_mac)); 2],
+            ..HostSettings::default()
+        }
+    }
 }
 
 /// An IPv6 address in its subnet.
@@ -54,8 +76,10 @@ pub(crate) enum Received<'a> {
     NotAddressed,
     /// A checksum or length is wrong; with the UDP payload as far as it can be made out.
     Corrupt(Option<&'a [u8]>),
-    /// Something the host answers at once with this frame.
-    Answer(Vec<u8>),
+    /// Something the host answers at once with this frame, if there is a way for it.
+    Answer(Option<Way>, Vec<u8>),
+    /// A message of ARP or neighbour discovery.
+    Told(Told),
     /// The answer to a ping.
     EchoReply {
         identifier: u16,
@@ -78,7 +102,11 @@ pub(crate) enum Received<'a> {
 /// A modelled host.
 #[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) config: HostConfig,
+    pub(crate) settings: HostSettings,
+    /// What it found out of its neighbours.
+    pub(crate) neighbours: Neighbours,
+    /// True if it has neighbours to find out about: another host is in one of its subnets, or a gateway's MAC address is not known.
+    pub(crate) resolves: bool,
     /// Ping flows of this host; the position is the ICMP identifier.
     pub(crate) pings: Vec<crate::FlowId>,
     /// Ends of TCP connections, by key.
@@ -103,6 +131,8 @@ pub(crate) enum Timer {
     Tcp(EndpointId),
     /// It is the turn of a TCP connection's application.
     Application(TcpFlowId),
+    /// A neighbour has to be asked for, or given up.
+    Neighbours,
 }
 
 impl Timer {
@@ -112,6 +142,7 @@ impl Timer {
             Timer::Memberships => (0, 0),
             Timer::Tcp(endpoint) => (1, endpoint.number()),
             Timer::Application(flow) => (2, flow.0),
+            Timer::Neighbours => (3, 0),
         };
         Event::Wake {
             node,
@@ -125,20 +156,61 @@ impl Timer {
         match token.timer {
             0 => Timer::Memberships,
             1 => Timer::Tcp(EndpointId::of_number(token.value)),
+            3 => Timer::Neighbours,
             _ => Timer::Application(TcpFlowId(token.value)),
         }
     }
 }
 
 impl Host {
-    pub(crate) fn new(config: HostConfig) -> Host {
-        Host {
-            config,
+    pub(crate) fn new(settings: HostSettings) -> Host {
+        let mut host = Host {
+            settings,
+            neighbours: Neighbours::default(),
+            resolves: false,
             pings: Vec::new(),
             connections: Vec::new(),
             connections_v6: Vec::new(),
             takes_telemetry: false,
             memberships: None,
+        };
+        host.resolves = host.asks_for_gateway();
+        host
+    }
+
+    /// Fails if the host cannot be: see [`crate::Network::add_host`].
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        let settings = &self.settings;
+        if settings.cards.is_empty() || settings.cards.len() > MOST_CARDS {
+            return Err(out_of_range("cards", format!("from 1 to {MOST_CARDS}")));
+        }
+        for card in &settings.cards {
+            if card.prefix_len > 32 {
+                return Err(out_of_range("prefix_len", "at most 32"));
+            }
+            if let Some(ipv6) = card.ipv6 {
+                if ipv6.prefix_len > 128 {
+                    let what = "prefix length of the IPv6 address";
+                    return Err(out_of_range(what, "at most 128"));
+                }
+                if ipv6.address.is_multicast() || ipv6.address.is_unspecified() {
+                    return Err(out_of_range("IPv6 address", "the address of one station"));
+                }
+            }
+        }
+        let macs = settings.cards.iter().map(|card| card.mac);
+        let known = settings.neighbours.iter().map(|(_, mac)| *mac);
+        if macs
+            .chain(known)
+            .any(|mac| mac.is_multicast() || mac == MacAddress::default())
+        {
+            return Err(out_of_range("mac", "the address of one station"));
+        }
+        match settings.vlan {
+            Some(vlan) if !(1..=4094).contains(&vlan) => {
+                Err(out_of_range("vlan", "from 1 to 4094"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -148,15 +220,17 @@ impl Host {
             return;
         };
         let now_ps = medium.now_ps();
-        for frame in memberships.due(now_ps, (self.config.mac, self.config.ipv4)) {
-            match own.up {
-                true => medium.transmit(own, 0, Packet::new(&frame)),
-                false => medium.lose(own, 1),
-            }
-        }
+        let card = self.settings.cards[0];
+        let said = memberships.due(now_ps, (card.mac, card.ipv4));
         // An event that another one, earlier, took the place of finds nothing to do.
         if memberships.wake_ps <= now_ps {
             memberships.wake_ps = Time::NEVER;
+        }
+        for frame in said {
+            match own.up {
+                true => self.put(own, medium, 0, Packet::new(&frame)),
+                false => medium.lose(own, 1),
+            }
         }
         self.wake_for_memberships(own, medium);
     }
@@ -201,36 +275,11 @@ impl Host {
         }
     }
 
-    /// Returns whether an IPv4 address is in the host's subnet.
-    pub(crate) fn is_on_link(&self, address: Ipv4Addr) -> bool {
-        let mask = u32::MAX
-            .checked_shl(32 - u32::from(self.config.prefix_len))
-            .unwrap_or(0);
-        (u32::from(address) ^ u32::from(self.config.ipv4)) & mask == 0
-    }
-
-    /// Returns whether an address is in the subnet of the host's IPv6 address.
-    pub(crate) fn is_on_link_v6(&self, address: Ipv6Addr) -> bool {
-        self.config.ipv6.is_some_and(|own| {
-            let mask = u128::MAX
-                .checked_shl(128 - u32::from(own.prefix_len))
-                .unwrap_or(0);
-            (u128::from(address) ^ u128::from(own.address)) & mask == 0
-        })
-    }
-
-    /// Returns whether an address is one of the host's own.
-    pub(crate) fn has(&self, address: IpAddr) -> bool {
-        match address {
-            IpAddr::V4(address) => address == self.config.ipv4,
-            IpAddr::V6(address) => self.config.ipv6.is_some_and(|own| own.address == address),
-        }
-    }
-
     /// Parses a frame, and returns what it means to this host. `recognise` may return the checksum sum of a UDP
     /// payload that it knows, so that its bytes need not be added up.
     pub(crate) fn receive<'a>(
         &self,
+        port: u32,
         frame: &'a [u8],
         recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
     ) -> Received<'a> {
@@ -238,47 +287,22 @@ impl Host {
             return Received::Corrupt(None);
         };
         let to = ethernet.destination();
-        if to != self.config.mac && !to.is_multicast() {
+        if to != self.card(port).mac && !to.is_multicast() {
             return Received::NotAddressed;
         }
         match ethernet.ethertype() {
-            ethernet::ETHERTYPE_ARP => self.receive_arp(ethernet.payload()),
-            ethernet::ETHERTYPE_IPV4 => self.receive_ipv4(&ethernet, recognise),
-            ethernet::ETHERTYPE_IPV6 => match self.config.ipv6 {
-                Some(own) => self.receive_ipv6(own.address, &ethernet, recognise),
-                None => Received::Other,
-            },
-            _ => Received::Other,
-        }
-    }
-
-    fn receive_arp<'a>(&self, payload: &'a [u8]) -> Received<'a> {
-        let message = arp::View::new(payload).and_then(|view| arp::Message::parse(&view));
-        match message {
-            Err(wire::Error::Truncated) => Received::Corrupt(None),
-            Err(_) => Received::Other,
-            Ok(request) if request.target_ipv4 != self.config.ipv4 => Received::NotAddressed,
-            Ok(reply) if reply.operation == arp::Operation::Reply => Received::Other,
-            Ok(request) => {
-                let reply = arp::Message {
-                    operation: arp::Operation::Reply,
-                    sender_mac: self.config.mac,
-                    sender_ipv4: self.config.ipv4,
-                    target_mac: request.sender_mac,
-                    target_ipv4: request.sender_ipv4,
-                };
-                let mut frame = Vec::with_capacity(ethernet::Header::LEN + arp::Message::LEN);
-                let emitted = self
-                    .ethernet(request.sender_mac, ethernet::ETHERTYPE_ARP)
-                    .emit(&mut frame)
-                    .and_then(|()| reply.emit(&mut frame));
-                emitted.map_or(Received::Other, |()| Received::Answer(frame))
+            ethernet::ETHERTYPE_ARP => self.receive_arp(port, ethernet.payload()),
+            ethernet::ETHERTYPE_IPV4 => self.receive_ipv4(port, &ethernet, recognise),
+            ethernet::ETHERTYPE_IPV6 if self.settings.cards.iter().any(|it| it.ipv6.is_some()) => {
+                self.receive_ipv6(port, &ethernet, recognise)
             }
+            _ => Received::Other,
         }
     }
 
     fn receive_ipv4<'a>(
         &self,
+        port: u32,
         ethernet: &ethernet::View<'a>,
         recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
     ) -> Received<'a> {
@@ -289,14 +313,14 @@ impl Host {
             return Received::Corrupt(datagram_payload(&packet));
         }
         let to = packet.destination();
-        if to != self.config.ipv4 && !to.is_multicast() && !to.is_broadcast() {
+        if !self.has(to.into()) && !to.is_multicast() && !to.is_broadcast() {
             return Received::NotAddressed;
         }
         if packet.is_fragment() {
             return Received::Other;
         }
         match packet.protocol() {
-            ipv4::PROTOCOL_ICMP => self.receive_icmp(ethernet.source(), &packet),
+            ipv4::PROTOCOL_ICMP => self.receive_icmp((port, ethernet.source()), &packet),
             ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
             ipv4::PROTOCOL_TCP => {
                 let (source, class) = (packet.source(), packet.traffic_class());
@@ -311,19 +335,22 @@ impl Host {
 
     fn receive_ipv6<'a>(
         &self,
-        own: Ipv6Addr,
+        port: u32,
         ethernet: &ethernet::View<'a>,
         recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
     ) -> Received<'a> {
         let Ok(packet) = ipv6::View::new(ethernet.payload()) else {
             return Received::Corrupt(None);
         };
+        if let Some(received) = self.receive_discovery(port, ethernet.source(), &packet) {
+            return received;
+        }
         let to = packet.destination();
-        if to != own && !(to.is_multicast() && self.memberships.is_some()) {
+        if !self.has(to.into()) && !(to.is_multicast() && self.memberships.is_some()) {
             return Received::NotAddressed;
         }
         match packet.next_header() {
-            ipv6::NEXT_HEADER_ICMPV6 => self.receive_icmpv6(own, ethernet.source(), &packet),
+            ipv6::NEXT_HEADER_ICMPV6 => self.receive_icmpv6((port, ethernet.source()), &packet),
             ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
             ipv4::PROTOCOL_TCP => {
                 let (source, class) = (packet.source(), packet.traffic_class());
@@ -354,50 +381,41 @@ impl Host {
         Ok((port, peer_port, segment, None))
     }
 
-    fn receive_icmp<'a>(&self, from: MacAddress, packet: &ipv4::View<'a>) -> Received<'a> {
+    fn receive_icmp<'a>(&self, from: (u32, MacAddress), packet: &ipv4::View<'a>) -> Received<'a> {
         let Ok(view) = icmpv4::View::new(packet.payload()) else {
             return Received::Corrupt(None);
         };
         let (read, payload) = (icmpv4::Message::parse(&view), view.payload());
-        let is_own = packet.destination() == self.config.ipv4;
+        let is_own = self.has(packet.destination().into());
         received_echo(read, payload, is_own, |reply| {
             self.echo_reply(from, packet, reply, payload)
         })
     }
 
-    fn receive_icmpv6<'a>(
-        &self,
-        own: Ipv6Addr,
-        from: MacAddress,
-        packet: &ipv6::View<'a>,
-    ) -> Received<'a> {
+    fn receive_icmpv6<'a>(&self, from: (u32, MacAddress), packet: &ipv6::View<'a>) -> Received<'a> {
         let Ok(view) = icmpv6::View::new(packet.payload()) else {
             return Received::Corrupt(None);
         };
         let (source, to) = (packet.source(), packet.destination());
         let (read, payload) = (icmpv6::Message::parse(&view, source, to), view.payload());
-        received_echo(read, payload, to == own, |reply| {
-            self.echo_reply_v6(own, from, packet, reply, payload)
+        received_echo(read, payload, self.has(to.into()), |reply| {
+            self.echo_reply_v6(from, packet, reply, payload)
         })
     }
 
     fn echo_reply_v6<'a>(
         &self,
-        own: Ipv6Addr,
-        from: MacAddress,
+        (port, from): (u32, MacAddress),
         request: &ipv6::View<'_>,
         reply: icmpv6::Message,
         payload: &[u8],
     ) -> Received<'a> {
-        let to = request.source();
-        let next_hop = match self.is_on_link_v6(to) {
-            true => from,
-            false => self.config.gateway_mac,
-        };
+        let (own, to) = (request.destination(), request.source());
+        let way = self.way_back(port, from, to.into());
         let (len, addresses) = (request.payload().len(), Addresses::V6(own, to));
         let mut frame = Vec::with_capacity(ethernet::Header::LEN + ipv6::Header::LEN + len);
         let emitted = self
-            .ethernet(next_hop, ethernet::ETHERTYPE_IPV6)
+            .ethernet(way, ethernet::ETHERTYPE_IPV6)
             .emit(&mut frame)
             .and_then(|()| {
                 // As Linux does, the reply keeps the class of the request.
@@ -405,28 +423,23 @@ impl Host {
                 addresses.emit_header(class, ipv6::NEXT_HEADER_ICMPV6, len, &mut frame)
             })
             .and_then(|()| reply.emit(own, to, payload, &mut frame));
-        emitted.map_or(Received::Other, |()| Received::Answer(frame))
+        emitted.map_or(Received::Other, |()| Received::Answer(way, frame))
     }
 
     fn echo_reply<'a>(
         &self,
-        from: MacAddress,
+        (port, from): (u32, MacAddress),
         request: &ipv4::View<'_>,
         reply: icmpv4::Message,
         payload: &[u8],
     ) -> Received<'a> {
-        let on_link = self.is_on_link(request.source());
-        let next_hop = if on_link {
-            from
-        } else {
-            self.config.gateway_mac
-        };
+        let way = self.way_back(port, from, request.source().into());
         let header = ipv4::Header {
             // As Linux does, the reply keeps the class of the request.
             traffic_class: request.traffic_class(),
             identification: request.identification(),
             ..ipv4_header(
-                self.config.ipv4,
+                request.destination(),
                 request.source(),
                 ipv4::PROTOCOL_ICMP,
                 request.payload().len(),
@@ -434,20 +447,17 @@ impl Host {
         };
         let mut frame = Vec::with_capacity(ethernet::Header::LEN + request.total_len());
         let emitted = self
-            .ethernet(next_hop, ethernet::ETHERTYPE_IPV4)
+            .ethernet(way, ethernet::ETHERTYPE_IPV4)
             .emit(&mut frame)
             .and_then(|()| header.emit(&mut frame))
             .and_then(|()| reply.emit(payload, &mut frame));
-        emitted.map_or(Received::Other, |()| Received::Answer(frame))
+        emitted.map_or(Received::Other, |()| Received::Answer(way, frame))
     }
 
-    /// Builds the Ethernet header of a frame from this host to `destination`.
-    pub(crate) fn ethernet(&self, destination: MacAddress, ethertype: u16) -> ethernet::Header {
-        ethernet::Header {
-            destination,
-            source: self.config.mac,
-            ethertype,
-        }
+    /// Builds the Ethernet header of an answer on a way.
+    fn ethernet(&self, way: Option<Way>, ethertype: u16) -> ethernet::Header {
+        let (port, mac) = way.map_or_else(Default::default, |way| (way.port, way.mac()));
+        self.card(port).ethernet(mac, ethertype)
     }
 }
 

@@ -33,6 +33,7 @@ pub mod link;
 mod medium;
 mod membership;
 mod model;
+mod neighbours;
 mod network;
 mod node;
 mod notification;
@@ -62,7 +63,7 @@ pub use error::NetError;
 pub use failure::{Change, FailureRecord, FailureTarget, RandomFailures};
 pub use flow::{Destination, Ping, Spacing, UdpStream};
 pub use generator::{GeneratorTrigger, PacketGenerator, SWITCH_PORTS};
-pub use host::{HostConfig, Ipv6Interface};
+pub use host::{Card, Gateway, HostConfig, HostSettings, Ipv6Interface};
 pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,
     LossTrace,

@@ -145,16 +145,30 @@ impl Node {
 }
 
 impl NodeModel for Host {
+    fn refuses_port(&self, port: u32) -> Option<&'static str> {
+        let cards = self.settings.cards.len();
+        let why = match cards {
+            1 => "hosts and interfaces have port 0 only",
+            _ => "a host has a port for each of its network cards, from 0",
+        };
+        (port as usize >= cards).then_some(why)
+    }
+
     fn receive(
         &mut self,
         own: &mut NodeState,
         medium: &mut Medium,
         traffic: &mut Traffic,
-        _: u32,
+        port: u32,
         packet: Packet,
     ) {
-        traffic.receive(self, own, medium, &packet);
+        traffic.receive(self, own, medium, port, &packet);
         medium.pool.take_back(packet);
+    }
+
+    fn failed(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        let waiting = self.neighbours.forget();
+        medium.lose(own, waiting);
     }
 
     fn wake(
@@ -166,8 +180,9 @@ impl NodeModel for Host {
     ) {
         match Timer::of(token) {
             Timer::Memberships => self.say_memberships(own, medium),
-            Timer::Tcp(endpoint) => traffic.tcp_timer(own, medium, endpoint),
-            Timer::Application(flow) => traffic.tcp_application(own, medium, flow),
+            Timer::Tcp(endpoint) => traffic.tcp_timer(self, own, medium, endpoint),
+            Timer::Application(flow) => traffic.tcp_application(self, own, medium, flow),
+            Timer::Neighbours => self.attend(own, medium),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::detection::Detection;
 use crate::error::{NetError, out_of_range};
 use crate::failure::Failures;
 use crate::generator::Generator;
-use crate::host::{Host, HostConfig};
+use crate::host::{Host, HostSettings};
 use crate::interface::Interfaces;
 use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection};
 use crate::medium::Medium;
@@ -33,7 +33,6 @@ use std::io::Write;
 use std::path::Path;
 pub use traffic::Join;
 use visit::Visits;
-use wire::MacAddress;
 
 /// Nodes and links, and the events among them.
 ///
@@ -156,31 +155,38 @@ impl Network {
         Ok(id)
     }
 
-    /// Adds a modelled host with one network interface on port 0, and returns its node. Refuses prefixes that are too
-    /// long, and addresses that are not unicast.
-    pub fn add_host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, NetError> {
-        if config.prefix_len > 32 {
-            return Err(out_of_range("prefix_len", "at most 32"));
-        }
-        if let Some(ipv6) = config.ipv6 {
-            if ipv6.prefix_len > 128 {
-                return Err(out_of_range(
-                    "prefix length of the IPv6 address",
-                    "at most 128",
-                ));
-            }
-            if ipv6.address.is_multicast() || ipv6.address.is_unspecified() {
-                return Err(out_of_range("IPv6 address", "the address of one station"));
+    /// Adds a modelled host with a port for each of its network cards, and returns its node. Refuses prefixes that are too
+    /// long, addresses that are not unicast, and VLANs that do not exist.
+    pub fn add_host(
+        &mut self,
+        name: &str,
+        settings: impl Into<HostSettings>,
+    ) -> Result<NodeId, NetError> {
+        let mut host = Host::new(settings.into());
+        host.check()?;
+        let mut subnets = Vec::new();
+        for (other, it) in self.hosts() {
+            if it.shares_subnet_with(&host) {
+                subnets.push(other);
             }
         }
-        if config.mac.is_multicast() || config.mac == MacAddress::default() {
-            return Err(out_of_range("mac", "the address of one station"));
+        host.resolves |= !subnets.is_empty();
+        let id = self.add_node(name, Box::new(host))?;
+        for other in subnets {
+            self.make_resolve(other);
         }
-        let id = self.add_node(name, Box::new(Host::new(config)))?;
         if self.traffic.has_memberships {
             self.begin_memberships(id);
         }
         Ok(id)
+    }
+
+    /// Makes a host keep its neighbours' addresses from now on.
+    fn make_resolve(&mut self, host: NodeId) {
+        if let Some((host, _)) = self.node_mut(host).get_mut::<Host>() {
+            host.resolves = true;
+        }
+        self.visits.network_changed();
     }
 
     /// Adds a link between two ports, with the same configuration in both directions, and returns its id.
@@ -312,8 +318,12 @@ impl Network {
         out: Box<dyn Write + Send>,
     ) -> Result<(), NetError> {
         let id = self.node_id(node)?;
-        let switch = self.node(id).is::<SwitchNode>();
-        if port > if switch { MAX_PORT } else { 0 } {
+        let node_of = self.node(id);
+        let is_none = match node_of.is::<SwitchNode>() {
+            true => port > MAX_PORT,
+            false => node_of.model.refuses_port(port).is_some(),
+        };
+        if is_none {
             return Err(NetError::InvalidPort {
                 node: node.to_owned(),
                 port,

@@ -33,6 +33,9 @@ pub struct NodeCounters {
     pub corrupted: u64,
     /// Frames that an external interface did not take.
     pub interface_drops: u64,
+    /// Packets of a host to a neighbour that did not answer, or that was asked for so long that others took their place, and answers
+    /// that no route leads to.
+    pub unresolved_drops: u64,
 }
 
 /// The common state of nodes.

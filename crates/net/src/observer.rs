@@ -80,11 +80,13 @@ pub enum DropReason {
     NotJoined,
     /// The packet reached a host damaged.
     Corrupted,
+    /// The next hop of a host's packet has no known MAC address, or there is none.
+    Unresolved,
 }
 
 impl DropReason {
     /// All reasons.
-    pub const ALL: [DropReason; 11] = [
+    pub const ALL: [DropReason; 12] = [
         DropReason::QueueFull,
         DropReason::Early,
         DropReason::Loss,
@@ -96,6 +98,7 @@ impl DropReason {
         DropReason::NotAddressed,
         DropReason::NotJoined,
         DropReason::Corrupted,
+        DropReason::Unresolved,
     ];
 
     /// Returns the name of the reason, such as `queue_full`.
@@ -112,6 +115,7 @@ impl DropReason {
             DropReason::NotAddressed => "not_addressed",
             DropReason::NotJoined => "not_joined",
             DropReason::Corrupted => "corrupted",
+            DropReason::Unresolved => "unresolved",
         }
     }
 }

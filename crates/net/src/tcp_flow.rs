@@ -20,6 +20,7 @@
 
 use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
+use crate::host::Way;
 use crate::random::Stream;
 use crate::{NodeId, TcpFlowId};
 use engine::Time;
@@ -142,7 +143,7 @@ pub(crate) struct Address {
     pub(crate) mac: MacAddress,
     /// The addresses of this end and of the other one.
     pub(crate) addresses: Addresses,
-    pub(crate) next_hop: MacAddress,
+    pub(crate) way: Way,
     pub(crate) port: u16,
 }
 
@@ -205,7 +206,7 @@ impl Endpoint {
         let payload_bytes = segment.payload_bytes as usize;
         let addresses = self.address.addresses;
         ethernet::Header {
-            destination: self.address.next_hop,
+            destination: self.address.way.mac(),
             source: self.address.mac,
             ethertype: addresses.ethertype(),
         }

@@ -2,7 +2,7 @@
 //! how packets get from host to host.
 
 use crate::flow::{Flow, claimed_flow, sequence};
-use crate::host::{Host, Received, Timer};
+use crate::host::{Host, Received, Timer, unresolved};
 use crate::medium::Medium;
 use crate::membership::Verdict;
 use crate::node::NodeState;
@@ -39,6 +39,12 @@ impl Traffic {
             .ok_or(NetError::UnknownFlow(flow.0))
     }
 
+    /// Returns whether a flow's packets are sent as they are, out of port 0.
+    #[inline]
+    pub(crate) fn is_plain(&self, flow: FlowId) -> bool {
+        self.flows[flow.0 as usize].is_plain
+    }
+
     /// Returns the time at which a flow's next packet is due; `None` if no more packets follow.
     #[inline]
     pub(crate) fn due_ps(&self, flow: FlowId) -> Option<Time> {
@@ -51,14 +57,32 @@ impl Traffic {
         host: &mut Host,
         own: &mut NodeState,
         medium: &mut Medium,
+        port: u32,
         packet: &Packet,
     ) {
         if packet.rest().is_empty() {
-            return self.receive_frame(host, own, medium, packet.stored());
+            return self.receive_any(host, own, medium, port, packet.stored());
         }
         let mut whole = std::mem::take(&mut self.whole);
-        self.receive_frame(host, own, medium, whole.of(packet));
+        self.receive_any(host, own, medium, port, whole.of(packet));
         self.whole = whole;
+    }
+
+    fn receive_any(
+        &mut self,
+        host: &mut Host,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        port: u32,
+        frame: &[u8],
+    ) {
+        let Some(vlan_id) = host.settings.vlan else {
+            return self.receive_frame(host, own, medium, port, frame);
+        };
+        match Host::untagged(frame, vlan_id) {
+            Some(frame) => self.receive_frame(host, own, medium, port, &frame),
+            None => not_addressed(own, medium, port),
+        }
     }
 
     fn receive_frame(
@@ -66,6 +90,7 @@ impl Traffic {
         host: &mut Host,
         own: &mut NodeState,
         medium: &mut Medium,
+        port: u32,
         frame: &[u8],
     ) {
         let (now_ps, node) = (medium.now_ps(), own.id);
@@ -76,7 +101,7 @@ impl Traffic {
                 Verdict::Member(group) => joined = Some(group),
                 Verdict::Unwanted => {
                     own.counters.unwanted += 1;
-                    return medium.tell_dropped(own, Some(0), DropReason::NotJoined, 1);
+                    return medium.tell_dropped(own, Some(port), DropReason::NotJoined, 1);
                 }
                 Verdict::Consumed => {
                     own.counters.accepted += 1;
@@ -90,22 +115,30 @@ impl Traffic {
                 .get(claimed_flow(payload)?.0 as usize)?
                 .sum_of(payload)
         };
-        match host.receive(frame, recognise) {
-            Received::NotAddressed => {
-                own.counters.not_addressed += 1;
-                medium.tell_dropped(own, Some(0), DropReason::NotAddressed, 1);
-            }
+        match host.receive(port, frame, recognise) {
+            Received::NotAddressed => not_addressed(own, medium, port),
             Received::Corrupt(payload) => {
-                corrupted(own, medium);
+                corrupted(own, medium, port);
                 if let Some(flow) = payload.and_then(claimed_flow)
                     && let Some(flow) = self.flows.get_mut(flow.0 as usize)
                 {
                     flow.corrupted += 1;
                 }
             }
-            Received::Answer(frame) => {
+            Received::Answer(way, frame) => {
                 own.counters.accepted += 1;
-                medium.transmit(own, 0, Packet::new(&frame));
+                match way {
+                    Some(way) => host.send(own, medium, way, Packet::new(&frame)),
+                    None => unresolved(own, medium, port, 1),
+                }
+            }
+            Received::Told(told) => {
+                let is_own = told.is_own;
+                match host.take_told(own, medium, port, told) {
+                    true if is_own => own.counters.accepted += 1,
+                    false if is_own => accepted(own, medium, port, None, frame),
+                    _ => not_addressed(own, medium, port),
+                }
             }
             Received::EchoReply {
                 identifier,
@@ -115,7 +148,7 @@ impl Traffic {
                 let flow = host.pings.get(usize::from(identifier)).copied();
                 let intact =
                     self.with_flow(flow, |flow| flow.echo_reply(now_ps, sequence, payload));
-                accepted(own, medium, intact, frame);
+                accepted(own, medium, port, intact, frame);
             }
             Received::Datagram { payload, known } => {
                 let flow = claimed_flow(payload);
@@ -127,7 +160,7 @@ impl Traffic {
                     let stream = intact.and(flow).zip(sequence(payload));
                     memberships.arrived(now_ps, group, stream);
                 }
-                accepted(own, medium, intact, frame);
+                accepted(own, medium, port, intact, frame);
             }
             Received::Segment {
                 endpoint,
@@ -138,11 +171,11 @@ impl Traffic {
                     own.counters.accepted += 1;
                     let flow = &mut self.tcp_flows[endpoint.flow()];
                     flow.receive(now_ps, endpoint.side(), &segment, telemetry.as_deref());
-                    self.tcp_send(own, medium, endpoint);
+                    self.tcp_send(host, own, medium, endpoint);
                 }
-                None => accepted(own, medium, None, frame),
+                None => accepted(own, medium, port, None, frame),
             },
-            Received::Other => accepted(own, medium, None, frame),
+            Received::Other => accepted(own, medium, port, None, frame),
         }
     }
 
@@ -155,9 +188,10 @@ impl Traffic {
     }
 
     /// Sends a flow's packet that is due now; returns the time at which the next packet is due, `None` after the last.
-    /// While the host is down, packets are skipped.
+    /// While the host is down, packets are skipped. `host` is not needed for a flow that is [plain](Self::is_plain).
     pub(crate) fn send_and_advance(
         &mut self,
+        host: Option<&mut Host>,
         own: &mut NodeState,
         medium: &mut Medium,
         id: FlowId,
@@ -166,7 +200,10 @@ impl Traffic {
         if own.up {
             let (stored, rest) = flow.next_frame(medium.now_ps());
             let packet = medium.pool.packet(stored, rest);
-            medium.transmit(own, 0, packet);
+            match host {
+                None => medium.transmit(own, 0, packet),
+                Some(host) => host.send(own, medium, flow.way, packet),
+            }
         }
         let flow = &mut self.flows[id.0 as usize];
         flow.advance();
@@ -176,6 +213,7 @@ impl Traffic {
     /// Makes an end of a TCP connection handle its due timers, and then send.
     pub(crate) fn tcp_timer(
         &mut self,
+        host: &mut Host,
         own: &mut NodeState,
         medium: &mut Medium,
         endpoint: EndpointId,
@@ -189,7 +227,7 @@ impl Traffic {
             if end.due_ps().is_some_and(|due_ps| due_ps <= now_ps) {
                 flow.on_timer(now_ps, endpoint.side());
             }
-            self.tcp_send(own, medium, endpoint);
+            self.tcp_send(host, own, medium, endpoint);
         }
     }
 
@@ -197,6 +235,7 @@ impl Traffic {
     /// what the client may now send.
     pub(crate) fn tcp_application(
         &mut self,
+        host: &mut Host,
         own: &mut NodeState,
         medium: &mut Medium,
         id: TcpFlowId,
@@ -206,12 +245,18 @@ impl Traffic {
             let event = Timer::Application(id).event(own.id);
             medium.scheduler.push(turn_ps, event);
         }
-        self.tcp_send(own, medium, EndpointId::new(id, Side::Client));
+        self.tcp_send(host, own, medium, EndpointId::new(id, Side::Client));
     }
 
     /// Sends everything that an end of a TCP connection may send now, and schedules an event for its next timer.
     /// Packets from a host that is down are lost.
-    fn tcp_send(&mut self, own: &mut NodeState, medium: &mut Medium, endpoint: EndpointId) {
+    fn tcp_send(
+        &mut self,
+        host: &mut Host,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        endpoint: EndpointId,
+    ) {
         let now_ps = medium.now_ps();
         let flow = &mut self.tcp_flows[endpoint.flow()];
         let end = flow.endpoint_mut(endpoint.side());
@@ -219,7 +264,7 @@ impl Traffic {
             if own.up {
                 let zeros = Shared::zeros(frame_bytes.saturating_sub(self.headers.len()));
                 let packet = medium.pool.packet(&self.headers, zeros);
-                medium.transmit(own, 0, packet);
+                host.send(own, medium, end.address.way, packet);
             } else {
                 medium.lose(own, 1);
             }
@@ -245,9 +290,15 @@ impl Traffic {
 /// Counts a packet that a host took for a flow as accepted, or as corrupted if `intact` is `Some(false)`. If `intact`
 /// is `None`, the packet belongs to nothing that the host knows; it is counted as accepted, and passed to the
 /// controller.
-fn accepted(own: &mut NodeState, medium: &mut Medium, intact: Option<bool>, frame: &[u8]) {
+fn accepted(
+    own: &mut NodeState,
+    medium: &mut Medium,
+    port: u32,
+    intact: Option<bool>,
+    frame: &[u8],
+) {
     if intact == Some(false) {
-        return corrupted(own, medium);
+        return corrupted(own, medium, port);
     }
     own.counters.accepted += 1;
     if intact.is_none() {
@@ -256,7 +307,12 @@ fn accepted(own: &mut NodeState, medium: &mut Medium, intact: Option<bool>, fram
     }
 }
 
-fn corrupted(own: &mut NodeState, medium: &mut Medium) {
+fn corrupted(own: &mut NodeState, medium: &mut Medium, port: u32) {
     own.counters.corrupted += 1;
-    medium.tell_dropped(own, Some(0), DropReason::Corrupted, 1);
+    medium.tell_dropped(own, Some(port), DropReason::Corrupted, 1);
+}
+
+fn not_addressed(own: &mut NodeState, medium: &mut Medium, port: u32) {
+    own.counters.not_addressed += 1;
+    medium.tell_dropped(own, Some(port), DropReason::NotAddressed, 1);
 }

@@ -17,8 +17,8 @@ use crate::switch::{Asked, Switch};
 use crate::time::Ps;
 use engine::Time;
 use net::{
-    FlowId, GeneratorTrigger, GroupFilter, HostConfig, Join, NetError, PacketGenerator, Ping,
-    Spacing, TcpTransfer, UdpStream,
+    Card, FlowId, Gateway, GeneratorTrigger, GroupFilter, HostConfig, HostSettings, Join, NetError,
+    PacketGenerator, Ping, Spacing, TcpTransfer, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 
 /// The time that other Python threads and signals may have to wait for a call that takes long.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A network card: its MAC address, its address, and its IPv6 address, each with the length of the prefix.
+type PyCard = (Vec<u8>, (String, u8), Option<(String, u8)>);
 
 /// Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it.
 #[pyclass(module = "holdfast._core", frozen)]
@@ -154,6 +157,45 @@ impl Network {
             ipv6: ipv6.map(self::ipv6).transpose()?,
         };
         self.call(move |n| n.add_host(&name, config).map(drop))
+    }
+
+    /// Adds a modelled host like :meth:`add_host`, with a port for each of its network cards (MAC address, IPv4 address with the
+    /// length of its prefix, and IPv6 address with that or None). ``gateways``: the next hops of default routes, one for each family
+    /// at most; ``neighbours``: MAC addresses that are known, by address. The others are asked for. ``vlan``: the tag of its frames.
+    #[pyo3(signature = (name, *, cards, gateways=Vec::new(), neighbours=Vec::new(), vlan=None))]
+    fn add_host_with_cards(
+        &self,
+        name: String,
+        cards: Vec<PyCard>,
+        gateways: Vec<String>,
+        neighbours: Vec<(String, Vec<u8>)>,
+        vlan: Option<u16>,
+    ) -> PyResult<()> {
+        let card = |(mac, (ipv4, prefix_len), ipv6): PyCard| {
+            Ok(Card {
+                mac: self::mac("mac", &mac)?,
+                ipv4: self::ipv4(&ipv4)?,
+                prefix_len,
+                ipv6: ipv6.map(self::ipv6).transpose()?,
+            })
+        };
+        let mut settings = HostSettings {
+            cards: cards.into_iter().map(card).collect::<PyResult<_>>()?,
+            vlan,
+            ..HostSettings::default()
+        };
+        for gateway in gateways {
+            let address = self::ip("gateways", &gateway)?;
+            settings.gateways[usize::from(address.is_ipv6())] = Some(Gateway::Address(address));
+        }
+        for (address, mac) in neighbours {
+            let known = (
+                self::ip("neighbours", &address)?,
+                self::mac("neighbours", &mac)?,
+            );
+            settings.neighbours.push(known);
+        }
+        self.call(move |n| n.add_host(&name, settings).map(drop))
     }
 
     /// Adds a Linux interface as a node with one port, number 0. The network then runs on the wall clock only. Raises

@@ -61,6 +61,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod membership;
 pub mod mld;
+pub mod neighbour_discovery;
 pub mod pcap;
 pub mod pcapng;
 pub mod report;

@@ -30,6 +30,7 @@ _NODE_DROPS = (
     "unwanted",
     "corrupted",
     "interface_drops",
+    "unresolved_drops",
 )
 
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::MacAddress;
 use crate::host::{HostConfig, Ipv6Interface, Received};
 use crate::packet_log::ReceivedLog;
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ const BOTH: [Addresses; 2] = [Addresses::V4(A, B), Addresses::V6(A6, B6)];
 /// Builds a host with these MAC and IPv4 addresses, and an IPv6 address that is derived from the IPv4 address.
 fn host(mac: u8, ipv4: Ipv4Addr) -> Host {
     let mac = MacAddress([2, 0, 0, 0, 0, mac]);
-    Host::new(HostConfig {
+    let config = HostConfig {
         mac,
         ipv4,
         prefix_len: 24,
@@ -21,7 +22,16 @@ fn host(mac: u8, ipv4: Ipv4Addr) -> Host {
             address: if ipv4 == A { A6 } else { B6 },
             prefix_len: 64,
         }),
-    })
+    };
+    Host::new(config.into())
+}
+
+/// Returns the way to a neighbour that is known.
+fn way(mac: MacAddress) -> Way {
+    Way {
+        port: 0,
+        hop: Hop::Known(mac),
+    }
 }
 
 fn stream(payload_bytes: usize) -> UdpStream {
@@ -44,7 +54,8 @@ fn flow(stream: &UdpStream) -> Result<Flow, NetError> {
 }
 
 fn flow_between(addresses: Addresses, stream: &UdpStream) -> Result<Flow, NetError> {
-    let to = (Some(NodeId(1)), addresses, MacAddress([2, 0, 0, 0, 0, 9]));
+    let way = way(MacAddress([2, 0, 0, 0, 0, 9]));
+    let to = (Some(NodeId(1)), addresses, way);
     let draws = || Stream::named(1, "flow7");
     Flow::udp(FlowId(7), (NodeId(0), &host(1, A)), to, stream, draws)
 }
@@ -63,7 +74,7 @@ fn ping(addresses: Addresses, payload_bytes: usize) -> Flow {
         stop_ps: Time::NEVER,
         payload_bytes,
     };
-    let to = (addresses, MacAddress([2; 6]));
+    let to = (addresses, way(MacAddress([2; 6])));
     Flow::ping(3, (NodeId(0), &host(1, A)), to, &ping).unwrap()
 }
 
@@ -98,8 +109,8 @@ fn packets_are_whole_and_checked() {
         for k in 0..3 {
             let packet = next_frame(&mut flow, 1000 + k);
             assert_eq!(packet.len(), transport_at(addresses) + 8 + payload_bytes);
-            let Received::Datagram { payload, .. } = receiver.receive(&packet, |_| None) else {
-                panic!("{:?}", receiver.receive(&packet, |_| None));
+            let Received::Datagram { payload, .. } = receiver.receive(0, &packet, |_| None) else {
+                panic!("{:?}", receiver.receive(0, &packet, |_| None));
             };
             assert_eq!(claimed_flow(payload), Some(FlowId(7)));
             assert!(flow.datagram(Time::from(5000 + k), NodeId(1), payload, false));
@@ -134,8 +145,8 @@ fn recognising_a_payload_changes_no_verdict() {
                 Received::Corrupt(_) => None,
                 other => panic!("{other:?}"),
             };
-            let plain = valid(receiver.receive(packet, |_| None));
-            let recognised = valid(receiver.receive(packet, |payload| flow.sum_of(payload)));
+            let plain = valid(receiver.receive(0, packet, |_| None));
+            let recognised = valid(receiver.receive(0, packet, |payload| flow.sum_of(payload)));
             assert_eq!(recognised.is_some(), plain.is_some());
             recognised
         };
@@ -399,7 +410,7 @@ fn pings_are_answered_by_hosts_and_recognised() {
         for sequence in 0..3 {
             let mut bytes = next_frame(&mut flow, 10);
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
-            let Received::Answer(mut answer) = host(9, B).receive(&bytes, |_| None) else {
+            let Received::Answer(_, mut answer) = host(9, B).receive(0, &bytes, |_| None) else {
                 panic!("no answer");
             };
             answer[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
@@ -408,9 +419,9 @@ fn pings_are_answered_by_hosts_and_recognised() {
                 identifier: 3,
                 sequence: s,
                 payload,
-            } = source.receive(&answer, |_| None)
+            } = source.receive(0, &answer, |_| None)
             else {
-                panic!("{:?}", source.receive(&answer, |_| None));
+                panic!("{:?}", source.receive(0, &answer, |_| None));
             };
             assert_eq!(s, sequence);
             assert!(flow.echo_reply(Time::from(20_u64), s, payload));

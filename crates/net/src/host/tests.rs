@@ -2,6 +2,7 @@ use super::*;
 use crate::TcpFlowId;
 use crate::addresses::TTL;
 use proptest::prelude::*;
+use wire::arp;
 use wire::icmpv4::Message;
 
 const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
@@ -14,24 +15,26 @@ const HOST_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 const NEIGHBOUR_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0xc8);
 const FAR_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
 
-fn host(prefix_len: u8) -> Host {
-    Host::new(HostConfig {
+fn config(prefix_len: u8) -> HostConfig {
+    HostConfig {
         mac: HOST,
         ipv4: HOST_IPV4,
         prefix_len,
         gateway_mac: GATEWAY,
         ipv6: None,
-    })
+    }
+}
+
+fn host(prefix_len: u8) -> Host {
+    Host::new(config(prefix_len).into())
 }
 
 fn host_v6(prefix_len: u8) -> Host {
-    Host::new(HostConfig {
-        ipv6: Some(Ipv6Interface {
-            address: HOST_IPV6,
-            prefix_len,
-        }),
-        ..host(24).config
-    })
+    let ipv6 = Some(Ipv6Interface {
+        address: HOST_IPV6,
+        prefix_len,
+    });
+    Host::new(HostConfig { ipv6, ..config(24) }.into())
 }
 
 fn frame(destination: MacAddress, ethertype: u16, payload: &[u8]) -> Vec<u8> {
@@ -113,14 +116,18 @@ fn ipv6_subnets() {
     ] {
         let host = host_v6(prefix_len);
         assert_eq!(
-            host.is_on_link_v6(NEIGHBOUR_IPV6),
+            host.port_towards(NEIGHBOUR_IPV6.into()).is_some(),
             neighbour,
             "/{prefix_len}"
         );
-        assert_eq!(host.is_on_link_v6(FAR_IPV6), far, "/{prefix_len}");
-        assert!(host.is_on_link_v6(HOST_IPV6));
+        assert_eq!(
+            host.port_towards(FAR_IPV6.into()).is_some(),
+            far,
+            "/{prefix_len}"
+        );
+        assert!(host.port_towards(HOST_IPV6.into()).is_some());
     }
-    assert!(!host(24).is_on_link_v6(HOST_IPV6));
+    assert!(!host(24).port_towards(HOST_IPV6.into()).is_some());
 }
 
 /// Written by hand from RFC 4443, section 4.2: addresses exchanged, type 129, checksum less by 0x0100.
@@ -128,7 +135,7 @@ fn ipv6_subnets() {
 fn pings_over_ipv6_are_answered_through_the_right_neighbour() {
     for (source, next_hop) in [(NEIGHBOUR_IPV6, PEER), (FAR_IPV6, GATEWAY)] {
         let request = echo_request_v6(source);
-        let Received::Answer(answer) = host_v6(64).receive(&request, |_| None) else {
+        let Received::Answer(_, answer) = host_v6(64).receive(0, &request, |_| None) else {
             panic!("no answer");
         };
         let mut expected = [&next_hop.0[..], &HOST.0, &[0x86, 0xdd]].concat();
@@ -143,15 +150,15 @@ fn pings_over_ipv6_are_answered_through_the_right_neighbour() {
     }
     let ours = host_v6(64);
     assert_eq!(
-        ours.receive(&echo_request(FAR), |_| None),
-        host(24).receive(&echo_request(FAR), |_| None)
+        ours.receive(0, &echo_request(FAR), |_| None),
+        host(24).receive(0, &echo_request(FAR), |_| None)
     );
 }
 
 #[test]
 fn a_host_without_an_ipv6_address_knows_nothing_of_it() {
     let request = echo_request_v6(FAR_IPV6);
-    assert_eq!(host(24).receive(&request, |_| None), Received::Other);
+    assert_eq!(host(24).receive(0, &request, |_| None), Received::Other);
 }
 
 #[test]
@@ -183,7 +190,7 @@ fn connections_of_both_families_are_told_apart() {
     };
     let (known, unknown) = (v6(FAR_IPV6), v6(NEIGHBOUR_IPV6));
     for (frame, expected) in [(v4, Some(0)), (known, Some(1)), (unknown, None)] {
-        match host.receive(&frame, |_| None) {
+        match host.receive(0, &frame, |_| None) {
             Received::Segment {
                 endpoint: found,
                 segment,
@@ -215,7 +222,7 @@ fn what_is_flipped_in_an_ipv6_packet_is_noticed_where_something_covers_it() {
     }
     let host = host_v6(64);
     for frame in frames {
-        let good = host.receive(&frame, |_| None);
+        let good = host.receive(0, &frame, |_| None);
         assert!(
             !matches!(good, Received::Corrupt(_) | Received::Other),
             "{good:?}"
@@ -224,7 +231,7 @@ fn what_is_flipped_in_an_ipv6_packet_is_noticed_where_something_covers_it() {
         for bit in ip * 8..frame.len() * 8 {
             let mut broken = frame.clone();
             broken[bit / 8] ^= 0x80 >> (bit % 8);
-            let received = host.receive(&broken, |_| None);
+            let received = host.receive(0, &broken, |_| None);
             let as_expected = match bit / 8 - ip {
                 // Class and flow label, and the hop limit, are in no checksum.
                 0 if bit % 8 >= 4 => is_like(&received, &good),
@@ -241,7 +248,7 @@ fn what_is_flipped_in_an_ipv6_packet_is_noticed_where_something_covers_it() {
             );
         }
         for len in 0..frame.len() {
-            let received = host.receive(&frame[..len], |_| None);
+            let received = host.receive(0, &frame[..len], |_| None);
             assert!(
                 matches!(received, Received::Corrupt(_)),
                 "{len} bytes: {received:?}"
@@ -258,7 +265,7 @@ fn a_datagram_over_ipv6_needs_a_checksum() {
     // Also where the payload's sum is known.
     let sum = Sum::new().bytes(b"some payload");
     for known in [None, Some(sum)] {
-        let received = host_v6(64).receive(&frame, |_| known);
+        let received = host_v6(64).receive(0, &frame, |_| known);
         assert_eq!(received, Received::Corrupt(Some(b"some payload")));
     }
 }
@@ -274,15 +281,19 @@ fn what_ipv6_hosts_do_not_do() {
         &[135, 0, 0, 0, 0, 0, 0, 0],
     );
     solicitation[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 1]);
+    // Without a target and with a wrong checksum.
     assert_eq!(
-        host.receive(&solicitation, |_| None),
-        Received::NotAddressed
+        host.receive(0, &solicitation, |_| None),
+        Received::Corrupt(None)
     );
     const FRAGMENT: u8 = 44;
     let fragment = ipv6_frame(FAR_IPV6, HOST_IPV6, FRAGMENT, &[0; 20]);
-    assert_eq!(host.receive(&fragment, |_| None), Received::Other);
+    assert_eq!(host.receive(0, &fragment, |_| None), Received::Other);
     let to_another = ipv6_frame(FAR_IPV6, NEIGHBOUR_IPV6, ipv4::PROTOCOL_UDP, &[0; 8]);
-    assert_eq!(host.receive(&to_another, |_| None), Received::NotAddressed);
+    assert_eq!(
+        host.receive(0, &to_another, |_| None),
+        Received::NotAddressed
+    );
 }
 
 #[test]
@@ -294,12 +305,16 @@ fn subnets() {
         (0, true, true),
     ] {
         assert_eq!(
-            host(prefix_len).is_on_link(NEIGHBOUR),
+            host(prefix_len).port_towards(NEIGHBOUR.into()).is_some(),
             neighbour,
             "/{prefix_len}"
         );
-        assert_eq!(host(prefix_len).is_on_link(FAR), far, "/{prefix_len}");
-        assert!(host(prefix_len).is_on_link(HOST_IPV4));
+        assert_eq!(
+            host(prefix_len).port_towards(FAR.into()).is_some(),
+            far,
+            "/{prefix_len}"
+        );
+        assert!(host(prefix_len).port_towards(HOST_IPV4.into()).is_some());
     }
 }
 
@@ -315,9 +330,12 @@ fn arp_requests_for_the_host_are_answered() {
     let mut payload = Vec::new();
     request.emit(&mut payload).unwrap();
     let asked = frame(MacAddress::BROADCAST, ethernet::ETHERTYPE_ARP, &payload);
-    let Received::Answer(answer) = host(24).receive(&asked, |_| None) else {
+    let Received::Told(told) = host(24).receive(0, &asked, |_| None) else {
         panic!("no answer");
     };
+    let asking = (NEIGHBOUR.into(), PEER, crate::neighbours::Heard::Asking);
+    assert_eq!((told.heard, told.is_own), (Some(asking), true));
+    let answer = told.answer.unwrap();
     let view = ethernet::View::new(&answer).unwrap();
     assert_eq!((view.destination(), view.source()), (PEER, HOST));
     let reply = arp::Message::parse(&arp::View::new(view.payload()).unwrap()).unwrap();
@@ -335,9 +353,12 @@ fn arp_requests_for_the_host_are_answered() {
     payload.clear();
     request.emit(&mut payload).unwrap();
     let other = frame(MacAddress::BROADCAST, ethernet::ETHERTYPE_ARP, &payload);
-    assert_eq!(host(24).receive(&other, |_| None), Received::NotAddressed);
+    let Received::Told(told) = host(24).receive(0, &other, |_| None) else {
+        panic!("it is ARP");
+    };
+    assert_eq!((told.answer, told.is_own), (None, false));
     assert_eq!(
-        host(24).receive(&other[..30], |_| None),
+        host(24).receive(0, &other[..30], |_| None),
         Received::Corrupt(None)
     );
 }
@@ -346,7 +367,7 @@ fn arp_requests_for_the_host_are_answered() {
 fn pings_are_answered_through_the_right_neighbour() {
     for (source, next_hop) in [(NEIGHBOUR, PEER), (FAR, GATEWAY)] {
         let request = echo_request(source);
-        let Received::Answer(answer) = host(24).receive(&request, |_| None) else {
+        let Received::Answer(_, answer) = host(24).receive(0, &request, |_| None) else {
             panic!("no answer");
         };
         let view = ethernet::View::new(&answer).unwrap();
@@ -370,7 +391,7 @@ fn every_flipped_bit_behind_the_ethernet_header_is_noticed() {
     let segment = udp_datagram(FAR, HOST_IPV4);
     let datagram = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_UDP, &segment);
     assert_eq!(
-        host(24).receive(&datagram, |_| None),
+        host(24).receive(0, &datagram, |_| None),
         Received::Datagram {
             payload: b"some payload",
             known: false
@@ -381,14 +402,14 @@ fn every_flipped_bit_behind_the_ethernet_header_is_noticed() {
         for bit in ethernet::Header::LEN * 8..frame.len() * 8 {
             let mut broken = frame.clone();
             broken[bit / 8] ^= 0x80 >> (bit % 8);
-            let received = host(24).receive(&broken, |_| None);
+            let received = host(24).receive(0, &broken, |_| None);
             assert!(
                 matches!(received, Received::Corrupt(_)),
                 "bit {bit}: {received:?}"
             );
         }
         for len in 0..frame.len() {
-            let received = host(24).receive(&frame[..len], |_| None);
+            let received = host(24).receive(0, &frame[..len], |_| None);
             assert!(
                 matches!(received, Received::Corrupt(_)),
                 "{len} bytes: {received:?}"
@@ -402,19 +423,25 @@ fn what_is_for_others_and_what_is_unknown() {
     let host = host(24);
     let mut other_mac = echo_request(FAR);
     other_mac[..6].copy_from_slice(&PEER.0);
-    assert_eq!(host.receive(&other_mac, |_| None), Received::NotAddressed);
-    let other_ipv4 = ipv4_frame(FAR, NEIGHBOUR, ipv4::PROTOCOL_UDP, &[0; 8]);
-    assert_eq!(host.receive(&other_ipv4, |_| None), Received::NotAddressed);
     assert_eq!(
-        host.receive(&frame(HOST, 0x88cc, b"lldp"), |_| None),
+        host.receive(0, &other_mac, |_| None),
+        Received::NotAddressed
+    );
+    let other_ipv4 = ipv4_frame(FAR, NEIGHBOUR, ipv4::PROTOCOL_UDP, &[0; 8]);
+    assert_eq!(
+        host.receive(0, &other_ipv4, |_| None),
+        Received::NotAddressed
+    );
+    assert_eq!(
+        host.receive(0, &frame(HOST, 0x88cc, b"lldp"), |_| None),
         Received::Other
     );
     const PROTOCOL_GRE: u8 = 47;
     let gre = ipv4_frame(FAR, HOST_IPV4, PROTOCOL_GRE, &[0; 20]);
-    assert_eq!(host.receive(&gre, |_| None), Received::Other);
+    assert_eq!(host.receive(0, &gre, |_| None), Received::Other);
     // All zeros is no TCP header.
     let tcp = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_TCP, &[0; 20]);
-    assert_eq!(host.receive(&tcp, |_| None), Received::Corrupt(None));
+    assert_eq!(host.receive(0, &tcp, |_| None), Received::Corrupt(None));
     let mut segment = Vec::new();
     let group = Ipv4Addr::new(239, 1, 2, 3);
     udp::Header {
@@ -426,7 +453,7 @@ fn what_is_for_others_and_what_is_unknown() {
     let mut multicast = ipv4_frame(FAR, group, ipv4::PROTOCOL_UDP, &segment);
     multicast[..6].copy_from_slice(&[1, 0, 0x5e, 1, 2, 3]);
     assert_eq!(
-        host.receive(&multicast, |_| None),
+        host.receive(0, &multicast, |_| None),
         Received::Datagram {
             payload: b"x",
             known: false
@@ -445,7 +472,7 @@ proptest! {
         bytes[18..20].copy_from_slice(&payload_len.to_be_bytes());
         bytes[20] = next_header;
         bytes[38..54].copy_from_slice(&HOST_IPV6.octets());
-        let received = host_v6(64).receive(&bytes, |_| None);
+        let received = host_v6(64).receive(0, &bytes, |_| None);
         prop_assert_ne!(received, Received::NotAddressed);
     }
 
@@ -469,7 +496,7 @@ proptest! {
                 bytes[24..26].copy_from_slice(&sum.to_be_bytes());
             }
         }
-        let received = host(24).receive(&bytes, |_| None);
+        let received = host(24).receive(0, &bytes, |_| None);
         if likely && !arp && bytes.len() > 34 {
             prop_assert_ne!(received, Received::NotAddressed);
         }
@@ -500,7 +527,7 @@ fn int_headers_are_taken_out_by_hosts_that_take_them() {
         frame[24..26].copy_from_slice(&sum.to_be_bytes());
     };
     marked(&mut frame);
-    let received = |host: &Host, frame: &[u8]| match host.receive(frame, |_| None) {
+    let received = |host: &Host, frame: &[u8]| match host.receive(0, frame, |_| None) {
         Received::Segment {
             segment, telemetry, ..
         } => Some((segment.payload_bytes, telemetry)),

@@ -1,6 +1,7 @@
 //! The events of a network: one at a time, and its consequences. It does not know which clock drives it.
 
 use super::Network;
+use crate::host::Host;
 use crate::scheduler::Event;
 use crate::{FlowId, NodeId};
 use engine::{Packet, Time};
@@ -87,7 +88,14 @@ impl Network {
     /// Sends a flow's packet that is due now; returns the time at which the next packet is due, `None` after the last.
     pub(super) fn send_and_advance(&mut self, id: FlowId) -> Option<Time> {
         let source = self.traffic.flows[id.0 as usize].source;
-        let own = &mut self.nodes[source.0 as usize].state;
-        self.traffic.send_and_advance(own, &mut self.medium, id)
+        let node = &mut self.nodes[source.0 as usize];
+        let (medium, traffic) = (&mut self.medium, &mut self.traffic);
+        match traffic.is_plain(id) {
+            true => traffic.send_and_advance(None, &mut node.state, medium, id),
+            false => {
+                let (host, own) = node.get_mut::<Host>()?;
+                traffic.send_and_advance(Some(host), own, medium, id)
+            }
+        }
     }
 }

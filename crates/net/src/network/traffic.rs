@@ -4,10 +4,9 @@ use super::Network;
 use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
 use crate::flow::{Destination, Flow, Ping, UdpStream};
-use crate::host::{Host, Timer};
+use crate::host::{Card, Hop, Host, Timer, Way};
 use crate::membership::{
-    GroupFilter, GroupStatistics, MAX_SOURCES, MembershipVersion, Memberships, group_mac,
-    is_routed_group,
+    GroupFilter, GroupStatistics, MAX_SOURCES, MembershipVersion, Memberships, is_routed_group,
 };
 use crate::packet_log::{ReceivedLog, SentLog};
 use crate::random::Stream;
@@ -20,7 +19,6 @@ use crate::tcp_flow::{
 use crate::{FlowId, NodeId, TcpFlowId};
 use engine::{Packet, Time};
 use std::net::{IpAddr, Ipv6Addr};
-use wire::MacAddress;
 
 /// The wish of a modelled host for a multicast group from a time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,10 +114,10 @@ impl Network {
     pub fn add_ping(&mut self, ping: &Ping) -> Result<FlowId, NetError> {
         self.check_not_past(ping.start_ps)?;
         let (source, host) = self.host(&ping.source)?;
-        let (_, addresses, next_hop) = self.destination((&ping.source, host), &ping.destination)?;
+        let (_, addresses, way) = self.destination((&ping.source, host), &ping.destination)?;
         let identifier = u16::try_from(host.pings.len())
             .map_err(|_| out_of_range("pings of one host", "at most 65536"))?;
-        let flow = Flow::ping(identifier, (source, host), (addresses, next_hop), ping)?;
+        let flow = Flow::ping(identifier, (source, host), (addresses, way), ping)?;
         let id = FlowId(self.traffic.flows.len() as u32);
         if let Some((host, _)) = self.node_mut(source).get_mut::<Host>() {
             host.pings.push(id);
@@ -153,12 +151,12 @@ impl Network {
                 Family::Ipv4 => Destination::Host(peer.clone()),
                 Family::Ipv6 => Destination::HostIpv6(peer.clone()),
             };
-            let (_, addresses, next_hop) = self.destination((name, host), &peer)?;
+            let (_, addresses, way) = self.destination((name, host), &peer)?;
             Ok(Address {
                 node,
-                mac: host.config.mac,
+                mac: host.card(way.port).mac,
                 addresses,
-                next_hop,
+                way,
                 port,
             })
         });
@@ -171,6 +169,9 @@ impl Network {
             (server, client, Side::Server),
         ];
         for (end, peer, side) in sides {
+            if matches!(end.way.hop, Hop::Asked(_)) {
+                self.make_resolve(end.node);
+            }
             let endpoint = EndpointId::new(id, side);
             let Some((host, _)) = self.node_mut(end.node).get_mut::<Host>() else {
                 continue;
@@ -197,6 +198,9 @@ impl Network {
             let event = Event::Send { flow: id };
             self.medium.scheduler.push(due_ps, event);
         }
+        if matches!(flow.way.hop, Hop::Asked(_)) {
+            self.make_resolve(flow.source);
+        }
         self.traffic.flows.push(flow);
         self.visits.network_changed();
         id
@@ -214,48 +218,45 @@ impl Network {
     }
 
     /// Resolves a stream's destination: the node whose log counts (`None` if no modelled host has the address), the
-    /// addresses, and the MAC address of the next hop.
+    /// addresses, and the way. Fails if no route leads there.
     fn destination(
         &self,
         (name, source): (&str, &Host),
         destination: &Destination,
-    ) -> Result<(Option<NodeId>, Addresses, MacAddress), NetError> {
-        let to = |peer: &str| self.host(peer).map(|(node, host)| (Some(node), host));
+    ) -> Result<(Option<NodeId>, Addresses, Way), NetError> {
         let owner = |address: IpAddr| {
             let owner = self.hosts().find(|(_, host)| host.has(address));
             owner.map(|(node, _)| node)
         };
-        let v4 = |to| Addresses::V4(source.config.ipv4, to);
-        let v6 = |to| Ok(Addresses::V6(ipv6_of(name, source)?, to));
-        let (node, addresses) = match destination {
+        let (node, address) = match destination {
             Destination::Host(peer) => {
-                let (node, host) = to(peer)?;
-                (node, v4(host.config.ipv4))
+                let (node, host) = self.host(peer)?;
+                (
+                    Some(node),
+                    source.address_of(host, |card| Some(card.ipv4.into())),
+                )
             }
             Destination::HostIpv6(peer) => {
-                let (node, host) = to(peer)?;
-                (node, v6(ipv6_of(peer, host)?)?)
+                let (node, host) = self.host(peer)?;
+                ipv6_of(peer, host)?;
+                let ipv6 = |card: &Card| card.ipv6.map(|own| own.address.into());
+                (Some(node), source.address_of(host, ipv6))
             }
-            Destination::Ipv4(address) => (owner((*address).into()), v4(*address)),
-            Destination::Ipv6(address) => (owner((*address).into()), v6(*address)?),
+            Destination::Ipv4(address) => (owner((*address).into()), Some((*address).into())),
+            Destination::Ipv6(address) => (owner((*address).into()), Some((*address).into())),
         };
-        if addresses.destination().is_multicast() {
-            return Ok((node, addresses, group_mac(addresses.destination())));
+        let no_route =
+            || NetError::Refused(format!("host {name} has no route to this destination"));
+        let address = address.ok_or_else(no_route)?;
+        if address.is_ipv6() {
+            ipv6_of(name, source)?;
         }
-        let on_link = match addresses {
-            Addresses::V4(_, address) => source.is_on_link(address),
-            Addresses::V6(_, address) => source.is_on_link_v6(address),
-        };
-        let address = addresses.destination();
-        let neighbour = self.hosts().find(|(_, host)| host.has(address));
-        let next_hop = match neighbour {
-            Some((_, host)) if on_link => host.config.mac,
-            _ => source.config.gateway_mac,
-        };
-        Ok((node, addresses, next_hop))
+        let way = source.way_to(address).ok_or_else(no_route)?;
+        let addresses = source.addresses_to(way, address).ok_or_else(no_route)?;
+        Ok((node, addresses, way))
     }
 
-    fn hosts(&self) -> impl Iterator<Item = (NodeId, &Host)> {
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (NodeId, &Host)> {
         let nodes = self.nodes.iter();
         nodes.filter_map(|node| Some((node.state.id, node.get()?)))
     }
@@ -366,6 +367,7 @@ fn check_group(group: IpAddr) -> Result<(), NetError> {
 
 /// Returns the IPv6 address of a host. Fails if it has none.
 fn ipv6_of(name: &str, host: &Host) -> Result<Ipv6Addr, NetError> {
-    let address = host.config.ipv6.map(|own| own.address);
+    let cards = &host.settings.cards;
+    let address = cards.iter().find_map(|card| Some(card.ipv6?.address));
     address.ok_or_else(|| NetError::Refused(format!("host {name} has no IPv6 address")))
 }

@@ -13,7 +13,7 @@
 //! back afterwards. Other nodes see nothing of it but packets that arrive later, in the order that they would have anyway: among events of
 //! one instant the link decides, not who scheduled first.
 //!
-//! Switches without traffic managers, digests and idle timeouts are visited, and hosts without TCP and memberships, with few links each, all of which take a
+//! Switches without traffic managers, digests and idle timeouts are visited, and hosts without TCP, memberships and neighbours, with few links each, all of which take a
 //! constant time; the others handle packets one by one. Hosts that are sources send when a visit has come to where they may: so a part of
 //! the network that is independent of the others for a while goes on by itself, and stays in the near caches, as far as it can.
 
@@ -126,10 +126,14 @@ impl Network {
         for end in self.traffic.tcp_flows.iter().flat_map(|flow| flow.nodes()) {
             by_themselves[end.0 as usize] = true;
         }
-        // So are those that may have something to say of groups at any time.
+        // So are those that may have something to say of groups or to neighbours at any time.
         for (node, own) in self.nodes.iter().enumerate() {
-            let memberships = own.get::<Host>().and_then(|host| host.memberships.as_ref());
+            let Some(host) = own.get::<Host>() else {
+                continue;
+            };
+            let memberships = host.memberships.as_ref();
             by_themselves[node] |= memberships.is_some_and(|it| it.is_active());
+            by_themselves[node] |= !host.is_plain();
         }
         let mut flows = vec![Vec::new(); self.nodes.len()];
         for (number, flow) in self.traffic.flows.iter().enumerate() {

@@ -130,10 +130,14 @@ fn damage_is_counted_and_not_believed() {
 #[test]
 fn a_neighbour_in_the_subnet_is_reached_without_the_gateway() {
     let mut network = Network::new(1, 0);
-    // By destination MAC address, so that nothing goes through a gateway.
-    switch(&mut network, "s", 0, |_, packet, out| {
-        let port = packet.bytes()[4];
-        out.push(Output::new(u32::from(port), packet));
+    // By destination MAC address, so that nothing goes through a gateway; to everybody what asks who has an address.
+    switch(&mut network, "s", 0, |from, packet, out| {
+        let bytes = packet.bytes();
+        let port = match bytes[0] & 1 {
+            1 => 3 - from,
+            _ => u32::from(bytes[4]),
+        };
+        out.push(Output::new(port, packet.clone()));
     });
     add_hosts(&mut network, 32, 0);
     let flow = network.add_udp_stream(&over_ipv6("h1", "h2")).unwrap();

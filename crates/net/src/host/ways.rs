@@ -1,0 +1,548 @@
+//! The ways of a host's packets: its network cards, the next hop towards an address, and how its MAC address is found.
+//!
+//! A host has the addresses of all its cards on each of them for IPv4, as Linux has (RFC 1122, 3.3.4.2: the weak model), and asks and
+//! answers for those of the card alone in IPv6.
+
+use super::{Host, Ipv6Interface, Received};
+use crate::addresses::Addresses;
+use crate::medium::Medium;
+use crate::membership::group_mac;
+use crate::neighbours::{Due, Heard, Sending};
+use crate::node::NodeState;
+use crate::observer::DropReason;
+use engine::{Packet, Time};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::neighbour_discovery::{self, ALL_NODES, Kind, solicited_node};
+use wire::{MacAddress, arp, ethernet, ipv6, vlan};
+
+/// A network card, on the host's port of its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Its MAC address.
+    pub mac: MacAddress,
+    /// Its address.
+    pub ipv4: Ipv4Addr,
+    /// Length of its subnet's prefix.
+    pub prefix_len: u8,
+    /// Its IPv6 address, if it has one.
+    pub ipv6: Option<Ipv6Interface>,
+}
+
+/// The next hop of a default route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gateway {
+    /// The station with this MAC address, on the first card.
+    Mac(MacAddress),
+    /// The neighbour with this IP address.
+    Address(IpAddr),
+}
+
+/// Configuration of a modelled host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostSettings {
+    /// Its network cards, one at least.
+    pub cards: Vec<Card>,
+    /// The default routes for IPv4 and IPv6.
+    pub gateways: [Option<Gateway>; 2],
+    /// Neighbours that it knows from the start, for good.
+    pub neighbours: Vec<(IpAddr, MacAddress)>,
+    /// The VLAN of all its frames.
+    pub vlan: Option<u16>,
+}
+
+/// The way of a packet to its next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) port: u32,
+    pub(crate) hop: Hop,
+}
+
+/// A next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hop {
+    Known(MacAddress),
+    /// The cache of neighbours knows it, or it is asked for.
+    Asked(IpAddr),
+}
+
+impl Way {
+    /// Returns the destination of a frame on this way; that of one whose next hop is asked for is written when it is known.
+    pub(crate) fn mac(self) -> MacAddress {
+        match self.hop {
+            Hop::Known(mac) => mac,
+            Hop::Asked(_) => MacAddress::default(),
+        }
+    }
+}
+
+/// What ARP or neighbour discovery told a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Whose MAC address was heard, and how.
+    pub(crate) heard: Option<(IpAddr, MacAddress, Heard)>,
+    /// The answer to it.
+    pub(crate) answer: Option<Vec<u8>>,
+    /// False if it was about another station.
+    pub(crate) is_own: bool,
+}
+
+impl Card {
+    fn has_v4_in_subnet(&self, address: Ipv4Addr) -> bool {
+        let mask = u32::MAX
+            .checked_shl(32 - u32::from(self.prefix_len))
+            .unwrap_or(0);
+        (u32::from(address) ^ u32::from(self.ipv4)) & mask == 0
+    }
+
+    /// Returns whether an address is in one of the card's subnets.
+    pub(crate) fn has_in_subnet(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.has_v4_in_subnet(address),
+            IpAddr::V6(address) => self.ipv6.is_some_and(|own| {
+                let mask = u128::MAX
+                    .checked_shl(128 - u32::from(own.prefix_len))
+                    .unwrap_or(0);
+                (u128::from(address) ^ u128::from(own.address)) & mask == 0
+            }),
+        }
+    }
+
+    /// Returns whether an address is the card's.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => address == self.ipv4,
+            IpAddr::V6(address) => self.ipv6.is_some_and(|own| own.address == address),
+        }
+    }
+
+    /// Builds the Ethernet header of a frame from this card to `destination`.
+    pub(crate) fn ethernet(&self, destination: MacAddress, ethertype: u16) -> ethernet::Header {
+        ethernet::Header {
+            destination,
+            source: self.mac,
+            ethertype,
+        }
+    }
+}
+
+/// Where packets go.
+impl Host {
+    /// Returns the card on a port; the first one for a port that there is not.
+    pub(crate) fn card(&self, port: u32) -> &Card {
+        let cards = &self.settings.cards;
+        cards.get(port as usize).unwrap_or(&cards[0])
+    }
+
+    /// Returns the port of the card in whose subnet an address is.
+    pub(crate) fn port_towards(&self, address: IpAddr) -> Option<u32> {
+        let cards = &self.settings.cards;
+        let at = cards.iter().position(|card| card.has_in_subnet(address));
+        at.map(|at| at as u32)
+    }
+
+    /// Returns whether an address is one of the host's own.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        self.settings.cards.iter().any(|card| card.has(address))
+    }
+
+    /// Returns whether the host's packets never wait for their next hop, and are sent as they are built, out of one port.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.resolves && self.settings.vlan.is_none() && self.settings.cards.len() == 1
+    }
+
+    /// Returns whether a gateway has an address whose MAC address is not known.
+    pub(super) fn asks_for_gateway(&self) -> bool {
+        let gateways = self.settings.gateways.into_iter().flatten();
+        gateways.into_iter().any(|gateway| match gateway {
+            Gateway::Mac(_) => false,
+            Gateway::Address(address) => self.known(address).is_none(),
+        })
+    }
+
+    /// Returns whether an address of one host is in a subnet of the other.
+    pub(crate) fn shares_subnet_with(&self, other: &Host) -> bool {
+        let reaches = |from: &Host, to: &Host| {
+            let cards = to.settings.cards.iter();
+            let v4 = cards.clone().map(|card| IpAddr::from(card.ipv4));
+            let v6 = cards.filter_map(|card| Some(IpAddr::from(card.ipv6?.address)));
+            v4.chain(v6).any(|it| from.port_towards(it).is_some())
+        };
+        reaches(self, other) || reaches(other, self)
+    }
+
+    /// Returns an address of a peer, as `of` gives it for each card: one in a subnet of this host if there is one, else the
+    /// first.
+    pub(crate) fn address_of(
+        &self,
+        peer: &Host,
+        of: impl Fn(&Card) -> Option<IpAddr>,
+    ) -> Option<IpAddr> {
+        let all = || peer.settings.cards.iter().filter_map(&of);
+        let near = all().find(|&address| self.port_towards(address).is_some());
+        near.or_else(|| all().next())
+    }
+
+    /// Returns the way to an address, or `None` if there is no route.
+    pub(crate) fn way_to(&self, address: IpAddr) -> Option<Way> {
+        if address.is_multicast() {
+            let hop = Hop::Known(group_mac(address));
+            return Some(Way { port: 0, hop });
+        }
+        if let Some(port) = self.port_towards(address) {
+            return Some(self.way_by(port, address));
+        }
+        match self.settings.gateways[usize::from(address.is_ipv6())]? {
+            Gateway::Mac(mac) => Some(Way {
+                port: 0,
+                hop: Hop::Known(mac),
+            }),
+            Gateway::Address(gateway) => {
+                let port = self.port_towards(gateway).unwrap_or(0);
+                Some(self.way_by(port, gateway))
+            }
+        }
+    }
+
+    fn way_by(&self, port: u32, neighbour: IpAddr) -> Way {
+        let hop = match self.known(neighbour) {
+            Some(mac) => Hop::Known(mac),
+            None if self.has(neighbour) => Hop::Known(self.card(port).mac),
+            None => Hop::Asked(neighbour),
+        };
+        Way { port, hop }
+    }
+
+    /// Returns the MAC address of a neighbour that is known from the start.
+    fn known(&self, address: IpAddr) -> Option<MacAddress> {
+        let mut known = self.settings.neighbours.iter();
+        known.find(|(it, _)| *it == address).map(|(_, mac)| *mac)
+    }
+
+    /// Returns the way of an answer to a station that wrote from `mac`. A host that no other host shares a subnet with
+    /// answers where it was written from, since whoever wrote is part of a program.
+    pub(super) fn way_back(&self, port: u32, mac: MacAddress, to: IpAddr) -> Option<Way> {
+        if !self.resolves && self.port_towards(to).is_some() {
+            let hop = Hop::Known(mac);
+            return Some(Way { port, hop });
+        }
+        self.way_to(to)
+    }
+
+    /// Returns the addresses of packets to a destination: the source is that of the card on the way.
+    pub(crate) fn addresses_to(&self, way: Way, to: IpAddr) -> Option<Addresses> {
+        let card = self.card(way.port);
+        match to {
+            IpAddr::V4(to) => Some(Addresses::V4(card.ipv4, to)),
+            IpAddr::V6(to) => {
+                // A card without an IPv6 address sends from that of another, RFC 6724's rule 5 left aside.
+                let mut others = self.settings.cards.iter().filter_map(|card| card.ipv6);
+                let own = card.ipv6.or_else(|| others.next())?;
+                Some(Addresses::V6(own.address, to))
+            }
+        }
+    }
+}
+
+/// Sending.
+impl Host {
+    /// Sends a packet on a way, or lets it wait for its next hop's MAC address. The host is up.
+    pub(crate) fn send(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        way: Way,
+        packet: Packet,
+    ) {
+        let Hop::Asked(neighbour) = way.hop else {
+            return self.put(own, medium, way.port, packet);
+        };
+        let now_ps = medium.now_ps();
+        match (self.neighbours).send(now_ps, neighbour, way.port, packet) {
+            Sending::To {
+                mac,
+                mut packet,
+                news,
+            } => {
+                packet.stored_mut()[..6].copy_from_slice(&mac.0);
+                self.put(own, medium, way.port, packet);
+                if news {
+                    self.attend(own, medium);
+                }
+            }
+            Sending::Waits(dropped) => {
+                if let Some(packet) = dropped {
+                    unresolved(own, medium, way.port, 1);
+                    medium.pool.take_back(packet);
+                }
+                self.attend(own, medium);
+            }
+        }
+    }
+
+    /// Passes a frame to the link at a port, with the host's VLAN.
+    pub(crate) fn put(
+        &self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        port: u32,
+        mut packet: Packet,
+    ) {
+        if let Some(vlan_id) = self.settings.vlan {
+            let mut head = packet.stored()[..12].to_vec();
+            head.extend_from_slice(&ethernet::ETHERTYPE_VLAN.to_be_bytes());
+            head.extend_from_slice(&vlan_id.to_be_bytes());
+            packet.replace_front(12, &head);
+        }
+        medium.transmit(own, port, packet);
+    }
+
+    /// Asks for neighbours and drops packets to those that did not answer, as far as it is due, and schedules an event
+    /// for what is due next.
+    pub(crate) fn attend(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        let now_ps = medium.now_ps();
+        for due in self.neighbours.due(now_ps) {
+            match due {
+                Due::Ask(address, port, to) => {
+                    if let Some(frame) = self.question(address, port, to) {
+                        self.put(own, medium, port, Packet::new(&frame));
+                    }
+                }
+                Due::Drop(port, packets) => {
+                    unresolved(own, medium, port, packets.len() as u64);
+                    for packet in packets {
+                        medium.pool.take_back(packet);
+                    }
+                }
+            }
+        }
+        if self.neighbours.wake_ps <= now_ps {
+            self.neighbours.wake_ps = Time::NEVER;
+        }
+        if let Some(due_ps) = self.neighbours.due_ps()
+            && due_ps < self.neighbours.wake_ps
+        {
+            self.neighbours.wake_ps = due_ps;
+            let event = super::Timer::Neighbours.event(own.id);
+            medium.scheduler.push(due_ps, event);
+        }
+    }
+
+    /// Builds the request for a neighbour's MAC address, to everybody or to the station that had it. Returns `None` for
+    /// IPv6 if the card has no address to ask from.
+    fn question(&self, address: IpAddr, port: u32, to: Option<MacAddress>) -> Option<Vec<u8>> {
+        let card = self.card(port);
+        let mut frame = Vec::new();
+        let emitted = match address {
+            IpAddr::V4(target_ipv4) => {
+                let request = arp::Message {
+                    operation: arp::Operation::Request,
+                    sender_mac: card.mac,
+                    sender_ipv4: card.ipv4,
+                    target_mac: MacAddress::default(),
+                    target_ipv4,
+                };
+                let to = to.unwrap_or(MacAddress::BROADCAST);
+                card.ethernet(to, ethernet::ETHERTYPE_ARP)
+                    .emit(&mut frame)
+                    .and_then(|()| request.emit(&mut frame))
+            }
+            IpAddr::V6(target) => {
+                let source = card.ipv6?.address;
+                let group = solicited_node(target);
+                let (mac, destination) = match to {
+                    Some(mac) => (mac, target),
+                    None => (group_mac(group.into()), group),
+                };
+                let message = neighbour_discovery::Message {
+                    kind: Kind::Solicitation,
+                    target,
+                    link_layer: Some(card.mac),
+                };
+                card.ethernet(mac, ethernet::ETHERTYPE_IPV6)
+                    .emit(&mut frame)
+                    .and_then(|()| message.emit(source, destination, &mut frame))
+            }
+        };
+        emitted.ok().map(|()| frame)
+    }
+}
+
+/// Learning and answering.
+impl Host {
+    /// Takes what ARP or neighbour discovery told at a port; returns false if it is of no concern to the host.
+    pub(crate) fn take_told(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        port: u32,
+        told: Told,
+    ) -> bool {
+        let mut concerns = told.answer.is_some();
+        if let Some((address, mac, heard)) = told.heard
+            && self.resolves
+            && self.listens_to(address, port)
+        {
+            concerns |= self.neighbours.knows(address);
+            let now_ps = medium.now_ps();
+            for mut packet in self.neighbours.heard(now_ps, address, (mac, port), heard) {
+                packet.stored_mut()[..6].copy_from_slice(&mac.0);
+                self.put(own, medium, port, packet);
+            }
+            self.attend(own, medium);
+        }
+        if let Some(answer) = told.answer {
+            self.put(own, medium, port, Packet::new(&answer));
+        }
+        concerns
+    }
+
+    /// Returns whether an address can be a neighbour's behind a port: it is in the subnet or a gateway, and not the
+    /// host's own.
+    fn listens_to(&self, address: IpAddr, port: u32) -> bool {
+        let is_gateway = self.settings.gateways[usize::from(address.is_ipv6())]
+            == Some(Gateway::Address(address));
+        !self.has(address)
+            && self.known(address).is_none()
+            && (is_gateway || self.port_towards(address) == Some(port))
+    }
+
+    pub(super) fn receive_arp<'a>(&self, port: u32, payload: &'a [u8]) -> Received<'a> {
+        let message = arp::View::new(payload).and_then(|view| arp::Message::parse(&view));
+        let message = match message {
+            Err(wire::Error::Truncated) => return Received::Corrupt(None),
+            Err(_) => return Received::Other,
+            Ok(message) => message,
+        };
+        let is_own = self.has(message.target_ipv4.into());
+        let is_request = message.operation == arp::Operation::Request;
+        let heard = match (is_request, is_own) {
+            (true, true) => Heard::Asking,
+            (false, true) => Heard::Answer { overrides: true },
+            // RFC 826 merges what it hears by the way, such as gratuitous ARP.
+            (_, false) => Heard::Telling { overrides: true },
+        };
+        // RFC 5227: a probe has no sender.
+        let sender = (!message.sender_ipv4.is_unspecified()).then_some(message.sender_ipv4);
+        Received::Told(Told {
+            heard: sender.map(|sender| (sender.into(), message.sender_mac, heard)),
+            answer: (is_own && is_request)
+                .then(|| self.arp_reply(port, &message))
+                .flatten(),
+            is_own,
+        })
+    }
+
+    fn arp_reply(&self, port: u32, request: &arp::Message) -> Option<Vec<u8>> {
+        let card = self.card(port);
+        let reply = arp::Message {
+            operation: arp::Operation::Reply,
+            sender_mac: card.mac,
+            sender_ipv4: request.target_ipv4,
+            target_mac: request.sender_mac,
+            target_ipv4: request.sender_ipv4,
+        };
+        let mut frame = Vec::with_capacity(ethernet::Header::LEN + arp::Message::LEN);
+        card.ethernet(request.sender_mac, ethernet::ETHERTYPE_ARP)
+            .emit(&mut frame)
+            .and_then(|()| reply.emit(&mut frame))
+            .ok()
+            .map(|()| frame)
+    }
+
+    /// Interprets a neighbour solicitation or advertisement; `None` if the packet is something else.
+    pub(super) fn receive_discovery<'a>(
+        &self,
+        port: u32,
+        from: MacAddress,
+        packet: &ipv6::View<'a>,
+    ) -> Option<Received<'a>> {
+        let kind = packet.payload().first().copied();
+        if packet.next_header() != ipv6::NEXT_HEADER_ICMPV6 || !matches!(kind, Some(135 | 136)) {
+            return None;
+        }
+        let message = match neighbour_discovery::Message::parse(packet) {
+            Ok(message) => message,
+            Err(wire::Error::Checksum | wire::Error::Truncated) => {
+                return Some(Received::Corrupt(None));
+            }
+            Err(_) => return Some(Received::Other),
+        };
+        let told = match message.kind {
+            Kind::Solicitation => {
+                let is_own = self.card(port).has(message.target.into());
+                let source = packet.source();
+                Told {
+                    heard: message
+                        .link_layer
+                        .filter(|_| is_own)
+                        .map(|mac| (source.into(), mac, Heard::Asking)),
+                    answer: is_own
+                        .then(|| self.advertisement(port, (source, from), &message))
+                        .flatten(),
+                    is_own,
+                }
+            }
+            Kind::Advertisement {
+                solicited,
+                overrides,
+                ..
+            } => {
+                let heard = match solicited {
+                    true => Heard::Answer { overrides },
+                    false => Heard::Telling { overrides },
+                };
+                let mac = message.link_layer;
+                Told {
+                    heard: mac.map(|mac| (message.target.into(), mac, heard)),
+                    answer: None,
+                    is_own: true,
+                }
+            }
+        };
+        Some(Received::Told(told))
+    }
+
+    fn advertisement(
+        &self,
+        port: u32,
+        (source, from): (Ipv6Addr, MacAddress),
+        asked: &neighbour_discovery::Message,
+    ) -> Option<Vec<u8>> {
+        let card = self.card(port);
+        // RFC 4861, 7.2.4: who has no address yet is answered by telling everybody.
+        let solicited = !source.is_unspecified();
+        let (to, mac) = match solicited {
+            true => (source, asked.link_layer.unwrap_or(from)),
+            false => (ALL_NODES, group_mac(ALL_NODES.into())),
+        };
+        let message = neighbour_discovery::Message {
+            kind: Kind::Advertisement {
+                router: false,
+                solicited,
+                overrides: true,
+            },
+            target: asked.target,
+            link_layer: Some(card.mac),
+        };
+        let mut frame = Vec::new();
+        card.ethernet(mac, ethernet::ETHERTYPE_IPV6)
+            .emit(&mut frame)
+            .and_then(|()| message.emit(asked.target, to, &mut frame))
+            .ok()
+            .map(|()| frame)
+    }
+
+    /// Returns a frame without its tag if the tag is that of the host's VLAN; `None` for any other frame.
+    pub(crate) fn untagged(frame: &[u8], vlan_id: u16) -> Option<Vec<u8>> {
+        let view = ethernet::View::new(frame).ok()?;
+        let tag = vlan::View::new(view.payload()).ok()?;
+        let is_own = view.ethertype() == ethernet::ETHERTYPE_VLAN && tag.vlan_id() == vlan_id;
+        is_own.then(|| [&frame[..12], &frame[16..]].concat())
+    }
+}
+
+/// Counts packets whose next hop has no MAC address, or that no route leads to, as dropped.
+pub(crate) fn unresolved(own: &mut NodeState, medium: &mut Medium, port: u32, packets: u64) {
+    own.counters.unresolved_drops += packets;
+    medium.tell_dropped(own, Some(port), DropReason::Unresolved, packets);
+}
