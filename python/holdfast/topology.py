@@ -20,7 +20,7 @@ import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError, first_mistake
-from holdfast.host import Address, Plan
+from holdfast.host import Address, Card, Plan
 from holdfast.host import Host as Host
 from holdfast.host import Position as Position
 from holdfast.link import Bfd, DelayMs, Direction, Processor, Queueing, link_towards
@@ -173,6 +173,11 @@ class Attachment:
     switch: str
     port: int
     card: int = 0
+
+    @property
+    def interface(self) -> Card | Host:
+        """The network card, with its addresses; the first is described by the host itself."""
+        return self.host if self.card == 0 else self.host.interfaces[self.card - 1]
 
 
 class Topology:
@@ -444,6 +449,13 @@ class Topology:
             switch, port = (link.b, link.b_port) if link.a == host else (link.a, link.a_port)
             found.append(Attachment(self.hosts[host], switch, port, card))
         return found
+
+    def all_attachments(self) -> list[Attachment]:
+        """Return where all hosts are connected, in the order of hosts and of their network cards.
+
+        Raises :class:`TopologyError` if a host has no link.
+        """
+        return [place for host in self.hosts for place in self.attachments(host)]
 
     def known_neighbours(self, host: str) -> dict[Address, bytes]:
         """Return the MAC addresses that a host knows from the start, by IP address: see :class:`holdfast.host.Host`.

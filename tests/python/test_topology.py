@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.apps.router import compile_router
-from holdfast.errors import NetworkError, TopologyError, TopologyWarning
+from holdfast.errors import TopologyError, TopologyWarning
 from holdfast.link import Jitter
 from holdfast.network import SimulatedNetwork
 from holdfast.topology import Topology
@@ -158,25 +158,6 @@ def test_names_with_hyphens_name_one_link_or_say_which_ones() -> None:
         t.is_forward("a-a-a")
     t.add_link("a", "b-c")
     assert [t.find_link(name) for name in t.link_names()] == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("fields", "what"),
-    [
-        ({"vlan": 7}, "vlan"),
-        ({"gateway": "10.0.1.9"}, "gateway"),
-        ({"gateway": "none"}, "no gateway"),
-        ({"neighbours": {"10.0.1.9": "08:00:00:00:00:01"}}, "neighbours"),
-        ({"interfaces": [{"address": "10.9.0.1/24"}]}, "interfaces"),
-    ],
-)
-def test_what_a_simulated_host_cannot_have_yet_is_named(fields: dict[str, object], what: str) -> None:
-    t = Topology()
-    t.add_switch("s1")
-    t.add_host("h1", **fields)
-    t.add_link("h1", "s1")
-    with pytest.raises(NetworkError, match=f"^host 'h1': a simulated host cannot have {what} yet; a live one can$"):
-        SimulatedNetwork(t, compile_router())
 
 
 def test_a_simulated_host_runs_no_commands_and_says_so() -> None:

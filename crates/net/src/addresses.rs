@@ -1,8 +1,9 @@
-//! Between which two addresses something goes, and the IP header that a modelled host writes for it. It does not know hosts or flows.
+//! Between which two addresses something goes, on which way, and the IP header that a modelled host writes for it. It does not know
+//! hosts or flows.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
-use wire::{Address, ethernet, ipv4, ipv6};
+use wire::{Address, MacAddress, ethernet, ipv4, ipv6};
 
 /// Time to live, or hop limit, of packets that hosts send.
 pub(crate) const TTL: u8 = 64;
@@ -80,6 +81,31 @@ impl Addresses {
             Addresses::V6(source, destination) => {
                 Address::pseudo_header_sum(source, destination, protocol, len)
             }
+        }
+    }
+}
+
+/// The way of a packet to its next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) port: u32,
+    pub(crate) hop: Hop,
+}
+
+/// A next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hop {
+    Known(MacAddress),
+    /// The cache of neighbours knows it, or it is asked for.
+    Asked(IpAddr),
+}
+
+impl Way {
+    /// Returns the destination of a frame on this way; that of one whose next hop is asked for is written when it is known.
+    pub(crate) fn mac(self) -> MacAddress {
+        match self.hop {
+            Hop::Known(mac) => mac,
+            Hop::Asked(_) => MacAddress::default(),
         }
     }
 }

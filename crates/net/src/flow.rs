@@ -18,9 +18,9 @@
 //! nano-packets per second: no drift, however long the stream. The last one is due before `stop_ps`. In a Poisson process the
 //! times between packets, and from the start to the first, are drawn from an exponential distribution with the same mean.
 
-use crate::addresses::{Addresses, Family};
+use crate::addresses::{Addresses, Family, Hop, Way};
 use crate::error::{NetError, out_of_range};
-use crate::host::{Hop, Host, Way};
+use crate::host::Host;
 use crate::random::Stream;
 use crate::record::Record;
 use crate::{FlowId, NodeId};

@@ -9,7 +9,7 @@
 
 mod ways;
 
-use crate::addresses::{Addresses, ipv4_header};
+use crate::addresses::{Addresses, Way, ipv4_header};
 use crate::error::{NetError, out_of_range};
 use crate::medium::Medium;
 use crate::membership::Memberships;
@@ -21,7 +21,7 @@ use crate::{NodeId, TcpFlowId};
 use engine::{Packet, Time};
 use std::net::{Ipv4Addr, Ipv6Addr};
 pub use ways::{Card, Gateway, HostSettings};
-pub(crate) use ways::{Hop, Told, Way, unresolved};
+pub(crate) use ways::{Told, unresolved};
 use wire::checksum::Sum;
 use wire::int::Telemetry;
 use wire::{Address, MacAddress, checksum, ethernet, icmp, icmpv4, icmpv6, int, ipv4, ipv6, udp};

@@ -18,9 +18,8 @@
 //! New bytes that arrived in order at the server, in bins of equal time: bin k counts what arrived at k times its width or
 //! later, and before the next one.
 
-use crate::addresses::{Addresses, Family};
+use crate::addresses::{Addresses, Family, Way};
 use crate::error::{NetError, out_of_range};
-use crate::host::Way;
 use crate::random::Stream;
 use crate::{NodeId, TcpFlowId};
 use engine::Time;

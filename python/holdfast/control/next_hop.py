@@ -36,7 +36,7 @@ def to_neighbour(topology: Topology, switch: str, neighbour: str) -> NextHop:
 
 def to_host(topology: Topology, place: Attachment) -> NextHop:
     """Return the next hop from a host's switch to the host."""
-    return NextHop(place.port, _mac(topology.port_mac(place.switch, place.port)), _mac(place.host.mac))
+    return NextHop(place.port, _mac(topology.port_mac(place.switch, place.port)), _mac(place.interface.mac))
 
 
 def _mac(address: bytes) -> int:

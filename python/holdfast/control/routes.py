@@ -88,7 +88,7 @@ class RouteTables:
 
     def ipv6_switches(self, topology: Topology, clients: Mapping[str, Client]) -> set[str]:
         """Return the switches whose programs have the IPv6 table; none if no host has an IPv6 address."""
-        if not self.ipv6 or all(host.ipv6 is None for host in topology.hosts.values()):
+        if not self.ipv6 or all(place.interface.ipv6 is None for place in topology.all_attachments()):
             return set()
         return {name for name, client in clients.items() if has_table(client, self.ipv6)}
 
@@ -106,9 +106,10 @@ ROUTER_TABLES = RouteTables(
 
 
 def _prefixes(place: Attachment, *, ipv6: bool) -> list[Prefix]:
-    prefixes: list[Prefix] = [place.host.address.network]
-    if ipv6 and place.host.ipv6 is not None:
-        prefixes.append(place.host.ipv6.network)
+    card = place.interface
+    prefixes: list[Prefix] = [card.address.network]
+    if ipv6 and card.ipv6 is not None:
+        prefixes.append(card.ipv6.network)
     return prefixes
 
 
@@ -192,8 +193,7 @@ class Routing:
         ``moved``: by destination the nodes whose next hops may have changed (:meth:`ShortestPaths.without`).
         """
         places: dict[int, list[Attachment]] = {}
-        for host in topology.hosts:
-            place = topology.attachment(host)
+        for place in topology.all_attachments():
             places.setdefault(after.number[place.switch], []).append(place)
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
         params = HopParams(topology)
@@ -221,8 +221,7 @@ class Routing:
         wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
         params = HopParams(topology)
-        for host in topology.hosts:
-            place = topology.attachment(host)
+        for place in topology.all_attachments():
             plain, both = (self._tables.host_matches(place, ipv6=whether) for whether in (False, True))
             for route in routes_to(paths, place):
                 matches = both if route.switch in ipv6 else plain

@@ -4,7 +4,7 @@
 //! answers for those of the card alone in IPv6.
 
 use super::{Host, Ipv6Interface, Received};
-use crate::addresses::Addresses;
+use crate::addresses::{Addresses, Hop, Way};
 use crate::medium::Medium;
 use crate::membership::group_mac;
 use crate::neighbours::{Due, Heard, Sending};
@@ -48,31 +48,6 @@ pub struct HostSettings {
     pub neighbours: Vec<(IpAddr, MacAddress)>,
     /// The VLAN of all its frames.
     pub vlan: Option<u16>,
-}
-
-/// The way of a packet to its next hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
-    pub(crate) port: u32,
-    pub(crate) hop: Hop,
-}
-
-/// A next hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hop {
-    Known(MacAddress),
-    /// The cache of neighbours knows it, or it is asked for.
-    Asked(IpAddr),
-}
-
-impl Way {
-    /// Returns the destination of a frame on this way; that of one whose next hop is asked for is written when it is known.
-    pub(crate) fn mac(self) -> MacAddress {
-        match self.hop {
-            Hop::Known(mac) => mac,
-            Hop::Asked(_) => MacAddress::default(),
-        }
-    }
 }
 
 /// What ARP or neighbour discovery told a host.

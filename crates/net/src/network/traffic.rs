@@ -1,10 +1,10 @@
 //! Traffic of a network: adding streams, pings and TCP connections of its hosts, and reading what became of them.
 
 use super::Network;
-use crate::addresses::{Addresses, Family};
+use crate::addresses::{Addresses, Family, Hop, Way};
 use crate::error::{NetError, out_of_range};
 use crate::flow::{Destination, Flow, Ping, UdpStream};
-use crate::host::{Card, Hop, Host, Timer, Way};
+use crate::host::{Card, Host, Timer};
 use crate::membership::{
     GroupFilter, GroupStatistics, MAX_SOURCES, MembershipVersion, Memberships, is_routed_group,
 };

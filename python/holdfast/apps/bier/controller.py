@@ -65,6 +65,7 @@ from holdfast.control.membership.members import SourcePlaces, StaticMembers
 from holdfast.control.membership.overlay import Overlay, OverlayParameters, edge_ports
 from holdfast.control.next_hop import NextHop
 from holdfast.control.routes import Routing
+from holdfast.control.subnets import check_routed
 from holdfast.control.tables import EntryKey, TableEntry, entry_key
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import HoldfastError, NetworkError
@@ -176,6 +177,7 @@ class BierController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the parts that write entries: routes, tunnels, ports, BIFTs and channels of every switch."""
         super().attach(plane)
+        check_routed(plane.topology, "the BIER domain")
         self._links.attach(plane, self._links_changed, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(ROUTES, plane.clients, lambda topology, route: FORWARD)

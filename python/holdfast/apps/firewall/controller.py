@@ -19,6 +19,7 @@ from holdfast.apps.firewall.sources import holders
 from holdfast.apps.firewall.writer import FirewallWriter
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
+from holdfast.control.subnets import check_routed
 from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import LinkDiscovery
 from holdfast.errors import NetworkError
@@ -91,6 +92,7 @@ class FirewallController(Controller):
             writer = FirewallWriter(client, secret)
             self._switches[name] = _Switch(writer, [], [], Assignments(self.rules.addresses_per_port))
         if any(not switch.writer.bridged for switch in self._switches.values()):
+            check_routed(plane.topology, "the firewall", several_cards=True)
             self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)
 
     @property
@@ -153,9 +155,9 @@ class FirewallController(Controller):
         taken = {port.port for port in declared}
         for name, zone in self.rules.zones.items():
             for host in zone.hosts:
-                place = self.topology.attachment(host)
-                if place.switch == switch and place.port not in taken:
-                    yield Port(port=place.port, zone=name)
+                for place in self.topology.attachments(host):
+                    if place.switch == switch and place.port not in taken:
+                        yield Port(port=place.port, zone=name)
             if zone.switches:
                 for _, (at, port) in self._links.ends():
                     if at == switch and port not in taken:
@@ -165,10 +167,10 @@ class FirewallController(Controller):
         for binding in self.rules.bindings_of(switch):
             yield Station(binding.port, binding.mac, tuple(binding.addresses))
         for host in dict.fromkeys(host for zone in self.rules.zones.values() for host in zone.hosts):
-            place = self.topology.attachment(host)
-            if place.switch == switch:
-                addresses = [place.host.address.ip] + ([place.host.ipv6.ip] if place.host.ipv6 is not None else [])
-                yield Station(place.port, int.from_bytes(place.host.mac, "big"), tuple(addresses))
+            for place in self.topology.attachments(host):
+                if place.switch == switch:
+                    addresses = tuple(each.ip for each in place.interface.interfaces_of_ip)
+                    yield Station(place.port, int.from_bytes(place.interface.mac, "big"), addresses)
         if any(zone.switches for zone in self.rules.zones.values()):
             for index, (at, port) in self._links.ends():
                 link = self.topology.links[index]

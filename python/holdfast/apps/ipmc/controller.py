@@ -18,6 +18,7 @@ from holdfast.control.membership.channels import Channel, ChannelChange
 from holdfast.control.membership.members import SourcePlaces, StaticMembers
 from holdfast.control.numbers import Numbers
 from holdfast.control.routes import Routing
+from holdfast.control.subnets import check_routed
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import ShortestPaths
@@ -57,6 +58,7 @@ class IpmcController(Controller):
         Raise :class:`NetworkError` for a host or a switch that does not exist.
         """
         super().attach(plane)
+        check_routed(plane.topology, "the multicast router")
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
         self._sources = SourcePlaces(self.topology)

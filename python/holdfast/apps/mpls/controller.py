@@ -31,6 +31,7 @@ from holdfast.apps.mpls.setup import Setup, failed_hops, hop_towards
 from holdfast.control.domain import DomainPorts
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import to_host
+from holdfast.control.subnets import check_routed
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 
@@ -60,6 +61,7 @@ class MplsController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the planner of paths on the network's map, and the writer of the ports that lead to other routers."""
         super().attach(plane)
+        check_routed(plane.topology, "the MPLS router")
         self._planner = PathPlanner(self.topology, self._explicit_null)
         links = LinkState()
         links.attach(plane, lambda: None, self.reaction_delay_ps)

@@ -36,6 +36,7 @@ from holdfast.control.domain import DomainPorts
 from holdfast.control.entities import Register
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Route, Routing
+from holdfast.control.subnets import check_routed
 from holdfast.control.tables import has_table
 from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import Discovery, LinkDiscovery
@@ -123,6 +124,7 @@ class ProtectController(Controller):
         Raise :class:`NetworkError` for a host in a network that belongs to the tunnels.
         """
         super().attach(plane)
+        check_routed(plane.topology, "the protected network")
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
         for host in self.topology.hosts.values():
             for own in (self._tunnel_addresses, program.NODE_ADDRESSES):

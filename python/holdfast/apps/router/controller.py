@@ -12,6 +12,7 @@ from pathlib import Path
 from holdfast._core import Program
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
+from holdfast.control.subnets import check_routed
 from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import Discovery, LinkDiscovery
 from holdfast.topology import Topology
@@ -39,6 +40,7 @@ class RouterController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the routing, and the discovery of links if it is wanted."""
         super().attach(plane)
+        check_routed(plane.topology, "the router", several_cards=True)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)
         self._routing = Routing.of_router(plane.clients)
 

@@ -18,6 +18,7 @@ from holdfast.control.domain import DomainPorts
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import over_link
 from holdfast.control.routes import HopParams, Route, RouteTables, routes_to
+from holdfast.control.subnets import check_routed
 from holdfast.control.tables import TableEntry
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
@@ -56,14 +57,13 @@ class FastRerouteEntries:
         self._paths = ShortestPaths.of(topology, unusable)
         self._params = HopParams(topology)
         self._protected: dict[tuple[str, Hop | None, Hop, int | None], tuple[str, dict[str, int | str]]] = {}
-        attached = {topology.attachment(host).switch for host in topology.hosts}
+        attached = {place.switch for place in topology.all_attachments()}
         self.alternates = Alternates(self._paths, attached, remote_lfa=remote_lfa)
 
     def routes(self) -> dict[str, list[TableEntry]]:
         """Return the entries of the routes to hosts, with their alternates, by switch."""
         entries: dict[str, list[TableEntry]] = {name: [] for name in self._topology.switches}
-        for host in self._topology.hosts:
-            place = self._topology.attachment(host)
+        for place in self._topology.all_attachments():
             matches = TABLES.host_matches(place, ipv6=False)
             for route in routes_to(self._paths, place):
                 entries[route.switch] += TABLES.entries(matches, *self._encode(route))
@@ -153,6 +153,7 @@ class IpFrrController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the writers of routes for all switches."""
         super().attach(plane)
+        check_routed(self.topology, "the router", several_cards=True)
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._writers = {name: Writer(client) for name, client in plane.clients.items()}
@@ -162,9 +163,9 @@ class IpFrrController(Controller):
 
         Raise :class:`NetworkError` if a host's network overlaps the loopback addresses.
         """
-        for host in self.topology.hosts.values():
-            if host.address.network.overlaps(LOOPBACKS):
-                raise NetworkError(f"host {host.name!r}: {host.address} is in {LOOPBACKS}, which is the switches'")
+        for place in self.topology.all_attachments():
+            if (address := place.interface.address).network.overlaps(LOOPBACKS):
+                raise NetworkError(f"host {place.host.name!r}: {address} is in {LOOPBACKS}, which is the switches'")
         self._domain.start()
         self._install()
 

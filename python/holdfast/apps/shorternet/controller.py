@@ -26,6 +26,7 @@ from holdfast.apps.shorternet.planning import INGRESS, SHORT_PORTS, plan, short_
 from holdfast.control.desired import Desired, Scope, Writer, read_state
 from holdfast.control.entities import Digest, Meter, ValueSet
 from holdfast.control.link_state import LinkState
+from holdfast.control.subnets import check_routed
 from holdfast.control.tables import TableEntry, read_entries
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
@@ -116,6 +117,7 @@ class ShorternetController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the writers of all switches."""
         super().attach(plane)
+        check_routed(plane.topology, "ShorterNet")
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._static = {name: Writer(client) for name, client in plane.clients.items()}
         self._writers = {name: Writer(client) for name, client in plane.clients.items()}

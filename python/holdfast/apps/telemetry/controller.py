@@ -25,6 +25,7 @@ from holdfast.apps.telemetry.watchlist import Watch
 from holdfast.control.desired import Desired, Writer
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
+from holdfast.control.subnets import check_routed
 from holdfast.control.tables import has_register, has_table
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
@@ -102,6 +103,7 @@ class TelemetryController(Controller):
         another indicator (DSCP or UDP port) than this controller's.
         """
         super().attach(plane)
+        check_routed(plane.topology, "the telemetry domain")
         for name, client in plane.clients.items():
             if (port := _indicator_port(client)) != self._udp_port:
                 indicator = "the DSCP" if port is None else f"UDP port {port}"

@@ -13,6 +13,7 @@ from holdfast.control.domain import DomainPorts
 from holdfast.control.entities import CloneSession, DefaultAction
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
+from holdfast.control.subnets import check_routed
 from holdfast.control.tables import TableEntry
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
@@ -69,6 +70,7 @@ class ThesisController(Controller):
     def attach(self, plane: ControlPlane) -> None:
         """Create the routing, and the writer of the ports that lead to other switches."""
         super().attach(plane)
+        check_routed(plane.topology, "the telemetry domain")
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._domain = DomainPorts(plane.clients, self._links)
         self._routing = Routing(program.ROUTES, plane.clients, lambda topology, route: program.FORWARD)

@@ -27,7 +27,7 @@ fn two_hosts(config: LinkConfig, seed: u64) -> (Network, LinkId) {
     network.set_reaction_ps(0);
     for number in 1..=2 {
         let near = HostConfig {
-            prefix_len: 8,
+            gateway_mac: host(3 - number).mac,
             ..host(number)
         };
         network.add_host(&format!("h{number}"), near).unwrap();
