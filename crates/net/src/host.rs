@@ -346,7 +346,8 @@ impl Host {
             return received;
         }
         let to = packet.destination();
-        if !self.has(to.into()) && !(to.is_multicast() && self.memberships.is_some()) {
+        let is_taken = self.has(to.into()) || (to.is_multicast() && self.memberships.is_some());
+        if !is_taken {
             return Received::NotAddressed;
         }
         match packet.next_header() {
