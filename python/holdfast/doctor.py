@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from holdfast import _core
 from holdfast.errors import HoldfastError
 from holdfast.live import control
+from holdfast.operations import verbs
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,17 @@ def run() -> list[Check]:
         Check("simulation", True, f"{os.cpu_count()} cores; needs nothing else"),
     ]
     checks += [Check(name, ok, detail) for name, (ok, detail) in _core.probe().items()]
-    return checks + [_is_closed(device_id) for device_id in control.running_switches()]
+    return checks + [_is_closed(running) for running in control.running_switches()]
 
 
-def _is_closed(device_id: int) -> Check:
+def _is_closed(running: control.Running) -> Check:
     """Check that only authorized clients can write to a running switch's P4Runtime server."""
-    name = f"running switch {device_id} is closed"
+    name = f"running switch {running.device_id} is closed"
+    if not running.is_here:
+        name += f" ({running.where})"
     try:
-        server = control.ask(device_id, control.AskServer(), control.RunningServer)
+        asked = f"switch with device id {running.device_id}"
+        server = verbs.ask(running.path, asked, control.AskServer(), control.RunningServer)
     except HoldfastError as error:
         return Check(name, False, f"not known: {error}")
     who = {

@@ -1,4 +1,5 @@
-//! Packet captures: the frames of a port, in both directions, as a pcap file with nanoseconds. A capture is an observer of that port.
+//! Packet captures: the frames of a port, in one or both directions, as a pcap file with nanoseconds. A capture is an observer of that
+//! port.
 //!
 //! A frame that leaves is captured as the node hands it to the link, before the link's queue; one that arrives, as it
 //! arrives. Under the virtual clock time stamps count from the epoch; under the wall clock they are the time of day.
@@ -7,10 +8,23 @@ use crate::observer::{Moment, Observation, Observer, Place};
 use std::io::Write;
 use wire::pcap;
 
+/// The frames that a capture of a port takes, as its node sees them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Crossings {
+    /// Those that come in and those that go out.
+    #[default]
+    Both,
+    /// Those that come in.
+    In,
+    /// Those that go out.
+    Out,
+}
+
 /// A capture in progress.
 pub(crate) struct Capture {
     /// Its name in messages.
     what: String,
+    crossings: Crossings,
     writer: pcap::Writer<Box<dyn Write + Send>>,
     /// True if an error has ended the capture; later frames are not written.
     failed: bool,
@@ -18,10 +32,15 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn new(what: String, out: Box<dyn Write + Send>) -> Result<Capture, String> {
+    pub(crate) fn new(
+        what: String,
+        crossings: Crossings,
+        out: Box<dyn Write + Send>,
+    ) -> Result<Capture, String> {
         match pcap::Writer::new(out) {
             Ok(writer) => Ok(Capture {
                 what,
+                crossings,
                 writer,
                 failed: false,
                 failure: None,
@@ -40,9 +59,12 @@ impl Capture {
 
 impl Observer for Capture {
     fn observe(&mut self, moment: Moment, _: Place<'_>, seen: &Observation<'_>) {
-        if let (Observation::Received(packet) | Observation::Sent(packet), false) =
-            (seen, self.failed)
-        {
+        let packet = match (seen, self.crossings) {
+            (Observation::Received(packet), Crossings::Both | Crossings::In)
+            | (Observation::Sent(packet), Crossings::Both | Crossings::Out) => packet,
+            _ => return,
+        };
+        if !self.failed {
             let written = self.writer.write(moment.time_ns(), &packet.bytes());
             self.check(written);
         }

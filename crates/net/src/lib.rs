@@ -51,12 +51,14 @@ pub mod statistics;
 mod switch;
 mod tcp_flow;
 mod totals;
+mod trace_log;
 mod traffic;
 pub mod traffic_manager;
 mod units;
 mod whole;
 
 pub use addresses::Family;
+pub use capture::Crossings;
 pub use detection::DetectionConfig;
 pub use detection::bfd::{BfdConfig, BfdStatistics};
 pub use error::NetError;

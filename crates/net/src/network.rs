@@ -9,7 +9,7 @@ mod step;
 mod traffic;
 mod visit;
 
-use crate::capture::Capture;
+use crate::capture::{Capture, Crossings};
 use crate::detection::Detection;
 use crate::error::{NetError, out_of_range};
 use crate::failure::Failures;
@@ -25,6 +25,7 @@ use crate::ordering::OrderingCounters;
 use crate::random::named_seed;
 use crate::serialisation::MAX_DELAY_PS;
 use crate::switch::{Pipeline, SwitchNode};
+use crate::trace_log::TraceLog;
 use crate::traffic::Traffic;
 use crate::{LinkId, NodeId, description};
 use engine::{Switch, Time};
@@ -317,6 +318,17 @@ impl Network {
         port: u32,
         out: Box<dyn Write + Send>,
     ) -> Result<(), NetError> {
+        self.capture_some(node, port, Crossings::Both, out)
+    }
+
+    /// Captures the packets that cross a port from now on like [`Network::capture`], those of `crossings` alone.
+    pub fn capture_some(
+        &mut self,
+        node: &str,
+        port: u32,
+        crossings: Crossings,
+        out: Box<dyn Write + Send>,
+    ) -> Result<(), NetError> {
         let id = self.node_id(node)?;
         let node_of = self.node(id);
         let is_none = match node_of.is::<SwitchNode>() {
@@ -331,18 +343,46 @@ impl Network {
             });
         }
         let what = format!("capture of {node}, port {port}");
-        let capture = Capture::new(what, out).map_err(NetError::Io)?;
+        let capture = Capture::new(what, crossings, out).map_err(NetError::Io)?;
         self.observe(Scope::Port(id, port), Box::new(capture));
         Ok(())
     }
 
-    /// Captures packets like [`Network::capture`] into a file; an existing file is replaced. Fails if the file cannot
-    /// be created.
-    pub fn capture_to_path(&mut self, node: &str, port: u32, path: &Path) -> Result<(), NetError> {
+    /// Captures packets like [`Network::capture_some`] into a file; an existing file is replaced. Fails if the file
+    /// cannot be created.
+    pub fn capture_to_path(
+        &mut self,
+        node: &str,
+        port: u32,
+        crossings: Crossings,
+        path: &Path,
+    ) -> Result<(), NetError> {
         self.node_id(node)?;
         let file = std::fs::File::create(path)
             .map_err(|error| NetError::Io(format!("{}: {error}", path.display())))?;
-        self.capture(node, port, Box::new(std::io::BufWriter::new(file)))
+        self.capture_some(node, port, crossings, Box::new(std::io::BufWriter::new(file)))
+    }
+
+    /// Writes what happens to the packets of a switch from now on, as text: at most `most_per_s` packets per second, and
+    /// how many others there were. A packet that is shown runs on the interpreter, with the switch's tables and state;
+    /// `dump_bytes`: how many of its bytes are shown, as it comes and as it leaves. Packets that wait in the switch
+    /// (behind a processor, or in a traffic manager) are not shown. Fails if there is no such switch, or it has a log.
+    pub fn log_packets(
+        &mut self,
+        switch: &str,
+        most_per_s: u32,
+        dump_bytes: usize,
+        out: Box<dyn Write + Send>,
+    ) -> Result<(), NetError> {
+        self.switch(switch)?;
+        let id = self.node_id(switch)?;
+        let begun = self.with_switch(id, |node, _, _| node.log_packets(most_per_s));
+        if begun != Some(true) {
+            return Err(NetError::Refused(format!("{switch} has a log already")));
+        }
+        let log = TraceLog::new(format!("log of {switch}"), dump_bytes, out);
+        self.observe(Scope::Node(id), Box::new(log));
+        Ok(())
     }
 
     /// Flushes captures to disk, and the buffers of other observers, as also happens at the end of runs. Returns an

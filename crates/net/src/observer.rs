@@ -5,9 +5,11 @@
 //! same whether somebody looks or not. One that looks at the whole network is told in the order of time, so nodes are not visited
 //! (`network::visit`) meanwhile, which is slower; one that looks at a node or a port does not change that for the others.
 //!
-//! The work of a P4 program on packets inside a switch is not seen here: its drops are counted by the engine, with their reasons.
+//! The work of a P4 program on packets inside a switch is seen here only if the switch has a log (`trace_log`): it is traced, and slower.
+//! The program's drops are counted by the engine, with their reasons.
 
 use crate::NodeId;
+use engine::trace::Trace;
 use engine::{Packet, Time};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -141,6 +143,17 @@ pub enum Observation<'a> {
         /// True if it works.
         up: bool,
     },
+    /// A switch with a log ran a packet, and this is what happened to it ([`crate::Network::log_packets`]).
+    Traced {
+        /// The packet as it came.
+        packet: &'a [u8],
+        /// What happened.
+        trace: &'a Trace,
+        /// The packets that came out, each with its port.
+        outputs: &'a [(u32, Vec<u8>)],
+    },
+    /// A switch with a log ran a packet beyond the number that the log shows per second.
+    NotTraced,
     /// The node failed, or works again.
     NodeChanged {
         /// True if it works.

@@ -8,6 +8,7 @@
 mod agent;
 #[cfg(test)]
 pub(crate) mod closure;
+mod log;
 pub(crate) mod processor;
 mod queued;
 mod tracing;
@@ -23,6 +24,7 @@ use crate::traffic::Traffic;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
 use engine::{Output, Packet, Switch, Time, TimeObserved, Trace};
+use log::Budget;
 use processor::Processor;
 use std::sync::Arc;
 use tracing::Tracing;
@@ -97,6 +99,19 @@ pub(crate) trait Pipeline: Send {
         None
     }
 
+    /// Runs one packet like [`Pipeline::receive`] and returns what happened to it; `None` from a pipeline that runs no P4
+    /// program.
+    fn trace(
+        &mut self,
+        now_ps: Time,
+        port: u32,
+        packet: Packet,
+        outputs: &mut Vec<Output>,
+    ) -> Option<Trace> {
+        self.receive(now_ps, port, packet, outputs);
+        None
+    }
+
     /// Returns the trace that was asked for ([`Tracing`]), once there is one.
     fn traced(&self) -> Option<&Trace> {
         None
@@ -132,6 +147,18 @@ impl Pipeline for Switch {
         Some(self)
     }
 
+    fn trace(
+        &mut self,
+        now_ps: Time,
+        port: u32,
+        packet: Packet,
+        outputs: &mut Vec<Output>,
+    ) -> Option<Trace> {
+        let (found, trace) = Switch::trace(self, now_ps, port, packet);
+        outputs.extend(found);
+        Some(trace)
+    }
+
     fn untraced(self: Box<Self>) -> Box<dyn Pipeline> {
         self
     }
@@ -159,6 +186,8 @@ pub(crate) struct SwitchNode {
     pub(crate) traffic_config: TrafficManagerConfig,
     /// The program that `queueing` was decided for.
     pub(crate) queueing_of: Option<Arc<ir::Program>>,
+    /// The packets that may still be traced, if the switch has a log.
+    log: Option<Box<Budget>>,
 }
 
 impl SwitchNode {
@@ -180,6 +209,7 @@ impl SwitchNode {
             queueing_of: None,
             traffic: None,
             processor: None,
+            log: None,
         }
     }
 
@@ -227,6 +257,12 @@ impl SwitchNode {
             }
             return;
         }
+        if self.log.is_some() {
+            for (port, packet) in packets.drain(..) {
+                self.process_logged(own, medium, port, packet);
+            }
+            return;
+        }
         self.run(own, medium, |pipeline, now_ps, outputs| {
             pipeline.receive_burst(now_ps, packets, outputs);
         });
@@ -237,6 +273,9 @@ impl SwitchNode {
     fn process(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32, packet: Packet) {
         if self.traffic.is_some() {
             return self.receive_queued(own, medium, port, packet);
+        }
+        if self.log.is_some() {
+            return self.process_logged(own, medium, port, packet);
         }
         self.run(own, medium, |pipeline, now_ps, outputs| {
             pipeline.receive(now_ps, port, packet, outputs);

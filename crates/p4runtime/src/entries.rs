@@ -77,9 +77,14 @@ impl Table {
         if message.idle_timeout_ns == 0 && !hit {
             return Ok(());
         }
+        let given = if hit { "time_since_last_hit" } else { "idle_timeout_ns" };
         refuse!(
-            !self.has_timeout || message.is_default_action => InvalidArgument,
-            "{label} has no idle timeout for this entry"
+            !self.has_timeout => InvalidArgument,
+            "{label}: {given} is given, but the program gives the table no idle timeouts (support_timeout = true)"
+        );
+        refuse!(
+            message.is_default_action => InvalidArgument,
+            "{label}: {given} is given, but the default entry is never idle"
         );
         refuse!(
             message.idle_timeout_ns < 0 => InvalidArgument,

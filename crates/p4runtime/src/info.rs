@@ -121,13 +121,12 @@ impl<T: Named> Names<T> {
         place: String,
         objects: impl IntoIterator<Item = Result<T, ControlError>>,
     ) -> Result<Names<T>, ControlError> {
-        let (mut list, mut by_id) = (Vec::new(), BTreeMap::new());
+        let (mut list, mut by_id) = (Vec::<T>::new(), BTreeMap::new());
         for object in objects {
             let object = object?;
-            refuse!(
-                object.id() == 0 || by_id.insert(object.id(), list.len()).is_some() => InvalidArgument,
-                "P4Info: {kind} '{}'{place} has id {}, which is zero or taken", object.name(), object.id()
-            );
+            let before = by_id.insert(object.id(), list.len());
+            let before = before.map(|at: usize| list[at].name());
+            check_id(kind, object.name(), &place, object.id(), before)?;
             list.push(object);
         }
         Ok(Names {
@@ -453,7 +452,7 @@ impl Builder<'_> {
             };
             refuse!(
                 actions.iter().any(|(known, _)| *known == id) => InvalidArgument,
-                "P4Info: action '{}'{place} has id {id}, which is zero or taken", action.name
+                "P4Info: action '{}'{place} is listed twice", action.name
             );
             actions.push((id, scope));
         }
@@ -789,17 +788,33 @@ fn width(bitwidth: i32, what: &str) -> Result<u32, ControlError> {
     }
 }
 
+/// Checks the id of an object; `before` is the name of an earlier object of its kind with this id. Fails with
+/// INVALID_ARGUMENT if there is one, and if the id is zero.
+fn check_id(
+    kind: &str,
+    name: &str,
+    place: &str,
+    id: u32,
+    before: Option<&str>,
+) -> Result<(), ControlError> {
+    refuse!(id == 0 => InvalidArgument, "P4Info: {kind} '{name}'{place} has id 0");
+    match before {
+        None => Ok(()),
+        Some(other) => Err(invalid(format!(
+            "P4Info: {kind} '{name}'{place} has id {id}, as '{other}' has"
+        ))),
+    }
+}
+
 /// Returns the ids of the direct counters. Fails if an id is zero or occurs twice.
 fn direct_counters(list: &[p4::DirectCounter]) -> Result<BTreeSet<u32>, ControlError> {
-    let mut found = BTreeSet::new();
+    let mut found = BTreeMap::new();
     for direct in list {
         let (id, name) = preamble(&direct.preamble);
-        refuse!(
-            id == 0 || !found.insert(id) => InvalidArgument,
-            "P4Info: direct counter '{name}' has id {id}, which is zero or taken"
-        );
+        let before = found.insert(id, name.clone());
+        check_id("direct counter", &name, "", id, before.as_deref())?;
     }
-    Ok(found)
+    Ok(found.into_keys().collect())
 }
 
 /// Returns the ids and types of the direct meters. Fails if an id is zero or occurs twice.
@@ -807,12 +822,11 @@ fn direct_meters(list: &[p4::DirectMeter]) -> Result<BTreeMap<u32, MeterType>, C
     let mut found = BTreeMap::new();
     for direct in list {
         let (id, name) = preamble(&direct.preamble);
-        refuse!(
-            id == 0 || found.insert(id, meter_type(&direct.spec)?).is_some() => InvalidArgument,
-            "P4Info: direct meter '{name}' has id {id}, which is zero or taken"
-        );
+        let before = found.insert(id, (name.clone(), meter_type(&direct.spec)?));
+        let before = before.as_ref().map(|(other, _)| other.as_str());
+        check_id("direct meter", &name, "", id, before)?;
     }
-    Ok(found)
+    Ok(found.into_iter().map(|(id, (_, ty))| (id, ty)).collect())
 }
 
 fn meter_type(spec: &Option<p4::MeterSpec>) -> Result<MeterType, ControlError> {

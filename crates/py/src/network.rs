@@ -17,11 +17,12 @@ use crate::switch::{Asked, Switch};
 use crate::time::Ps;
 use engine::Time;
 use net::{
-    Card, FlowId, Gateway, GeneratorTrigger, GroupFilter, HostConfig, HostSettings, Join, NetError,
+    Card, Crossings, FlowId, Gateway, GeneratorTrigger, GroupFilter, HostConfig, HostSettings, Join, NetError,
     PacketGenerator, Ping, Spacing, TcpTransfer, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -259,10 +260,45 @@ impl Network {
         self.call(move |n| n.connect(&link).map(|link| link.0))
     }
 
-    /// Captures the packets that cross a port from now on, in both directions, into a pcap file; an existing file is
-    /// replaced. The file is complete when a run or the wall clock ends.
-    fn capture(&self, node: String, port: u32, path: PathBuf) -> PyResult<()> {
-        self.call(move |n| n.capture_to_path(&node, port, &path))
+    /// Captures the packets that cross a port from now on into a pcap file; an existing file is replaced. ``captured``:
+    /// those that come ``in``, those that go ``out``, or ``both``. The file is complete when a run or the wall clock ends;
+    /// under the wall clock it follows the packets at once.
+    #[pyo3(signature = (node, port, path, captured="both"))]
+    fn capture(&self, node: String, port: u32, path: PathBuf, captured: &str) -> PyResult<()> {
+        let captured = match captured {
+            "both" => Crossings::Both,
+            "in" => Crossings::In,
+            "out" => Crossings::Out,
+            _ => return Err(failed("captured is both, in or out")),
+        };
+        self.call(move |n| n.capture_to_path(&node, port, captured, &path))
+    }
+
+    /// Writes what happens to the packets of a switch from now on, as text, into a file (replaced if it exists; None:
+    /// standard output): at most ``most_per_s`` packets per second, which run on the interpreter, and the number of the
+    /// others. ``dump_bytes``: how many bytes of each are shown.
+    #[pyo3(signature = (switch, path, most_per_s, *, dump_bytes=0))]
+    fn log_packets(
+        &self,
+        switch: String,
+        path: Option<PathBuf>,
+        most_per_s: u32,
+        dump_bytes: usize,
+    ) -> PyResult<()> {
+        let out: Box<dyn Write + Send> = match path {
+            None => Box::new(BufWriter::new(std::io::stdout())),
+            Some(path) => {
+                let file = std::fs::File::create(&path)
+                    .map_err(|error| failed(format!("{}: {error}", path.display())))?;
+                Box::new(BufWriter::new(file))
+            }
+        };
+        self.call(move |n| n.log_packets(&switch, most_per_s, dump_bytes, out))
+    }
+
+    /// Returns why a capture or a log has ended, such as a full disk, once for each; None if none has.
+    fn take_failure(&self) -> PyResult<Option<String>> {
+        self.call(|n| Ok(n.flush_captures().err().map(|error| error.to_string())))
     }
 
     /// Traces the next packet that arrives at a switch, at ``port`` if one is given, for :meth:`take_trace`. Raises HoldfastError

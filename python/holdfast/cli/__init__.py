@@ -9,7 +9,7 @@ import typer
 
 from holdfast import interrupts
 from holdfast._core import HoldfastError
-from holdfast.cli import applications, comparisons, consoles, extensions, machine, networks, programs, schemas, switches
+from holdfast.cli import applications, bmv2, comparisons, consoles, extensions, machine, networks, programs, schemas, switches
 from holdfast.cli.shared import errors, say
 from holdfast.subscribers import commands as bng
 from holdfast.version import version
@@ -55,6 +55,12 @@ app.add_typer(bng.app, name="bng")
 app.command()(extensions.extensions)
 app.command()(schemas.schema)
 app.command()(machine.doctor)
+for name in ("p4c", "p4c-bm2-ss", "p4c-bm2-psa"):
+    app.command(name, cls=bmv2.Verbatim, hidden=name != "p4c")(bmv2.compiler)
+for name in ("simple_switch_grpc", "simple_switch"):
+    app.command(name, cls=bmv2.Verbatim, hidden=name != "simple_switch_grpc")(bmv2.switch)
+app.command("simple_switch_CLI", cls=bmv2.Verbatim)(bmv2.runtime_cli)
+app.command()(bmv2.shims)
 
 
 def main() -> None:

@@ -45,6 +45,7 @@ TEXT_BYTES = 1 << 16
 """The part of a file that is searched for bytes that are not text."""
 
 ARTIFACT_BEGINS = b"holdfast_ir "
+"""Of :data:`holdfast.p4runtime.device_config.ARTIFACT_BEGINS`: that module takes long to import."""
 
 MAX_ARTIFACT_BYTES = 1 << 30
 
@@ -127,28 +128,57 @@ def load_or_fail(
     if defines or includes:
         fail(f"{str(file)!r} is compiled: -D and -I belong to source")
     beside = p4info or file.with_suffix(".p4info.txtpb")
-    text = ""
-    if beside.exists():
-        try:
-            text = read_regular(beside, MOST_TEXT_BYTES, HoldfastError).decode()
-        except UnicodeDecodeError:
-            fail(f"{str(beside)!r} is not a P4Info in protobuf text format")
-    elif p4info is not None or needs_p4info:
-        fail(f"there is no P4Info {str(beside)!r} of the compiled program: give it with --p4info, or compile again")
+    if p4info is not None and not p4info.exists():
+        fail(f"there is no P4Info {str(p4info)!r}")
     try:
+        text = _p4info_text(beside) if beside.exists() else ""
         artifact = read_regular(file, MAX_ARTIFACT_BYTES, HoldfastError)
     except HoldfastError as error:
         fail(str(error))
     try:
-        return Program.from_artifact(artifact, text)
+        program = Program.from_artifact(artifact, text)
     except HoldfastError as error:
         fail(f"{file}: {error}")
+    if needs_p4info and not program.p4info:  # the compiler writes it into the program, too
+        fail(f"there is no P4Info {str(beside)!r} of the compiled program: give it with --p4info, or compile again")
+    return program
+
+
+def _p4info_text(file: Path) -> str:
+    """Return the P4Info of a file in text format. Raises HoldfastError if the file is none."""
+    if file.suffix in (".bin", ".pb", ".json"):
+        from holdfast.p4runtime import p4info_files  # protobuf takes long to import
+
+        return p4info_files.read_text(file)
+    try:
+        return read_regular(file, MOST_TEXT_BYTES, HoldfastError).decode()
+    except UnicodeDecodeError:
+        raise HoldfastError(f"{str(file)!r} is not a P4Info in protobuf text format") from None
+
+
+def write_p4info(file: Path, program: Program, ending: str | None = None) -> None:
+    """Write the P4Info of a program in the format of an ending, by default the file's.
+
+    A failure ends the command with one message.
+    """
+    from holdfast.p4runtime import p4info_files
+
+    with writing(file):
+        whole_files.write_bytes(file, p4info_files.encoded(program, ending or file.suffix))
 
 
 def compile_command(
     source: Annotated[Path, typer.Argument(help="P4_16 program for v1model or PSA.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Compiled program (device config).")] = None,
-    p4info: Annotated[Path | None, typer.Option("--p4info", help="P4Info in protobuf text format.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Compiled program (device config), or the directory for both files."),
+    ] = None,
+    p4info: Annotated[
+        Path | None,
+        typer.Option(
+            "--p4info", help="P4Info: .bin is protobuf's binary format, .json its JSON, others its text format."
+        ),
+    ] = None,
     emit_ir: Annotated[bool, typer.Option("--emit-ir", help="Print the intermediate representation.")] = False,
     check: Annotated[
         bool,
@@ -161,7 +191,7 @@ def compile_command(
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
-    """Compile a program and write NAME.holdfast and NAME.p4info.txtpb into the current directory.
+    """Compile a program and write NAME.holdfast and NAME.p4info.txtpb into the current directory, or that of --output.
 
     A file without `main` is only checked.
     """
@@ -178,12 +208,12 @@ def compile_command(
     if emit_ir:
         sys.stdout.write(program.ir_text)
         return
-    output = output or Path(f"{source.stem}.holdfast")
-    p4info = p4info or Path(f"{source.stem}.p4info.txtpb")
+    folder = output if output is not None and output.is_dir() else Path()
+    output = folder / f"{source.stem}.holdfast" if output in (None, folder) else output
+    p4info = p4info or folder / f"{source.stem}.p4info.txtpb"
     with writing(output):
         whole_files.write_bytes(output, artifact)
-    with writing(p4info):
-        whole_files.write_text(p4info, program.p4info)
+    write_p4info(p4info, program)
     console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -21,6 +21,7 @@ from holdfast.cli.shared import (
     Io,
     P4Info,
     console,
+    fail,
     say,
     warned_of,
 )
@@ -32,13 +33,20 @@ if TYPE_CHECKING:
 COPIES_PER_S = 200_000
 """Of :data:`holdfast._core.COPIES_PER_S`, likewise."""
 
+LOG_PER_S = 100
+"""Of :class:`holdfast.live.switch.Records`, likewise."""
+
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")
 
 
 def switch(
     source: Annotated[
-        Path, typer.Argument(help="P4_16 program, or its compiled form; a P4Runtime client may replace it.")
-    ],
+        Path | None,
+        typer.Argument(
+            help="P4_16 program, or its compiled form; a P4Runtime client may replace it. Without one, packets are dropped "
+            "until a client sets the pipeline.",
+        ),
+    ] = None,
     interface: Annotated[
         list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="Add a port (repeatable).")
     ] = [],  # noqa: B006
@@ -73,7 +81,10 @@ def switch(
             help="Maximum of resubmissions, recirculations and clones per second beyond the first two of each packet.",
         ),
     ] = COPIES_PER_S,
-    device_id: DeviceId = 1,
+    device_id: Annotated[
+        int,
+        typer.Option(help="P4Runtime device id of the switch: from 1 on, or 0 for clients that send none."),
+    ] = 1,
     cpu_port: Annotated[
         int | None,
         typer.Option(
@@ -95,6 +106,21 @@ def switch(
         Path | None,
         typer.Option(metavar="FILE", help=f"What the switch holds from the start: {ENTRIES_FORMATS}."),
     ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Capture the frames of each port there: INTERFACE_in.pcap and INTERFACE_out.pcap.",
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write each packet's path through the program there; - is standard output."),
+    ] = None,
+    log_rate: Annotated[
+        int,
+        typer.Option(min=1, max=1_000_000, help="Packets per second in the log; the others are only counted there."),
+    ] = LOG_PER_S,
     p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
@@ -109,9 +135,13 @@ def switch(
             say("warning", doubt)
     limits.change(limit)
     shown_at = None if metrics is None else endpoint("--metrics", metrics)
-    program = load_or_fail(source, define, include, p4info, needs_p4info=True)
+    if pcap is not None and not pcap.is_dir():
+        fail(f"--pcap: there is no directory {str(pcap)!r}")
+    if source is None and (p4info is not None or define or include or entries is not None):
+        fail("--entries, --p4info, -D and -I belong to a program")
+    program = None if source is None else load_or_fail(source, define, include, p4info, needs_p4info=True)
     wanted: Desired = ()
-    if entries is not None:
+    if entries is not None and program is not None:
         from holdfast import entries_files
 
         with warned_of(EntriesWarning):
@@ -132,6 +162,7 @@ def switch(
             metrics=shown_at,
             console=console,
             entries=wanted,
+            records=live_switch.Records(pcap, log, log_rate),
         )
 
 

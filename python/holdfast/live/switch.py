@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -21,6 +21,7 @@ from rich.table import Table
 
 from holdfast import _core
 from holdfast.errors import HoldfastError, LiveError
+from holdfast.live import no_pipeline
 from holdfast.measurements import NodeCounters, PortStatistics
 from holdfast.numerals import is_numeral
 from holdfast.operations.events import Events
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.control.desired import Desired
 
 MAX_PORT = 510
+COPIES_PER_S = _core.COPIES_PER_S
 
 _V1MODEL_CPU_PORT = 510
 
@@ -40,6 +42,8 @@ Io = Literal["auto", "af_packet", "af_xdp"]
 """The way that frames leave: by an XDP socket, by a packet socket, or by the first if the interface takes it."""
 
 _NODE = "switch"
+
+_SIDES: tuple[Literal["in", "out"], ...] = ("in", "out")
 
 _OFFLOADS_HINT = (
     "segments that the sending kernel left joined are dropped; at the other end of the cable, switch its offloads off: "
@@ -80,14 +84,15 @@ def tls_files(
 class LiveSwitch:
     """A switch whose ports are Linux interfaces. It forwards from :meth:`start` to :meth:`stop`; a context manager does both.
 
-    Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device. For
-    ``copies_per_s`` see :meth:`holdfast._core.Network.start`. Its clock begins at ``begin_ps``: tests let it pass the numbers at
-    which representations of times end.
+    Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device. Without
+    ``program``, it drops all packets (and counts them) until a P4Runtime client sets the pipeline. For ``copies_per_s`` see
+    :meth:`holdfast._core.Network.start`. Its clock begins at ``begin_ps``: tests let it pass the numbers at which representations
+    of times end.
     """
 
     def __init__(
         self,
-        program: _core.Program,
+        program: _core.Program | None,
         *,
         device_id: int = 1,
         cpu_port: int | None = None,
@@ -101,10 +106,13 @@ class LiveSwitch:
         self._network = _core.Network(begin_ps=begin_ps)
         self._ports: dict[int, str] = {}
         self._copies_per_s = copies_per_s
-        self.switch = self._network.add_switch(_NODE, program, executor=executor, cpu_port=cpu_port)
+        first = program or no_pipeline.program()
+        self.switch = self._network.add_switch(_NODE, first, executor=executor, cpu_port=cpu_port)
         self._asked_cpu_port = cpu_port
         self.device = Device(device_id, self.switch, executor=executor, pipeline_roles=pipeline_roles)
-        self.device.load(program)
+        self._captures: Path | None = None
+        if program is not None:
+            self.device.load(program)
 
     @property
     def ports(self) -> dict[int, str]:
@@ -123,6 +131,8 @@ class LiveSwitch:
             other = next(number for number, name in self._ports.items() if name == interface)
             raise LiveError(f"interface {interface} is port {other} of this switch already")
         self._network.add_port(_NODE, port, interface, io=io)
+        if self._captures is not None:
+            self._capture(self._captures, port, interface)
         # Other threads may be looking at the former ones.
         self._ports = self._ports | {port: interface}
 
@@ -140,6 +150,31 @@ class LiveSwitch:
         statistics = self._network.remove_port(_NODE, port)
         self._ports = {number: name for number, name in self._ports.items() if number != port}
         return statistics
+
+    def capture(self, directory: Path) -> None:
+        """Capture the frames of all ports from now on, also of those that are added later, into an existing directory.
+
+        The files are ``INTERFACE_in.pcap`` and ``INTERFACE_out.pcap``; existing ones are replaced. Raises HoldfastError if one
+        cannot be written; :meth:`lost_record` tells of later failures.
+        """
+        for port, interface in self.ports.items():
+            self._capture(directory, port, interface)
+        self._captures = directory
+
+    def _capture(self, directory: Path, port: int, interface: str) -> None:
+        for side in _SIDES:
+            self._network.capture(_NODE, port, directory / f"{interface}_{side}.pcap", side)
+
+    def log_packets(self, file: Path | None, most_per_s: int, *, dump_bytes: int = 0) -> None:
+        """Write the path of packets through the program, step by step, into a file from now on; None: to standard output.
+
+        At most ``most_per_s`` packets per second are shown; these run on the interpreter. ``dump_bytes``: how many bytes of each.
+        """
+        self._network.log_packets(_NODE, file, most_per_s, dump_bytes=dump_bytes)
+
+    def lost_record(self) -> str | None:
+        """Return why a capture or the log has ended, such as a full disk, once for each; None if none has."""
+        return self._network.take_failure()
 
     def port_statistics(self, port: int) -> PortStatistics:
         """Return the counters of a port since it was added. Raises :class:`LiveError` if there is no such port."""
@@ -166,11 +201,13 @@ class LiveSwitch:
     def drops(self) -> dict[str, int]:
         """Return the number of packets dropped by the program or the switch, by reason.
 
-        ``no_such_port`` counts packets for ports that do not exist.
+        ``no_such_port`` counts packets for ports that do not exist, ``no_pipeline`` all that came while no pipeline was set.
         """
         (counters,) = self._network.snapshot(NodeCounters, node=_NODE)
-        unconnected = counters.unconnected_drops
-        return dict(sorted(self.switch.drops().items())) | ({"no_such_port": unconnected} if unconnected else {})
+        drops = dict(sorted(self.switch.drops().items()))
+        if self.device.owner.running is None and drops:
+            drops = {no_pipeline.NAME: sum(drops.values())}
+        return drops | ({"no_such_port": counters.unconnected_drops} if counters.unconnected_drops else {})
 
     def start(self) -> None:
         """Open the interfaces and start to forward packets."""
@@ -224,8 +261,29 @@ def statistics_table(rows: Sequence[Mapping[str, object]]) -> Table:
     return table
 
 
+@dataclass(frozen=True)
+class Records:
+    """What a running switch writes down of its packets.
+
+    ``captures``: the directory of a capture of each port and direction. ``log``: a file for the path of packets through the
+    program, ``"-"`` for standard output, with at most ``log_per_s`` packets per second and ``dump_bytes`` bytes of each.
+    """
+
+    captures: Path | None = None
+    log: str | None = None
+    log_per_s: int = 100
+    dump_bytes: int = 0
+
+    def begin(self, live: LiveSwitch) -> None:
+        """Begin to write. Raises HoldfastError if a file cannot be made."""
+        if self.captures is not None:
+            live.capture(self.captures)
+        if self.log is not None:
+            live.log_packets(None if self.log == "-" else Path(self.log), self.log_per_s, dump_bytes=self.dump_bytes)
+
+
 def run(
-    program: _core.Program,
+    program: _core.Program | None,
     ports: Sequence[tuple[int, str]],
     *,
     io: Io,
@@ -239,12 +297,15 @@ def run(
     executor: Literal["jit", "interpreter"],
     metrics: tuple[str, int] | None,
     console: Console,
+    records: Records = Records(),
+    thrift_port: int | None = None,
     entries: Desired = (),
 ) -> None:
     """Run a switch and its P4Runtime server until a signal (SIGINT, SIGTERM) ends them, then print counters.
 
-    ``metrics``: host and port at which the switch shows itself, if anywhere. ``entries``: what the switch holds before the first
-    packet.
+    ``program``: None to start without a pipeline. ``metrics``: host and port at which the switch shows itself, if anywhere.
+    ``entries``: what the switch holds before the first packet. ``thrift_port``: a number by which ``simple_switch_CLI`` finds the
+    switch; nothing listens there.
     """
     # They know this module.
     from holdfast.live.control import control_socket
@@ -279,19 +340,20 @@ def run(
         entries_files.install(entries, live.device)
     for port, name in ports:
         live.add_port(port, name, io=io)
+    records.begin(live)
     # The server first: an address that cannot be had must not leave a running network behind.
     server = Server([live.device], address, tls, insecure=insecure)
     try:
         with ExitStack() as stack:
             interrupted = stack.enter_context(_interruption())
-            stack.enter_context(control_socket(live, device_id, server))
+            stack.enter_context(control_socket(live, device_id, server, thrift_port=thrift_port))
             events = Events()
             if metrics is not None:
                 shown = stack.enter_context(pages(live, server, *metrics, events=events))
                 console.print(
                     f"metrics at http://{shown.authority}/metrics", markup=False, highlight=False, soft_wrap=True
                 )
-            _serve(live, server, program, device_id, console, interrupted, hint, events)
+            _serve(live, server, device_id, console, interrupted, hint, events)
     except KeyboardInterrupt:
         pass  # the second one
     finally:
@@ -377,7 +439,6 @@ def _interruption() -> Iterator[threading.Event]:
 def _serve(
     live: LiveSwitch,
     server: Server,
-    program: _core.Program,
     device_id: int,
     console: Console,
     interrupted: threading.Event,
@@ -387,14 +448,17 @@ def _serve(
     """Run the switch and its server until ``interrupted`` is set."""
     live.start()
     server.start()
+    shown = "no pipeline" if live.device.owner.running is None else live.switch.program.name
     console.print(
-        f"{program.name}: {len(live.ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it",
+        f"{shown}: {len(live.ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it",
         markup=False,
     )
     next_look_s = time.monotonic()
     while not interrupted.is_set():
         if (now_s := time.monotonic()) >= next_look_s:
             hint.look(live)
+            if lost := live.lost_record():
+                console.print(f"warning: {lost}", markup=False, highlight=False, soft_wrap=True)
             next_look_s = now_s + _LOOK_S
         for notification in live.poll(0.2):
             if notification.kind == "port_change":

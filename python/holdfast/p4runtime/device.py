@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from holdfast import _core
 from holdfast._core import HoldfastError, Program, Switch, WriteRequest
-from holdfast.p4runtime import limits
+from holdfast.p4runtime import device_config, limits
 from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
 from holdfast.p4runtime.errors import (
     P4RuntimeError,
@@ -65,16 +65,19 @@ class Watcher(Protocol):
 
 
 def _is_same(config: Proto, other: Proto) -> bool:
-    """Return True if program and P4Info of two configs are equal; the cookies may differ."""
-    return bool(config.p4_device_config == other.p4_device_config and config.p4info == other.p4info)
+    """Return True if program and P4Info of two configs are equal; the cookies may differ, and what the program is wrapped in."""
+    artifacts = {device_config.artifact(each.p4_device_config) for each in (config, other)}
+    return bool(len(artifacts) == 1 and config.p4info == other.p4info)
 
 
 class Device:
     """A switch as P4Runtime sees it, without a pipeline until a client pushes one or :meth:`load` is called.
 
-    ``executor``: the one that a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
-    packet-out header; by default the switch's own. ``translations``: the meaning of values of translated types.
-    ``pipeline_roles``: the roles besides the default one that may set the pipeline. ``watcher``: who is told of requests.
+    ``device_id``: 1 to 2^64 - 1 by the specification ("Default Role and Default Device ID"). Zero is taken if the operator gives
+    it, as test suites have it in their code; then a request without a device id is for this device. ``executor``: the one that a
+    pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its packet-out header; by default the
+    switch's own. ``translations``: the meaning of values of translated types. ``pipeline_roles``: the roles besides the default
+    one that may set the pipeline. ``watcher``: who is told of requests.
     """
 
     watcher: Watcher | None = None
@@ -89,8 +92,8 @@ class Device:
         translations: Mappings | None = None,
         pipeline_roles: Collection[str] = (),
     ) -> None:
-        if device_id <= 0 or device_id.bit_length() > 64:
-            raise invalid_argument(f"device id {device_id} is not between 1 and 2^64 - 1")
+        if device_id < 0 or device_id.bit_length() > 64:
+            raise invalid_argument(f"device id {device_id} is not between 0 and 2^64 - 1")
         self.device_id = device_id
         self.owner: SwitchOwner[Proto] = SwitchOwner(switch, executor=executor)
         self.short_packet_ins = 0
@@ -260,14 +263,22 @@ class Device:
         """Process a ``WriteRequest`` as :meth:`write` does, given as serialized bytes."""
         self.write_request(write_request(data))
 
+    def write_as_operator(self, data: bytes) -> None:
+        """Process a serialized ``WriteRequest`` of whoever operates the switch, as :meth:`write` does, whoever is the primary."""
+        self._write(write_request(data), self._check_device)
+
     def write_request(self, request: WriteRequest) -> None:
         """Process a ``WriteRequest`` as :meth:`write` does, given as the result of the function :func:`write_request`."""
+        self._write(request, self._check_writer)
+
+    def _write(self, request: WriteRequest, check: Callable[[WriteRequest], None]) -> None:
+        """Process a ``WriteRequest`` of a client that passes ``check``, before each slice of the batch."""
         if self.watcher is None:
-            batch, failures = self._applied(request)
+            batch, failures = self._applied(request, check)
         else:
             began_s = self.watcher.now_s()
             try:
-                batch, failures = self._applied(request)
+                batch, failures = self._applied(request, check)
             except P4RuntimeError as error:
                 self.watcher.refused("write", error.code)
                 raise
@@ -275,10 +286,12 @@ class Device:
         if failures:
             raise batch_error("write", failures, len(batch))
 
-    def _applied(self, request: WriteRequest) -> tuple[_core.Batch, _core.Failures]:
+    def _applied(
+        self, request: WriteRequest, check: Callable[[WriteRequest], None]
+    ) -> tuple[_core.Batch, _core.Failures]:
         """Apply the updates of a request, and return them with those that were refused."""
         with self._lock:
-            self._check_writer(request)
+            check(request)
             atomic = self._is_atomic(request.atomicity)
             if atomic:
                 _check_atomic_size(len(request))
@@ -288,7 +301,7 @@ class Device:
 
         def may_go_on() -> P4RuntimeError | None:
             try:
-                self._check_writer(request)
+                check(request)
                 target = self._target()
             except P4RuntimeError as e:
                 return e
@@ -428,7 +441,7 @@ class Device:
         if not config.p4_device_config:
             raise invalid_argument("the config has no p4_device_config; it is the compiled program")
         try:
-            program = _load_program(config.p4_device_config)
+            program = _load_program(device_config.artifact(config.p4_device_config))
             scratch = self.owner.scratch(program)
         except HoldfastError as e:
             raise invalid_argument(f"p4_device_config: {e}") from None

@@ -150,8 +150,10 @@ class Names(Generic[T]):
         self._found: dict[str, T] = {}
         """The objects that names were resolved to."""
         for item in objects:
-            if item.id == 0 or item.id in self._by_id:
-                raise invalid_argument(f"P4Info: {kind} '{item.name}'{where} has id {item.id}, which is zero or taken")
+            if item.id == 0:
+                raise invalid_argument(f"P4Info: {kind} '{item.name}'{where} has id 0")
+            if other := self._by_id.get(item.id):
+                raise invalid_argument(f"P4Info: {kind} '{item.name}'{where} has id {item.id}, as '{other.name}' has")
             self._by_id[item.id] = item
             for name in _names_of(item.name, getattr(item, "alias", "")):
                 self._by_name.setdefault(name, []).append(item)

@@ -403,6 +403,10 @@ impl EventLoop {
             let after = self.run_commands();
             self.send_outbound();
             self.publish();
+            // Whoever looks at a capture or a log of a running network sees what has happened.
+            if self.network.medium.observers.is_active() {
+                self.network.medium.observers.flush();
+            }
             match after {
                 AfterCommands::Stop => break,
                 AfterCommands::GoOn => self.wait(Duration::ZERO),

@@ -7,7 +7,8 @@ use crate::notification::{Notification, NotificationEvent};
 use crate::ordering::{OrderingConfig, OrderingCounters};
 use crate::queue::QueueConfig;
 use crate::switch::closure::{CPU_PORT, Closure};
-use crate::{Destination, DetectionConfig, FlowId, HostConfig, MacAddress, Ping, UdpStream};
+use crate::{
+    Crossings, Destination, DetectionConfig, FlowId, HostConfig, MacAddress, Ping, UdpStream};
 use engine::{Output, Packet};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -417,7 +418,7 @@ fn captures_show_both_directions_with_their_times() {
     assert!(network.capture("h1", 1, Box::new(Vec::new())).is_err());
     assert!(
         network
-            .capture_to_path("h1", 0, Path::new("/dev/null/x.pcap"))
+            .capture_to_path("h1", 0, Crossings::Both, Path::new("/dev/null/x.pcap"))
             .is_err()
     );
 }

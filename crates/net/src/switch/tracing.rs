@@ -28,11 +28,7 @@ impl Tracing {
     }
 
     fn record(&mut self, now_ps: Time, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
-        if let Some(engine) = self.pipeline.engine_mut() {
-            let (found, trace) = engine.trace(now_ps, port, packet);
-            outputs.extend(found);
-            self.trace = Some(trace);
-        }
+        self.trace = self.pipeline.trace(now_ps, port, packet, outputs);
     }
 }
 
@@ -81,6 +77,21 @@ impl Pipeline for Tracing {
 
     fn engine_mut(&mut self) -> Option<&mut Switch> {
         self.pipeline.engine_mut()
+    }
+
+    fn trace(
+        &mut self,
+        now_ps: Time,
+        port: u32,
+        packet: Packet,
+        outputs: &mut Vec<Output>,
+    ) -> Option<Trace> {
+        let wanted = self.wants(port);
+        let trace = self.pipeline.trace(now_ps, port, packet, outputs);
+        if wanted {
+            self.trace.clone_from(&trace);
+        }
+        trace
     }
 
     fn traced(&self) -> Option<&Trace> {

@@ -34,13 +34,16 @@ impl Served for DigestEntry {
         if operation != Operation::Delete
             && let Some(given) = &self.config
         {
-            let negative = |_| {
+            let negative = |field: &str| {
                 let name = &digest.name;
-                invalid(format!("digest '{name}': times and sizes are not negative"))
+                invalid(format!("digest '{name}': {field} is negative"))
             };
-            config.max_timeout_ns = u64::try_from(given.max_timeout_ns).map_err(negative)?;
-            config.max_list_size = u32::try_from(given.max_list_size).map_err(negative)?;
-            config.ack_timeout_ns = u64::try_from(given.ack_timeout_ns).map_err(negative)?;
+            config.max_timeout_ns =
+                u64::try_from(given.max_timeout_ns).map_err(|_| negative("max_timeout_ns"))?;
+            config.max_list_size =
+                u32::try_from(given.max_list_size).map_err(|_| negative("max_list_size"))?;
+            config.ack_timeout_ns =
+                u64::try_from(given.ack_timeout_ns).map_err(|_| negative("ack_timeout_ns"))?;
         }
         let digest = DigestId(digest.number as u32);
         Ok(Plan::one(operation, Entity::Digest { digest, config }))

@@ -151,17 +151,16 @@ pub(super) fn meter_config(
     ty: MeterType,
     what: &dyn Fn() -> String,
 ) -> Result<MeterConfig, ControlError> {
-    let rate = |rate: i64| {
-        u64::try_from(rate)
-            .map_err(|_| invalid(format!("{}: rates and bursts are not negative", what())))
+    let rate = |name: &str, rate: i64| {
+        u64::try_from(rate).map_err(|_| invalid(format!("{}: {name} is negative", what())))
     };
     let config = MeterConfig {
-        cir: rate(message.cir)?,
-        cburst: rate(message.cburst)?,
-        pir: rate(message.pir)?,
-        pburst: rate(message.pburst)?,
+        cir: rate("cir", message.cir)?,
+        cburst: rate("cburst", message.cburst)?,
+        pir: rate("pir", message.pir)?,
+        pburst: rate("pburst", message.pburst)?,
     };
-    let excess = rate(message.eburst)?;
+    let excess = rate("eburst", message.eburst)?;
     if ty != MeterType::TwoRates {
         refuse!(
             (config.cir, config.cburst) != (config.pir, config.pburst) => InvalidArgument,

@@ -255,8 +255,12 @@ impl Pipeline {
         // Version 1.5 added this: it may only say what is the case anyhow.
         let semantics = if profile.by_members { 2 } else { 1 };
         refuse!(
-            ![0, 1].contains(&set.mode) || ![0, semantics].contains(&set.semantics) => Unimplemented,
-            "{what}: selection mode and size semantics are the selector's; leave them out"
+            ![0, 1].contains(&set.mode) => Unimplemented,
+            "{what}: the selection mode is the selector's; leave it out"
+        );
+        refuse!(
+            ![0, semantics].contains(&set.semantics) => Unimplemented,
+            "{what}: the size semantics is the selector's; leave it out"
         );
         refuse!(
             set.group_action.is_some() => Unimplemented,

@@ -105,8 +105,12 @@ pub(super) fn select(
         }
         let label = &table.label;
         refuse!(
-            message.is_default_action && (message.priority != 0 || !message.matches.is_empty()) => InvalidArgument,
-            "{label}: the default entry has no match fields and no priority"
+            message.is_default_action && !message.matches.is_empty() => InvalidArgument,
+            "{label}: the default entry has no match fields"
+        );
+        refuse!(
+            message.is_default_action && message.priority != 0 => InvalidArgument,
+            "{label}: the default entry has no priority"
         );
         let matches = match message.matches.is_empty() {
             true => None,

@@ -226,12 +226,16 @@ pub(crate) fn clear(
     let (old, moves) = (transfer.old, transfer.moves);
     let tables = old.info.tables.list.iter();
     for table in tables.filter(|it| !moves.has_table(it.table_id())) {
-        let counterpart = transfer.new.info.tables.get(table.id);
-        let Some(counterpart) = counterpart.filter(|new| same(&new.fields, &table.fields)) else {
+        let named = transfer.new.info.tables.get(table.id);
+        let Some(counterpart) = named.filter(|new| same(&new.fields, &table.fields)) else {
             let mut entries = entries.get(&table.table_id()).into_iter().flatten();
+            let why = match named {
+                None => "the new program has no such table",
+                Some(_) => "its key is another one in the new program",
+            };
             refuse!(
                 entries.any(|entry| !entry.is_const) => InvalidArgument,
-                "the entries of {} cannot be preserved: it is gone or its key changed", table.label
+                "the entries of {} cannot be preserved: {why}", table.label
             );
             continue;
         };

@@ -61,7 +61,7 @@ def answering(path: Path, answer: bytes, pause_s: float = 0) -> Iterator[None]:
 )
 def test_an_answer_of_no_switch_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
     monkeypatch.setattr(directory, "DIRECTORY", tmp_path)
-    with answering(tmp_path / "switch-7.sock", answer + b"\n"), pytest.raises(LiveError) as error:
+    with answering(control.socket_path(7), answer + b"\n"), pytest.raises(LiveError) as error:
         control.ask(7, control.AskServer(), control.RunningServer)
     assert str(error.value).startswith("switch with device id 7: ")
     with answering(tmp_path / "bng-x.sock", answer + b"\n"), pytest.raises(LiveError) as error:

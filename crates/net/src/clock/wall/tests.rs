@@ -8,7 +8,7 @@ use super::*;
 use crate::node::NodeState;
 use crate::switch::closure::{CPU_PORT, Closure};
 use crate::{
-    Change, Destination, FailureTarget, HostConfig, LinkConfig, LinkId, Loss, MacAddress,
+    Change, Crossings, Destination, FailureTarget, HostConfig, LinkConfig, LinkId, Loss, MacAddress,
     Milliseconds, NotificationEvent, Ping, UdpStream,
 };
 use engine::{Output, Packet};
@@ -522,7 +522,9 @@ fn a_port_without_a_link_is_captured_and_fails_with_its_switch() {
     let io = FakeIo::default();
     let mut network = switch_on_interfaces();
     let file = std::env::temp_dir().join(format!("holdfast-port-{}.pcap", std::process::id()));
-    network.capture_to_path("s", 2, &file).unwrap();
+    network
+        .capture_to_path("s", 2, Crossings::Both, &file)
+        .unwrap();
     network.set_node_state("s", false, None).unwrap();
     io.arrive(0, &[1; 20]);
     let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
