@@ -187,6 +187,9 @@ def test_a_compiled_program_is_a_program(entries: str, tmp_path: Path) -> None:
     # Without entries there is nothing that needs P4Info.
     assert "ipv4_lpm" in holdfast("trace", "x.holdfast", "--packet", packet().hex(), cwd=tmp_path).stdout
     artifact = (tmp_path / "x.holdfast").read_bytes()
+    # The compiler writes P4Info into the program, too; what has none needs the file.
+    assert holdfast("trace", "x.holdfast", *arguments, cwd=tmp_path).stdout == traced.stdout
+    (tmp_path / "x.holdfast").write_bytes(artifact[: artifact.rindex(b"; p4info")])
     (tmp_path / "cut.holdfast").write_bytes(artifact[: len(artifact) // 2])
     (tmp_path / "binary.txtpb").write_bytes(b"\xff\xfe")
     for wrong, message in (

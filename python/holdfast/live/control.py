@@ -269,7 +269,8 @@ class OperatorClient(Client):
         try:
             answer = verbs.ask(self._running.path, who, request, Messages)
         except verbs.RefusedError as error:
-            raise P4RuntimeError(error.code, str(error).removeprefix(f"{who}: ")) from None
+            said = str(error).removeprefix(f"{who}: ").removeprefix(f"{error.code}: ")
+            raise P4RuntimeError(error.code, said) from None
         return map(base64.b64decode, answer.messages)
 
     def _call_write(self, request: bytes) -> None:

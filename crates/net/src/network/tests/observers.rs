@@ -19,6 +19,7 @@ impl Observer for Log {
             Observation::LinkChanged { up } => format!("link {up}"),
             Observation::NodeChanged { up } => format!("node {up}"),
             Observation::PortChanged { up } => format!("port {up}"),
+            Observation::Traced { .. } | Observation::NotTraced => "traced".to_owned(),
         };
         let Place { name, port, .. } = place;
         let port = port.map_or(String::new(), |port| format!(":{port}"));
@@ -143,4 +144,25 @@ fn drops_by_reason_are_what_the_counters_say_and_results_are_the_same() {
     }
     assert_eq!(network.node_counters("h2"), unobserved.node_counters("h2"));
     assert!(counts.total() > 0);
+}
+
+#[test]
+fn a_capture_takes_both_directions_or_one() {
+    let (mut network, _, _) = pair(1, 0);
+    let files = [Crossings::Both, Crossings::In, Crossings::Out].map(|crossings| {
+        let file = Captured::default();
+        network
+            .capture_some("s", 1, crossings, Box::new(file.clone()))
+            .unwrap();
+        file
+    });
+    network
+        .add_udp_stream(&stream("h1", "h2", 1000.0, 3 * MS))
+        .unwrap();
+    network
+        .add_udp_stream(&stream("h2", "h1", 1000.0, 5 * MS))
+        .unwrap();
+    run_all(&mut network, 10 * MS);
+    let counts = files.map(|file| wire::pcap::Reader::new(&file.bytes()).unwrap().count());
+    assert_eq!(counts, [8, 3, 5]);
 }

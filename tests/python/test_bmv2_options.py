@@ -1,0 +1,235 @@
+"""The command lines of BMv2's programs: what each option becomes, what is ignored with a reason, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from holdfast import interpreter
+from holdfast.bmv2 import compiler_options, shims, switch_options
+from holdfast.bmv2.switch_options import SwitchOptions
+from holdfast.cli import app
+from holdfast.errors import HoldfastError
+from holdfast.p4runtime.stubs import p4info_pb2
+
+ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
+
+
+def switch(line: str) -> SwitchOptions:
+    return switch_options.parse("simple_switch_grpc", shlex.split(line), "0")
+
+
+def compiler(line: str, name: str = "p4c") -> compiler_options.CompilerOptions:
+    return compiler_options.parse(name, shlex.split(line), "0")
+
+
+def test_a_switch_without_a_program() -> None:
+    """Check a command line as packet test runners have it, and its defaults."""
+    options = switch("--log-file ss-log --log-flush --dump-packet-data 10000 -i 0@veth0 -i 1@veth2 --no-p4")
+    assert options.interfaces == ("0@veth0", "1@veth2")
+    assert options.program is None
+    assert (options.device_id, options.cpu_port, options.thrift_port) == (0, None, 9090)
+    assert (options.address, options.explicit_address) == ("127.0.0.1:9559", False)
+    assert (options.log, options.dump_bytes, options.pcap) == ("ss-log.txt", 10000, None)
+    assert options.ignored == ()
+
+
+def test_options_of_the_target_stand_anywhere() -> None:
+    line = "-i 1@s1-eth1 --pcap ./pcaps --nanolog ipc:///tmp/x.ipc --device-id 3 build/prog.json --log-console --thrift-port 9092"
+    before = switch(f"--cpu-port 255 --grpc-server-addr 0.0.0.0:50053 {line}")
+    behind = switch(f"{line} -- --cpu-port 255 --grpc-server-addr 0.0.0.0:50053")
+    assert before == behind
+    assert behind.program == Path("build/prog.json")
+    assert (behind.device_id, behind.thrift_port, behind.cpu_port) == (3, 9092, 255)
+    assert (behind.address, behind.explicit_address) == ("0.0.0.0:50053", True)
+    assert (behind.pcap, behind.log) == (Path("pcaps"), "-")
+    assert behind.ignored == ("--nanolog (there is no log over nanomsg)",)
+
+
+def test_an_option_whose_value_may_be_missing_takes_no_program() -> None:
+    assert switch("--pcap prog.json").program == Path("prog.json")
+    assert switch("--pcap prog.json").pcap == Path()
+    assert switch("--pcap --no-p4").pcap == Path()
+    assert switch("--pcap=out prog.json").pcap == Path("out")
+    assert switch("-i 2@veth2 3@veth4 -i 4@veth6 --no-p4").interfaces == ("2@veth2", "4@veth6", "3@veth4")
+
+
+@pytest.mark.parametrize(
+    ("line", "log"),
+    [
+        ("--log-console", "-"),
+        ("--log-console -Ldebug", "-"),
+        ("--log-console -L info", None),
+        ("--log-console --log-level info --dump-packet-data 64", "-"),
+        ("--log-console -L off --dump-packet-data 64", None),
+        ("--log-file x -L error", None),
+    ],
+)
+def test_levels_of_the_log(line: str, log: str | None) -> None:
+    assert switch(f"{line} --no-p4").log == log
+
+
+def test_every_ignored_option_has_its_reason() -> None:
+    line = "--no-p4 prog.json --notifications-addr a --debugger --priority-queues 8 --max-port-count 64 --disable-swap"
+    ignored = switch(line).ignored
+    named = [
+        "--debugger",
+        "--disable-swap",
+        "--max-port-count",
+        "--notifications-addr",
+        "--priority-queues",
+        "prog.json",
+    ]
+    assert sorted(each.split()[0] for each in ignored) == named
+    assert all(each.endswith(")") for each in ignored)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "give a program, or --no-p4"),
+        ("a.json b.json", "one program, not a.json, b.json"),
+        ("--no-p4 --drop-port 510", "the drop port is 511"),
+        ("--no-p4 --use-files 1", "packets come from interfaces"),
+        ("--no-p4 --restore-state x", "the state of BMv2 is not read"),
+        ("--no-p4 --log-console --log-file x", "exclude each other"),
+        ("--no-p4 --what", "unrecognized arguments: --what"),
+        ("--no-p4 --device-id x", "invalid int value: 'x'"),
+        ("--no-p4 -L loud", "invalid choice: 'loud'"),
+        ("--no-p4 --grpc-server-cert a.pem", "without --grpc-server-ssl"),
+        ("--no-p4 --grpc-server-ssl --grpc-server-cert a.pem", "needs --grpc-server-cert and --grpc-server-key"),
+        (
+            "--no-p4 --grpc-server-ssl --grpc-server-cert a --grpc-server-key b --grpc-server-with-client-auth",
+            "needs --grpc-server-cacert",
+        ),
+    ],
+)
+def test_what_a_switch_refuses(line: str, says: str) -> None:
+    with pytest.raises(HoldfastError, match=r"^simple_switch_grpc: ") as refused:
+        switch(line)
+    assert says in str(refused.value)
+
+
+def test_tls_files_of_a_switch() -> None:
+    files = "--grpc-server-ssl --grpc-server-cert a --grpc-server-key b --grpc-server-cacert c"
+    assert switch(f"--no-p4 {files}").client_ca is None
+    options = switch(f"--no-p4 {files} --grpc-server-with-client-auth")
+    assert (options.certificate, options.key, options.client_ca) == (Path("a"), Path("b"), Path("c"))
+
+
+def test_output_is_a_directory_for_p4c_and_a_file_for_the_others() -> None:
+    driver = compiler("--target bmv2 --arch v1model --p4runtime-files build/x.p4info.txtpb -o build dir/x.p4")
+    assert driver.program == Path("build/x.json")
+    assert driver.p4info == ((Path("build/x.p4info.txtpb"), ".txtpb"),)
+    line = "--p4v 16 --p4runtime-files build/x.txt,build/x.bin -o build/x.json x.p4"
+    plain = compiler(line, "p4c-bm2-ss")
+    assert plain.program == Path("build/x.json")
+    assert [ending for _, ending in plain.p4info] == [".txt", ".bin"]
+    assert compiler("x.p4", "p4c-bm2-ss").program is None, "it only checks"
+    assert compiler("x.p4", "p4c-bm2-psa").architecture == "psa"
+    old = compiler("--std p4-16 x.p4 -o y.json --p4runtime-format text --p4runtime-file y.proto.txt", "p4c-bm2-ss")
+    assert old.p4info == ((Path("y.proto.txt"), ".txt"),)
+    assert compiler("x.p4 --p4runtime-file y.p4info").p4info == ((Path("y.p4info"), ".bin"),)
+
+
+def test_options_of_the_compiler() -> None:
+    options = compiler(
+        "-DWITH_INT -D N=3 -DGONE -U GONE -I inc -Iother --Wdisable=unsupported --Werror -g -O2 --pp x x.p4"
+    )
+    assert options.defines == ("__TARGET_BMV2__", "WITH_INT", "N=3")
+    assert options.includes == (Path("inc"), Path("other"))
+    assert options.warnings_are_errors
+    named = [each.split(" ")[0] for each in options.ignored]
+    assert sorted(named) == ["--Wdisable=unsupported", "--pp", "-O", "-g"]
+    assert compiler('-Xp4c="-D A=1 --Werror" x.p4') == compiler("-D A=1 --Werror x.p4")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "give one program"),
+        ("x.p4 y.p4", "one program, not x.p4, y.p4"),
+        ("x.p4 --target tofino", "--target tofino is not possible"),
+        ("x.p4 --arch tna", "--arch tna is not possible"),
+        ("x.p4 --std p4-14", "the language is P4_16"),
+        ("x.p4 --p4v 14", "the language is P4_16"),
+        ("x.p4 -E", "-E is not possible"),
+        ("x.p4 --p4runtime-files a.xml", "the ending is one of"),
+        ("x.p4 --bogus", "unrecognized arguments: --bogus"),
+    ],
+)
+def test_what_the_compiler_refuses(line: str, says: str) -> None:
+    with pytest.raises(HoldfastError, match=r"^p4c: ") as refused:
+        compiler(line)
+    assert says in str(refused.value)
+    with pytest.raises(HoldfastError, match="it is v1model"):
+        compiler("x.p4 --arch psa", "p4c-bm2-ss")
+
+
+def run(*arguments: str | Path, cwd: Path, commands: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command of Holdfast's, or one of a directory of shims that stands in front of PATH."""
+    words = interpreter.module("holdfast") if commands is None else []
+    path = os.environ["PATH"] if commands is None else f"{commands}:{os.environ['PATH']}"
+    return subprocess.run(
+        [*words, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | {"PATH": path},
+        check=False,
+    )
+
+
+def test_shims_are_commands_in_path(tmp_path: Path) -> None:
+    """Check that scripts find all commands, and that what p4c writes is a program for a switch, with its P4Info in each format."""
+    commands = tmp_path / "a directory"
+    assert run("shims", commands, cwd=tmp_path).returncode == 0
+    assert {path.name for path in commands.iterdir()} == set(shims.COMMANDS)
+    for name in shims.COMMANDS:
+        found = run("sh", "-c", f"{name} --help", cwd=tmp_path, commands=commands)
+        assert (found.returncode, found.stderr) == (0, ""), found
+        assert f"usage: {name}" in found.stdout
+        assert run(name, "--version", cwd=tmp_path, commands=commands).stdout.startswith("holdfast ")
+    line = ("p4c", "-o", "out/build", "--p4runtime-files", "r.txtpb,r.bin,r.json", ROUTER)
+    assert run(*line, cwd=tmp_path, commands=commands).returncode == 0
+    artifact = (tmp_path / "out/build/router.json").read_bytes()
+    assert run("compile", ROUTER, "-o", "out", "--p4info", "own.bin", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "out/router.holdfast").read_bytes() == artifact
+    assert (tmp_path / "own.bin").read_bytes() == (tmp_path / "r.bin").read_bytes()
+    message = p4info_pb2.P4Info.FromString((tmp_path / "r.bin").read_bytes())
+    assert message.pkg_info.arch == "v1model"
+    for file in ("r.txtpb", "r.bin", "r.json"):
+        traced = run("trace", "out/build/router.json", "--p4info", file, "--packet", "00" * 60, cwd=tmp_path)
+        assert traced.returncode == 0, traced.stderr
+    (tmp_path / "wrong.bin").write_bytes(b"\xff")
+    (tmp_path / "wrong.json").write_text("[")
+    for file in ("wrong.bin", "wrong.json"):
+        traced = run("trace", "out/build/router.json", "--p4info", file, "--packet", "00" * 60, cwd=tmp_path)
+        assert (traced.returncode, traced.stderr.count("\n")) == (1, 1)
+        assert f"{file} is not a P4Info in" in traced.stderr
+
+
+def test_the_compiler_of_bmv2_as_a_command(tmp_path: Path) -> None:
+    runner = CliRunner()
+    source = tmp_path / "wrong.p4"
+    source.write_text("control {")
+    assert runner.invoke(app, ["p4c", "-o", str(tmp_path), str(source)]).exit_code == 1
+    outcome = runner.invoke(app, ["p4c-bm2-psa", str(ROUTER)])
+    assert outcome.exit_code == 1
+    assert "is not for the architecture psa" in outcome.stderr
+    outcome = runner.invoke(app, ["p4c", "--pp", "x", "-o", str(tmp_path), str(ROUTER)])
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "note: ignored: --pp (there is no printer of P4)" in outcome.stderr
+    assert (tmp_path / "router.json").exists()
+
+
+def test_a_target_macro_is_defined(tmp_path: Path) -> None:
+    source = tmp_path / "target.p4"
+    source.write_text(f'#ifdef __TARGET_BMV2__\n#include "{ROUTER}"\n#else\n#error no target\n#endif\n')
+    outcome = CliRunner().invoke(app, ["p4c-bm2-ss", str(source)])
+    assert outcome.exit_code == 0, outcome.stderr
