@@ -13,16 +13,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO, NoReturn
 
-from holdfast.bmv2.runtime_commands import (
-    TOP_PRIORITY,
-    CommandError,
-    MulticastNodes,
-    number,
-    parameters,
-    table_entry,
-    words,
-)
+from holdfast.bmv2.runtime_commands import CommandError, MulticastNodes, number
 from holdfast.bmv2.switch_options import DEFAULT_THRIFT_PORT
+from holdfast.entries_files import commands
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live import control
 from holdfast.operations import verbs
@@ -59,7 +52,7 @@ class RuntimeCli(cmd.Cmd):
 
     def onecmd(self, line: str) -> bool:
         """Carry out a line, and print why if that fails; the next one follows. Returns True at the end."""
-        given = words(line)
+        given = commands.words_of(line)
         if not given:
             return False
         if given[0] in ("EOF", "exit", "quit"):
@@ -133,7 +126,7 @@ class RuntimeCli(cmd.Cmd):
 
     def do_table_add(self, line: str) -> None:
         """Add an entry; the lowest priority is the first: table_add TABLE ACTION KEY... => PARAMETER... [PRIORITY]."""
-        entry = table_entry(self._client.p4info, line.split())
+        entry = commands.table_entry(self._client.p4info, line.split())
         handle = self._free_handle(entry.table)
         action = entry.action
         self._client.insert(
@@ -146,12 +139,9 @@ class RuntimeCli(cmd.Cmd):
         usage = "table_modify TABLE ACTION HANDLE PARAMETER..."
         name, action_name, handle, *texts = self._words(line, usage, 3, 1 << 16)
         table = self._client.p4info.tables[name]
-        action = table.actions[action_name]
         entry = self._entry(table, handle)
-        params = parameters(action, texts[1:] if texts[:1] == ["=>"] else texts)
-        self._client.modify(
-            table.name, entry.match, action.name, params, entry.priority or None, metadata=entry.metadata
-        )
+        named, params = commands.action(self._client.p4info, table, action_name, texts)
+        self._client.modify(table.name, entry.match, named, params, entry.priority or None, metadata=entry.metadata)
         self._say(f"Modifying entry {handle} for match table {table.name}")
 
     def do_table_delete(self, line: str) -> None:
@@ -175,9 +165,9 @@ class RuntimeCli(cmd.Cmd):
         """Set the action of packets that no entry matches: table_set_default TABLE ACTION PARAMETER...."""
         name, action_name, *texts = self._words(line, "table_set_default TABLE ACTION PARAMETER...", 2, 1 << 16)
         table = self._client.p4info.tables[name]
-        action = table.actions[action_name]
-        self._client.set_default(table.name, action.name, parameters(action, texts))
-        self._say(f"Setting default action of {table.name}\naction: {action.name}")
+        named, params = commands.action(self._client.p4info, table, action_name, texts)
+        self._client.set_default(table.name, named, params)
+        self._say(f"Setting default action of {table.name}\naction: {named}")
 
     def do_table_reset_default(self, line: str) -> None:
         """Set the default action back to the program's: table_reset_default TABLE."""
@@ -214,7 +204,7 @@ class RuntimeCli(cmd.Cmd):
             value = entry.match.get(field.name)
             self._say(f"* {field.name:{width}}: {field.kind.upper():10}{_value_text(value, field.kind, field.width)}")
         if table.needs_priority:
-            self._say(f"Priority: {TOP_PRIORITY - entry.priority}")
+            self._say(f"Priority: {commands.HIGHEST - entry.priority}")
         self._say(self._action_text(entry))
         if entry.counter is not None:
             self._say(f"Counter: {entry.counter[1]} bytes, {entry.counter[0]} packets")
@@ -259,9 +249,12 @@ class RuntimeCli(cmd.Cmd):
         usage = "act_prof_create_member PROFILE ACTION PARAMETER..."
         name, action_name, *texts = self._words(line, usage, 2, 1 << 16)
         profile = self._client.p4info.action_profiles[name]
-        action = self._client.p4info.actions[action_name]
+        tables = [self._client.p4info.tables.by_id(each) for each in profile.table_ids]
+        if not tables:
+            raise CommandError(f"action profile '{profile.name}' implements no table")
+        named, params = commands.action(self._client.p4info, tables[0], action_name, texts)
         handle = _free(self._client.profile_members(profile.name))
-        self._client.profile_member(profile.name, handle, action.name, parameters(action, texts))
+        self._client.profile_member(profile.name, handle, named, params)
         self._say(f"Member has been created with handle {handle}")
 
     def do_act_prof_delete_member(self, line: str) -> None:
@@ -318,7 +311,9 @@ class RuntimeCli(cmd.Cmd):
             raise CommandError(f"'=>' is followed by one number{' and a priority' if table.needs_priority else ''}")
         plain = next(iter(table.actions)).name
         zeros = ["0"] * len(self._client.p4info.actions[plain].params)
-        entry = table_entry(self._client.p4info, [given[0], plain, *given[1:at], "=>", *zeros, *given[at + 2 :]])
+        entry = commands.table_entry(
+            self._client.p4info, [given[0], plain, *given[1:at], "=>", *zeros, *given[at + 2 :]]
+        )
         handle = self._free_handle(entry.table)
         use = kind(number(given[at + 1], "member or group"))
         self._client.insert(entry.table, entry.match, use, None, entry.priority, metadata=_HANDLE + b"%d" % handle)

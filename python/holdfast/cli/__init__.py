@@ -9,7 +9,18 @@ import typer
 
 from holdfast import interrupts
 from holdfast._core import HoldfastError
-from holdfast.cli import applications, bmv2, comparisons, consoles, extensions, machine, networks, programs, schemas, switches
+from holdfast.cli import (
+    applications,
+    bmv2,
+    comparisons,
+    consoles,
+    extensions,
+    machine,
+    networks,
+    programs,
+    schemas,
+    switches,
+)
 from holdfast.cli.shared import errors, say
 from holdfast.subscribers import commands as bng
 from holdfast.version import version

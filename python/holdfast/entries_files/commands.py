@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from holdfast.control.desired import Entity
@@ -32,7 +33,7 @@ from holdfast.entries_files.draft import Draft
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.client import Rates
 from holdfast.p4runtime.errors import P4RuntimeError
-from holdfast.p4runtime.p4info import ActionProfile, MatchField, Table
+from holdfast.p4runtime.p4info import ActionProfile, MatchField, P4InfoIndex, Table
 from holdfast.p4runtime.received import Group, Member
 from holdfast.suggestions import unknown
 
@@ -215,7 +216,7 @@ class _State:
 def are_in(content: bytes) -> bool:
     """Return True if the first line of a text that is no remark is a command."""
     for line in content.decode(errors="replace").splitlines():
-        words = _words(line)
+        words = words_of(line)
         if words:
             return _known(words[0])
     return False
@@ -229,14 +230,33 @@ def read(draft: Draft, content: bytes) -> None:
         raise draft.error("this is not text in UTF-8") from None
     state = _State(draft)
     for number, line in enumerate(text.splitlines(), 1):
-        if words := _words(line):
+        if words := words_of(line):
             state.place = f":{number}"
             with draft.at(state.place):
                 _obey(state, words)
     state.finish()
 
 
-def _words(line: str) -> list[str]:
+def table_entry(p4info: P4InfoIndex, arguments: Sequence[str]) -> TableEntry:
+    """Return the entry that ``table_add`` with these words adds, as the program's P4Info names it.
+
+    Raises HoldfastError if table, action, values or their number do not fit the program.
+    """
+    form = f"table_add {_COMMANDS['table_add'][0]}"
+    draft = Draft(Path("table_add"), p4info)
+    if len(arguments) < 3:
+        raise draft.error(f"write {form}")
+    state, table = _State(draft), p4info.tables[arguments[0]]
+    _table_add(state, arguments)
+    return state.entries[table.name][0].value
+
+
+def action(p4info: P4InfoIndex, table: Table, name: str, words: Sequence[str]) -> tuple[str, dict[str, int | str]]:
+    """Return an action of a table with its parameters from their words, as in ``table_set_default``. Raises HoldfastError."""
+    return _arguments(_State(Draft(Path(table.name), p4info)), table, name, [word for word in words if word != "=>"])
+
+
+def words_of(line: str) -> list[str]:
     """Return the words of a command in front of a remark."""
     words = line.split()
     for index, word in enumerate(words):

@@ -28,16 +28,20 @@ from holdfast.terminal import excerpt
 
 @dataclass
 class Draft:
-    """What a file says, in its order, each object with its place in the file."""
+    """What a file says, in its order, each object with its place in the file.
+
+    ``program``: that of the switch; a P4Info in its place serves all but :meth:`checked`.
+    """
 
     path: Path
-    program: _core.Program
+    program: _core.Program | P4InfoIndex
     found: list[tuple[str, Entity]] = field(default_factory=list)
     """Place and object."""
     left_out: LeftOut = field(default_factory=LeftOut)
 
     def __post_init__(self) -> None:
-        self.p4info = P4InfoIndex(message_of(self.program))
+        known = self.program if isinstance(self.program, P4InfoIndex) else P4InfoIndex(message_of(self.program))
+        self.p4info = known
         self._place = ""
         self._members: dict[tuple[Any, ...], int] = {}
 
@@ -107,6 +111,8 @@ class Draft:
 
         Raises :class:`EntriesError` with the place of the first object that it refuses, or that is there twice.
         """
+        if isinstance(self.program, P4InfoIndex):
+            raise self.error("there is no program to check this with")
         places: dict[Any, str] = {}
         client = LocalClient(Device(1, _core.Switch(self.program, executor="interpreter"), executor="interpreter"))
         try:
