@@ -8,7 +8,7 @@ import pytest
 from device_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
-from raw import INSERT, update
+from raw import INSERT, request, update
 
 from holdfast import _core
 from holdfast.live import no_pipeline
@@ -139,3 +139,12 @@ def test_the_operator_writes_whoever_is_the_primary(bench: Bench) -> None:
     bench.device.write_as_operator(delete.SerializeToString())
     assert client.read_table("ipv4_lpm") == []
     assert client.is_primary
+
+
+@pytest.mark.parametrize("field", ["max_timeout_ns", "max_list_size", "ack_timeout_ns"])
+def test_the_negative_field_of_a_digest_is_named(bench: Bench, field: str) -> None:
+    bench.primary()
+    entry = p4.DigestEntry(digest_id=next(iter(bench.index.digests)).id)
+    setattr(entry.config, field, -1)
+    with pytest.raises(P4RuntimeError, match=f"{field} is negative"):
+        bench.device.write(request(update(INSERT, digest_entry=entry)))

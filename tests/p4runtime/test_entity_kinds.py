@@ -389,6 +389,23 @@ def test_entries_without_what_they_ask_for(device: Device, raw: Raw) -> None:
     assert codes(device, update(INSERT, table_entry=policer(raw, idle_timeout_ns=1))) == ["INVALID_ARGUMENT"]
 
 
+def test_an_error_has_one_cause(device: Device, raw: Raw) -> None:
+    """Check that what could be refused for several reasons names the one."""
+
+    def said(kind: int, **entity: Any) -> str:
+        with pytest.raises(P4RuntimeError) as refused:
+            device.write(request(update(kind, **entity)))
+        return refused.value.failures[0].message
+
+    learned = raw.entry("learned", action=raw.action("forward", b"\1"), is_default_action=True)
+    learned.idle_timeout_ns = 5
+    assert said(MODIFY, table_entry=learned).endswith("idle_timeout_ns is given, but the default entry is never idle")
+    for field in ("cir", "cburst", "pir", "pburst"):
+        entry = policer(raw)
+        setattr(entry.meter_config, field, -1)
+        assert f"{field} is negative" in said(INSERT, table_entry=entry)
+
+
 # ---- Idle timeouts ----
 
 

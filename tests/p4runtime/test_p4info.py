@@ -117,7 +117,7 @@ def test_a_whole_name_wins_over_an_ending() -> None:
     [
         ('tables { preamble { id: 5 name: "t" } action_refs { id: 9 } }', "unknown action id 9"),
         ('actions { preamble { id: 0 name: "a" } }', "id 0"),
-        ('actions { preamble { id: 1 name: "a" } } actions { preamble { id: 1 name: "b" } }', "taken"),
+        ('actions { preamble { id: 1 name: "a" } } actions { preamble { id: 1 name: "b" } }', "has id 1, as 'a' has"),
         ('actions { preamble { id: 1 name: "a" } } tables { preamble { id: 1 name: "t" } }', "both have id 1"),
         ('tables { preamble { id: 5 name: "t" } match_fields { id: 1 name: "f" bitwidth: 8 } }', "match type"),
         ('tables { preamble { id: 5 name: "t" } direct_resource_ids: 3 }', "direct resource id 3"),

@@ -360,7 +360,12 @@ impl Network {
         self.node_id(node)?;
         let file = std::fs::File::create(path)
             .map_err(|error| NetError::Io(format!("{}: {error}", path.display())))?;
-        self.capture_some(node, port, crossings, Box::new(std::io::BufWriter::new(file)))
+        self.capture_some(
+            node,
+            port,
+            crossings,
+            Box::new(std::io::BufWriter::new(file)),
+        )
     }
 
     /// Writes what happens to the packets of a switch from now on, as text: at most `most_per_s` packets per second, and

@@ -77,7 +77,11 @@ impl Table {
         if message.idle_timeout_ns == 0 && !hit {
             return Ok(());
         }
-        let given = if hit { "time_since_last_hit" } else { "idle_timeout_ns" };
+        let given = if hit {
+            "time_since_last_hit"
+        } else {
+            "idle_timeout_ns"
+        };
         refuse!(
             !self.has_timeout => InvalidArgument,
             "{label}: {given} is given, but the program gives the table no idle timeouts (support_timeout = true)"

@@ -226,21 +226,23 @@ def ask(device_id: int, request: Request, answer: type[A]) -> A:
 
     Raises :class:`LiveError` if it does not answer as a switch does, or refuses, or if it is not known which one is meant.
     """
-    return verbs.ask(_path_of(device_id), f"switch with device id {device_id}", request, answer)
-
-
-def _path_of(device_id: int) -> Path:
-    """Return the socket of the switch with this device id: in this network namespace, or else in the only one that has it."""
-    own = socket_path(device_id)
-    if not directory.is_left_behind(own):
-        return own
-    others = [each for each in running_switches() if each.device_id == device_id]
+    who, own = f"switch with device id {device_id}", socket_path(device_id)
+    try:
+        return verbs.ask(own, who, request, answer)
+    except verbs.RefusedError:
+        raise
+    except LiveError:
+        if own.exists() and not directory.is_left_behind(own):
+            raise
+        others = [each for each in running_switches() if each.device_id == device_id]
+        if not others:
+            raise
     if len(others) > 1:
         raise LiveError(
             f"switches with device id {device_id} run in {', '.join(each.where for each in others)}: "
             "ask from within one of them (ip netns exec NAME holdfast ...)"
         )
-    return others[0].path if others else own
+    return verbs.ask(others[0].path, who, request, answer)
 
 
 def running_switches() -> list[Running]:

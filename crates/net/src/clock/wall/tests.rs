@@ -8,8 +8,8 @@ use super::*;
 use crate::node::NodeState;
 use crate::switch::closure::{CPU_PORT, Closure};
 use crate::{
-    Change, Crossings, Destination, FailureTarget, HostConfig, LinkConfig, LinkId, Loss, MacAddress,
-    Milliseconds, NotificationEvent, Ping, UdpStream,
+    Change, Crossings, Destination, FailureTarget, HostConfig, LinkConfig, LinkId, Loss,
+    MacAddress, Milliseconds, NotificationEvent, Ping, UdpStream,
 };
 use engine::{Output, Packet};
 use std::net::Ipv4Addr;
