@@ -17,8 +17,8 @@ use crate::switch::{Asked, Switch};
 use crate::time::Ps;
 use engine::Time;
 use net::{
-    Card, Crossings, FlowId, Gateway, GeneratorTrigger, GroupFilter, HostConfig, HostSettings, Join, NetError,
-    PacketGenerator, Ping, Spacing, TcpTransfer, UdpStream,
+    Card, Crossings, FlowId, Gateway, GeneratorTrigger, GroupFilter, HostConfig, HostSettings,
+    Join, NetError, PacketGenerator, Ping, Spacing, TcpTransfer, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};

@@ -8,7 +8,8 @@ use crate::ordering::{OrderingConfig, OrderingCounters};
 use crate::queue::QueueConfig;
 use crate::switch::closure::{CPU_PORT, Closure};
 use crate::{
-    Crossings, Destination, DetectionConfig, FlowId, HostConfig, MacAddress, Ping, UdpStream};
+    Crossings, Destination, DetectionConfig, FlowId, HostConfig, MacAddress, Ping, UdpStream,
+};
 use engine::{Output, Packet};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
