@@ -289,53 +289,10 @@ class Network:
     def declare_port(self, switch: str, port: int, down: bool) -> None: ...
     def count_drops(self) -> int: ...
     def fail_randomly(self, **failures: object) -> None: ...
-    def add_udp_stream(
-        self,
-        source: str,
-        destination: str,
-        *,
-        packets_per_s: float,
-        payload_bytes: int,
-        start_ps: int,
-        stop_ps: int,
-        source_port: int = 5001,
-        destination_port: int = 5001,
-        poisson: bool = False,
-        log_packets: bool = True,
-        family: Literal["ipv4", "ipv6"] = "ipv4",
-    ) -> int: ...
-    def add_ping(
-        self,
-        source: str,
-        destination: str,
-        *,
-        interval_ps: int,
-        start_ps: int,
-        stop_ps: int,
-        payload_bytes: int = 56,
-        family: Literal["ipv4", "ipv6"] = "ipv4",
-    ) -> int: ...
+    def add_udp_stream(self, **stream: object) -> int: ...
+    def add_ping(self, **ping: object) -> int: ...
     def end_flow(self, flow: int) -> None: ...
-    def add_tcp(
-        self,
-        client: str,
-        server: str,
-        *,
-        client_port: int,
-        server_port: int,
-        start_ps: int,
-        stop_ps: int | None = None,
-        application: str = "bulk",
-        bytes: int = 0,
-        silence_ps: int = 0,
-        exponential: bool = False,
-        preset: str = "standard",
-        options: dict[str, object],
-        dscp: int = 0,
-        goodput_bin_ps: int = 0,
-        log_window: bool = False,
-        family: Literal["ipv4", "ipv6"] = "ipv4",
-    ) -> int: ...
+    def add_tcp(self, preset: str, options: dict[str, object], **transfer: object) -> int: ...
     def join(
         self,
         host: str,

@@ -626,32 +626,11 @@ class SimulatedNetwork(Network):
         """Add a flow of packets between two hosts; return its id, for :meth:`statistics`, :meth:`sent` and :meth:`received`."""
         self._check_hosts(traffic)
         self._time_ps("start_s", traffic.start_s)
-        start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
         match traffic:
             case UdpStream():
-                return self._core.add_udp_stream(
-                    traffic.source,
-                    traffic.destination,
-                    packets_per_s=traffic.packets_per_s,
-                    payload_bytes=traffic.payload_bytes,
-                    start_ps=start_ps,
-                    stop_ps=stop_ps,
-                    source_port=traffic.source_port,
-                    destination_port=traffic.destination_port,
-                    poisson=traffic.spacing == "poisson",
-                    log_packets=traffic.log_packets,
-                    family=traffic.family,
-                )
+                return self._core.add_udp_stream(**traffic.model_dump())
             case Ping():
-                return self._core.add_ping(
-                    traffic.source,
-                    traffic.destination,
-                    interval_ps=round(traffic.interval_ms * PS_PER_MS),
-                    start_ps=start_ps,
-                    stop_ps=stop_ps,
-                    payload_bytes=traffic.payload_bytes,
-                    family=traffic.family,
-                )
+                return self._core.add_ping(**traffic.model_dump())
 
     def join(
         self,
@@ -707,24 +686,8 @@ class SimulatedNetwork(Network):
         if port is None:
             raise NetworkError(f"host {transfer.source!r} has no port left for another connection; give source_port")
         used.add(port)
-        return self._core.add_tcp(
-            transfer.source,
-            transfer.destination,
-            client_port=port,
-            server_port=transfer.destination_port,
-            start_ps=round(transfer.start_s * PS_PER_S),
-            stop_ps=None if transfer.stop_s is None else round(transfer.stop_s * PS_PER_S),
-            application=transfer.application,
-            bytes=transfer.transfer_bytes,
-            silence_ps=round(transfer.silence_ms * PS_PER_MS),
-            exponential=transfer.exponential,
-            preset=transfer.options.preset,
-            options=transfer.options.in_core_units(),
-            dscp=transfer.dscp,
-            goodput_bin_ps=round(transfer.goodput_bin_ms * PS_PER_MS),
-            log_window=transfer.log_window,
-            family=transfer.family,
-        )
+        described = transfer.model_dump(exclude={"options"}) | {"source_port": port}
+        return self._core.add_tcp(transfer.options.preset, transfer.options.in_core_units(), **described)
 
     def _check_hosts(self, traffic: Traffic | TcpTransfer) -> None:
         multicast = isinstance(traffic, UdpStream) and traffic.is_multicast

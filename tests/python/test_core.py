@@ -19,6 +19,7 @@ from holdfast._core import CompileError, ControlError, HoldfastError, Network, P
 from holdfast.link import Jitter
 from holdfast.measurements import DirectionCounters, LinkCounters, NodeCounters, ReceivedLog, SentLog
 from holdfast.p4runtime import DigestList, LocalClient, P4RuntimeError
+from holdfast.traffic import Ping, UdpStream
 
 SOURCE = """
 #include <core.p4>
@@ -257,7 +258,9 @@ def two_hosts(
     client = controlled(switch)
     links = []
     for n in (1, 2):
-        network.add_host(f"h{n}", mac=MAC[n], ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=MAC[9])
+        # The program floods nothing, so nobody could ask for an address.
+        known = [(f"10.0.0.{3 - n}", MAC[3 - n])]
+        network.add_host_with_cards(f"h{n}", cards=[(MAC[n], (f"10.0.0.{n}", 24), None)], neighbours=known)
         links.append(
             network.add_link(
                 a="s1",
@@ -276,9 +279,15 @@ def two_hosts(
 
 
 def stream(network: Network, stop_ps: int, destination: str = "h2") -> int:
-    return network.add_udp_stream(
-        "h1", destination, packets_per_s=1000, payload_bytes=100, start_ps=network.now_ps, stop_ps=stop_ps
+    stream = UdpStream(
+        source="h1",
+        destination=destination,
+        packets_per_s=1000,
+        payload_bytes=100,
+        start_s=network.now_ps / S,
+        stop_s=stop_ps / S,
     )
+    return network.add_udp_stream(**stream.model_dump())
 
 
 def columns(network: Network, kind: type[SentLog | ReceivedLog], **subject: object) -> list[list[int]]:
@@ -290,7 +299,7 @@ def test_a_stream_a_ping_and_a_failure(program: Program) -> None:
     def run() -> tuple[Any, ...]:
         network, _, client, links = two_hosts(program, detection_ms=2)
         flow = stream(network, S)
-        ping = network.add_ping("h1", "h2", interval_ps=100 * MS, start_ps=0, stop_ps=S)
+        ping = network.add_ping(**Ping(source="h1", destination="h2", stop_s=1).model_dump())
         network.apply(target={"link": links[1]}, up=False, at_ps=300 * MS)
         network.apply(target={"link": links[1]}, up=True, at_ps=500 * MS)
         changes = []
@@ -488,7 +497,8 @@ def test_a_long_run_can_be_interrupted(tmp_path: Path) -> None:
         " gateway_mac=bytes((2, 0, 0, 0, 0, 9)))\n"
         "network.add_link(a='h1', a_port=0, b='h2', b_port=0, a_to_b={'rate_bps': 10**9})\n"
         "end = 10**18\n"
-        "network.add_udp_stream('h1', 'h2', packets_per_s=10000, payload_bytes=24, start_ps=0, stop_ps=end)\n"
+        "network.add_udp_stream(source='h1', destination='h2', family='ipv4', packets_per_s=10000, spacing='constant',"
+        " payload_bytes=24, start_s=0, stop_s=10**6, source_port=5001, destination_port=5001, log_packets=True)\n"
         "print('ready', flush=True)\n"
         "try:\n"
         "    network.run(end)\n"

@@ -226,11 +226,11 @@ def test_what_cannot_be() -> None:
         network.add_tcp(TcpTransfer(**ENDS))
     with pytest.raises(ValidationError, match="family"):
         Ping.model_validate({**ENDS, "family": "ipv5", "stop_s": 1})
-    times = {"interval_ps": 10**9, "start_ps": 0, "stop_ps": 10**10}
     with pytest.raises(HoldfastError, match="other family"):
-        network._core.add_ping("h1", "10.0.2.1", **times, family="ipv6")
+        network._core.add_ping(**ping.model_copy(update={"destination": "10.0.2.1"}).model_dump())
     with pytest.raises(HoldfastError, match="payload_bytes"):
-        network._core.add_ping("h1", "2001:db8::1", **times, family="ipv6", payload_bytes=65_535 - 47)
+        long = ping.model_copy(update={"destination": "2001:db8::1", "payload_bytes": 65_535 - 47})
+        network._core.add_ping(**long.model_dump())
 
 
 def test_every_host_of_any_topology(tmp_path: Path) -> None:

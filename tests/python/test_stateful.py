@@ -15,6 +15,7 @@ from holdfast.network import SimulatedNetwork
 from holdfast.p4runtime import DigestList, Group, IdleEntries, LocalClient, Member, limits
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 from holdfast.topology import Topology
+from holdfast.traffic import UdpStream
 
 MS = 1_000_000_000
 S = 1000 * MS
@@ -358,7 +359,8 @@ def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
     def run() -> tuple[FlowStatistics, list[tuple[str, int]], int]:
         network, switch, links = square(program, detection_ms=7)
         generator = network.add_packet_generator("s1", 9, bytes.fromhex(ALARM), on_port_down=True, port_offset=14)
-        flow = network.add_udp_stream("h1", "h2", packets_per_s=1000, payload_bytes=100, start_ps=0, stop_ps=100 * MS)
+        stream = UdpStream(source="h1", destination="h2", payload_bytes=100, stop_s=0.1)
+        flow = network.add_udp_stream(**stream.model_dump())
         assert switch.port_is_up(2)
         assert not switch.port_is_up(4), "nothing is connected there"
         network.apply(target={"link": links[0]}, up=False, at_ps=50 * MS + MS // 2)

@@ -1,6 +1,7 @@
 //! Between which two addresses something goes, on which way, and the IP header that a modelled host writes for it. It does not know
 //! hosts or flows.
 
+use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
 use wire::{Address, MacAddress, ethernet, ipv4, ipv6};
@@ -9,7 +10,8 @@ use wire::{Address, MacAddress, ethernet, ipv4, ipv6};
 pub(crate) const TTL: u8 = 64;
 
 /// Which version of IP traffic uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Family {
     /// IPv4.
     #[default]

@@ -26,7 +26,8 @@ use crate::record::Record;
 use crate::{FlowId, NodeId};
 use engine::Time;
 use engine::payload::Shared;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use serde::Deserialize;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
 use wire::{checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, udp};
 
@@ -46,7 +47,8 @@ pub const MAX_PAYLOAD_BYTES: usize =
     ipv4::Header::MAX_TOTAL_LEN - ipv4::Header::MIN_LEN - TRANSPORT_HEADER_BYTES;
 
 /// The destination of a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Named")]
 pub enum Destination {
     /// A modelled host, over IPv4.
     Host(String),
@@ -58,8 +60,37 @@ pub enum Destination {
     Ipv6(Ipv6Addr),
 }
 
+/// A destination as other languages write it: a host's name or an address, of a family.
+#[derive(Deserialize)]
+struct Named {
+    destination: String,
+    family: Family,
+}
+
+impl TryFrom<Named> for Destination {
+    type Error = NetError;
+
+    fn try_from(
+        Named {
+            destination,
+            family,
+        }: Named,
+    ) -> Result<Destination, NetError> {
+        match (destination.parse(), family) {
+            (Ok(IpAddr::V4(address)), Family::Ipv4) => Ok(Destination::Ipv4(address)),
+            (Ok(IpAddr::V6(address)), Family::Ipv6) => Ok(Destination::Ipv6(address)),
+            (Err(_), Family::Ipv4) => Ok(Destination::Host(destination)),
+            (Err(_), Family::Ipv6) => Ok(Destination::HostIpv6(destination)),
+            (Ok(_), _) => Err(NetError::Refused(format!(
+                "{destination} is of the other family of addresses"
+            ))),
+        }
+    }
+}
+
 /// The times between packets of a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Spacing {
     /// At a constant rate.
     #[default]
@@ -68,12 +99,14 @@ pub enum Spacing {
     Poisson,
 }
 
-/// A UDP stream.
-#[derive(Clone, Debug, PartialEq)]
+/// A UDP stream; other languages write it as `holdfast.traffic.UdpStream` is.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct UdpStream {
     /// The host that sends.
     pub source: String,
     /// The destination.
+    #[serde(flatten)]
     pub destination: Destination,
     /// Rate, in whole nano-packets per second; the mean one of a Poisson process.
     pub packets_per_s: f64,
@@ -82,8 +115,10 @@ pub struct UdpStream {
     /// Bytes of UDP payload, at least [`STREAM_FIELDS_BYTES`].
     pub payload_bytes: usize,
     /// When the first packet is due.
+    #[serde(rename = "start_s", deserialize_with = "crate::units::seconds")]
     pub start_ps: Time,
     /// No packet is due at this time or later.
+    #[serde(rename = "stop_s", deserialize_with = "crate::units::seconds")]
     pub stop_ps: Time,
     /// UDP source port.
     pub source_port: u16,
@@ -94,18 +129,23 @@ pub struct UdpStream {
     pub log_packets: bool,
 }
 
-/// Echo requests at a constant interval.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Echo requests at a constant interval; other languages write them as `holdfast.traffic.Ping` is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ping {
     /// The host that asks.
     pub source: String,
     /// The destination of the requests.
+    #[serde(flatten)]
     pub destination: Destination,
     /// Time between requests.
+    #[serde(rename = "interval_ms", with = "crate::units::milliseconds")]
     pub interval_ps: u64,
     /// When the first request is due.
+    #[serde(rename = "start_s", deserialize_with = "crate::units::seconds")]
     pub start_ps: Time,
     /// No request is due at this time or later.
+    #[serde(rename = "stop_s", deserialize_with = "crate::units::seconds")]
     pub stop_ps: Time,
     /// Bytes of ICMP payload.
     pub payload_bytes: usize,

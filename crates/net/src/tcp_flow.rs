@@ -21,15 +21,18 @@
 use crate::addresses::{Addresses, Family, Way};
 use crate::error::{NetError, out_of_range};
 use crate::random::Stream;
+use crate::units::{self, Milliseconds};
 use crate::{NodeId, TcpFlowId};
 use engine::Time;
+use serde::Deserialize;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tcp::{Connection, EcnCodepoint, Estimator, Segment};
 use wire::int::Telemetry;
 use wire::{MacAddress, ethernet, int, ipv4, ipv6};
 
 /// The pattern of a client's writes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Writes")]
 pub enum Application {
     /// As much as can be sent, without end.
     Bulk,
@@ -49,30 +52,73 @@ pub enum Application {
     },
 }
 
-/// A TCP connection between modelled hosts.
-#[derive(Clone, Debug, PartialEq)]
+/// A pattern as other languages write it.
+#[derive(Deserialize)]
+struct Writes {
+    application: Kind,
+    transfer_bytes: u64,
+    silence_ms: Milliseconds,
+    exponential: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Bulk,
+    Transfer,
+    OnOff,
+}
+
+impl From<Writes> for Application {
+    fn from(writes: Writes) -> Application {
+        match writes.application {
+            Kind::Bulk => Application::Bulk,
+            Kind::Transfer => Application::Transfer {
+                bytes: writes.transfer_bytes,
+            },
+            Kind::OnOff => Application::OnOff {
+                burst_bytes: writes.transfer_bytes,
+                silence_ps: writes.silence_ms.0,
+                exponential: writes.exponential,
+            },
+        }
+    }
+}
+
+/// A TCP connection between modelled hosts; other languages write it as `holdfast.traffic.TcpTransfer` is, but for its options.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TcpTransfer {
     /// The host that connects and writes.
+    #[serde(rename = "source")]
     pub client: String,
     /// The host that receives.
+    #[serde(rename = "destination")]
     pub server: String,
     /// The client's port. The pair of ports must be unique between the two hosts.
+    #[serde(rename = "source_port")]
     pub client_port: u16,
     /// The server's port.
+    #[serde(rename = "destination_port")]
     pub server_port: u16,
     /// The version of IP that it goes over. The room for data in a packet of a given length differs: `config.mss` does not follow.
     pub family: Family,
     /// When the client sends its SYN.
+    #[serde(rename = "start_s", deserialize_with = "units::seconds")]
     pub start_ps: Time,
     /// The pattern of its writes.
+    #[serde(flatten)]
     pub application: Application,
     /// The time at which the application stops: data not sent by then are never sent, and the connection closes. [`Time::NEVER`] if never.
+    #[serde(rename = "stop_s", deserialize_with = "units::seconds_or_never")]
     pub stop_ps: Time,
     /// The TCP configuration of both ends.
+    #[serde(skip)]
     pub config: tcp::Config,
     /// Differentiated services code point of its packets (6 bits).
     pub dscp: u8,
     /// Width of the goodput's bins; zero for none.
+    #[serde(rename = "goodput_bin_ms", with = "units::milliseconds")]
     pub goodput_bin_ps: u64,
     /// True if the client's window is logged after each segment that it receives, and after each timeout.
     pub log_window: bool,

@@ -2,9 +2,11 @@
 //! of instants, and does not know serialization.
 
 use engine::Time;
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 
+const PS_PER_S: f64 = 1e12;
 const PS_PER_MS: f64 = 1e9;
 const US_PER_MS: f64 = 1e3;
 
@@ -31,6 +33,26 @@ pub(crate) fn deserialize_some<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Time>, D::Error> {
     Ok(Option::<u128>::deserialize(deserializer)?.map(Time::from_ps))
+}
+
+/// Deserializes an instant from its number of seconds.
+pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    let time_s = f64::deserialize(deserializer)?;
+    match time_s >= 0.0 {
+        // Of two equally near numbers the even one, as in Python. The cast saturates.
+        true => Ok(Time::from_ps((time_s * PS_PER_S).round_ties_even() as u128)),
+        false => Err(Error::custom(format!("a time of {time_s} s is negative"))),
+    }
+}
+
+/// Deserializes an instant from its number of seconds, or [`Time::NEVER`] from nothing.
+pub(crate) fn seconds_or_never<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Time, D::Error> {
+    #[derive(Deserialize)]
+    struct Seconds(#[serde(deserialize_with = "seconds")] Time);
+    let time = Option::<Seconds>::deserialize(deserializer)?;
+    Ok(time.map_or(Time::NEVER, |Seconds(time)| time))
 }
 
 /// A span of time that is written in milliseconds, in whole picoseconds. Deserializing refuses one below zero.

@@ -1,7 +1,7 @@
-//! Addresses, and the names of families and protocols, from Python's arguments. It does not know the network.
+//! Addresses, and the names of protocols, from Python's arguments. It does not know the network.
 
 use crate::errors::{chosen, failed};
-use net::{Destination, Family, Ipv6Interface, MacAddress, MembershipVersion};
+use net::{Ipv6Interface, MacAddress, MembershipVersion};
 use pyo3::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -49,24 +49,4 @@ pub(crate) fn membership_version(name: &str) -> PyResult<MembershipVersion> {
         ("mldv2", MembershipVersion::Mldv2),
     ];
     chosen("version must be", name, choices)
-}
-
-/// Parses a family of addresses, `ipv4` or `ipv6`. Fails for any other name.
-pub(crate) fn family(name: &str) -> PyResult<Family> {
-    let choices = [("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
-    chosen("family must be", name, choices)
-}
-
-/// Parses the destination of a flow: a host's name, or an address of this family. Fails for an address of the other
-/// family.
-pub(crate) fn destination(text: String, family: Family) -> PyResult<Destination> {
-    match (text.parse(), family) {
-        (Ok(IpAddr::V4(address)), Family::Ipv4) => Ok(Destination::Ipv4(address)),
-        (Ok(IpAddr::V6(address)), Family::Ipv6) => Ok(Destination::Ipv6(address)),
-        (Err(_), Family::Ipv4) => Ok(Destination::Host(text)),
-        (Err(_), Family::Ipv6) => Ok(Destination::HostIpv6(text)),
-        (Ok(_), _) => Err(failed(format!(
-            "{text} is of the other family of addresses"
-        ))),
-    }
 }

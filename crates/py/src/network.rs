@@ -5,7 +5,7 @@
     reason = "the time that a run took is measured for whoever asks"
 )]
 
-use crate::addresses::{destination, family, ip, ipv4, ipv6, mac, membership_version};
+use crate::addresses::{ip, ipv4, ipv6, mac, membership_version};
 use crate::description::described;
 use crate::errors::failed;
 use crate::handle::{NetworkHandle, State, detached};
@@ -18,7 +18,7 @@ use crate::time::Ps;
 use engine::Time;
 use net::{
     Card, Crossings, FlowId, Gateway, GeneratorTrigger, GroupFilter, HostConfig, HostSettings,
-    Join, NetError, PacketGenerator, Ping, Spacing, TcpTransfer, UdpStream,
+    Join, NetError, PacketGenerator,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -351,66 +351,20 @@ impl Network {
         self.call(move |n| n.fail_randomly(&failures))
     }
 
-    /// Adds a UDP stream with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process.
-    ///
-    /// Without ``log_packets``, which a Poisson process needs, only :meth:`statistics` are kept, in memory that does not grow with
-    /// packets; :meth:`sent` and :meth:`received` refuse. Returns the flow id.
-    #[pyo3(signature = (
-        source, destination, *, packets_per_s, payload_bytes, start_ps, stop_ps, source_port=5001, destination_port=5001,
-        poisson=false, log_packets=true, family="ipv4"
-    ))]
-    fn add_udp_stream(
-        &self,
-        source: String,
-        destination: String,
-        packets_per_s: f64,
-        payload_bytes: usize,
-        start_ps: Ps,
-        stop_ps: Ps,
-        source_port: u16,
-        destination_port: u16,
-        poisson: bool,
-        log_packets: bool,
-        family: &str,
-    ) -> PyResult<u32> {
-        let stream = UdpStream {
-            source,
-            destination: self::destination(destination, self::family(family)?)?,
-            packets_per_s,
-            spacing: match poisson {
-                true => Spacing::Poisson,
-                false => Spacing::Constant,
-            },
-            payload_bytes,
-            start_ps: start_ps.0,
-            stop_ps: stop_ps.0,
-            source_port,
-            destination_port,
-            log_packets,
-        };
+    /// Adds a UDP stream with sequence numbers, and returns its flow id. The keywords are those of the JSON of
+    /// :class:`holdfast.traffic.UdpStream`. Without ``log_packets``, which a Poisson process needs, only statistics are kept, in
+    /// memory that does not grow with packets.
+    #[pyo3(signature = (**stream), text_signature = "($self, **stream)")]
+    fn add_udp_stream(&self, py: Python<'_>, stream: Option<&Bound<'_, PyDict>>) -> PyResult<u32> {
+        let stream = described::<net::UdpStream>(py, stream)?;
         self.call(move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
     }
 
-    /// Adds a flow of echo requests from a modelled host to another host or an address. Returns the flow id.
-    #[pyo3(signature = (source, destination, *, interval_ps, start_ps, stop_ps, payload_bytes=56, family="ipv4"))]
-    fn add_ping(
-        &self,
-        source: String,
-        destination: String,
-        interval_ps: u64,
-        start_ps: Ps,
-        stop_ps: Ps,
-        payload_bytes: usize,
-        family: &str,
-    ) -> PyResult<u32> {
-        let ping = Ping {
-            source,
-            destination: self::destination(destination, self::family(family)?)?,
-            interval_ps,
-            start_ps: start_ps.0,
-            stop_ps: stop_ps.0,
-            payload_bytes,
-        };
+    /// Adds a flow of echo requests from a modelled host to another host or an address, and returns its flow id. The keywords are
+    /// those of the JSON of :class:`holdfast.traffic.Ping`.
+    #[pyo3(signature = (**ping), text_signature = "($self, **ping)")]
+    fn add_ping(&self, py: Python<'_>, ping: Option<&Bound<'_, PyDict>>) -> PyResult<u32> {
+        let ping = described::<net::Ping>(py, ping)?;
         self.call(move |n| n.add_ping(&ping).map(|flow| flow.0))
     }
 
@@ -418,46 +372,20 @@ impl Network {
     fn end_flow(&self, flow: u32) -> PyResult<()> {
         self.call(move |n| n.end_flow(FlowId(flow)))
     }
-    /// Adds a TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``,
-    /// ``"transfer"`` (of ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed
-    /// if ``exponential``). ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20
-    /// bytes less). Returns the flow id.
-    #[pyo3(signature = (client, server, *, client_port, server_port, start_ps, stop_ps=None, application="bulk", bytes=0, silence_ps=0,
-        exponential=false, preset="standard", options, dscp=0, goodput_bin_ps=0, log_window=false, family="ipv4"))]
+
+    /// Adds a TCP connection between modelled hosts, and returns its flow id. ``options`` change the ``preset`` (``"standard"`` or
+    /// ``"ns2-2001"``; over IPv6 their segments hold 20 bytes less). The other keywords are those of the JSON of
+    /// :class:`holdfast.traffic.TcpTransfer`.
+    #[pyo3(signature = (preset, options, **transfer), text_signature = "($self, preset, options, **transfer)")]
     fn add_tcp(
         &self,
-        client: String,
-        server: String,
-        client_port: u16,
-        server_port: u16,
-        start_ps: Ps,
-        stop_ps: Option<Ps>,
-        application: &str,
-        bytes: u64,
-        silence_ps: u64,
-        exponential: bool,
+        py: Python<'_>,
         preset: &str,
         options: &Bound<'_, PyDict>,
-        dscp: u8,
-        goodput_bin_ps: u64,
-        log_window: bool,
-        family: &str,
+        transfer: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u32> {
-        let family = self::family(family)?;
-        let transfer = TcpTransfer {
-            client,
-            server,
-            client_port,
-            server_port,
-            family,
-            start_ps: start_ps.0,
-            stop_ps: stop_ps.map_or(Time::NEVER, |Ps(stop_ps)| stop_ps),
-            application: crate::tcp::application(application, bytes, silence_ps, exponential)?,
-            config: crate::tcp::config(preset, options, family)?,
-            dscp,
-            goodput_bin_ps,
-            log_window,
-        };
+        let mut transfer = described::<net::TcpTransfer>(py, transfer)?;
+        transfer.config = crate::tcp::config(preset, options, transfer.family)?;
         self.call(move |n| n.add_tcp(&transfer).map(|flow| flow.0))
     }
 

@@ -1,7 +1,7 @@
 //! TCP flows for Python: options by name.
 
 use crate::errors::{chosen, failed};
-use net::{Application, Family};
+use net::Family;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tcp::{
@@ -214,24 +214,4 @@ fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
         ("rack-tlp", Recovery::RFC_8985),
     ];
     chosen("recovery must be", name, choices)
-}
-
-/// Builds the pattern of a client's writes from its name and parameters.
-pub(crate) fn application(
-    kind: &str,
-    bytes: u64,
-    silence_ps: u64,
-    exponential: bool,
-) -> PyResult<Application> {
-    let on_off = Application::OnOff {
-        burst_bytes: bytes,
-        silence_ps,
-        exponential,
-    };
-    let choices = [
-        ("bulk", Application::Bulk),
-        ("transfer", Application::Transfer { bytes }),
-        ("on-off", on_off),
-    ];
-    chosen("application must be", kind, choices)
 }

@@ -38,7 +38,7 @@ from holdfast.link import reversed_link
 from holdfast.parameters import LONGEST_S, Checked, Keywords, Seconds
 from holdfast.paths import disjoint_path, next_on_path, path_by_cost, path_delay_ms
 from holdfast.topology import Link, Topology
-from holdfast.traffic import ByteCount, TcpOptions
+from holdfast.traffic import ByteCount, TcpOptions, TcpTransfer
 
 PAIRS = 16
 """Host pairs that have traffic when there is no file, if there are so many; on larger networks each host is in one pair..."""
@@ -246,9 +246,8 @@ def _try(options: TcpOptions) -> None:
     for name, address in (("a", "10.0.0.1"), ("b", "10.0.0.2")):
         network.add_host(name, mac=mac, ipv4=address, prefix_len=24, gateway_mac=gateway)
     network.add_link(a="a", a_port=0, b="b", b_port=0, a_to_b={"rate_bps": 1_000_000})
-    network.add_tcp(
-        "a", "b", client_port=1, server_port=2, start_ps=0, preset=options.preset, options=options.in_core_units()
-    )
+    transfer = TcpTransfer(source="a", destination="b", source_port=1, destination_port=2)
+    network.add_tcp(options.preset, options.in_core_units(), **transfer.model_dump(exclude={"options"}))
 
 
 class TrafficFile(Checked):

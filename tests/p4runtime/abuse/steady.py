@@ -36,6 +36,7 @@ from holdfast.errors import HoldfastError
 from holdfast.measurements import FlowStatistics
 from holdfast.p4runtime import Device, GrpcClient, P4InfoIndex, P4RuntimeError, Server, TlsFiles
 from holdfast.p4runtime.stubs import p4info_pb2
+from holdfast.traffic import UdpStream
 
 HERE = Path(__file__).parent
 PACKETS_PER_S = 10_000
@@ -175,25 +176,18 @@ def steady(
     core = _core.Network()
     switch = core.add_switch("s1", program)
     for number, name in enumerate(("a", "b")):
-        core.add_host(
+        core.add_host_with_cards(
             name,
-            mac=bytes([2, 0, 0, 0, 0, number]),
-            ipv4=f"10.0.0.{number + 1}",
-            prefix_len=8,
-            gateway_mac=bytes([2, 0, 0, 0, 0, 1 - number]),
+            cards=[(bytes([2, 0, 0, 0, 0, number]), (f"10.0.0.{number + 1}", 8), None)],
+            neighbours=[(f"10.0.0.{2 - number}", bytes([2, 0, 0, 0, 0, 1 - number]))],
         )
         core.add_link(a=name, a_port=0, b="s1", b_port=number, a_to_b={"rate_bps": 10**10})
     device = Device(1, switch)
     device.load(program)
-    core.add_udp_stream(
-        "a",
-        "b",
-        packets_per_s=PACKETS_PER_S,
-        payload_bytes=64,
-        start_ps=0,
-        stop_ps=10**16,
-        log_packets=False,
+    load = UdpStream(
+        source="a", destination="b", packets_per_s=PACKETS_PER_S, payload_bytes=64, stop_s=10**4, log_packets=False
     )
+    core.add_udp_stream(**load.model_dump())
     with Server([device], "127.0.0.1:0", tls) as server, switch_interval(SWITCH_INTERVAL_S):
         core.start(copies_per_s=copies_per_s)
         try:
