@@ -122,7 +122,11 @@ SNDLIB = """\
 NATIVE = """\
 ?SNDlib native format; type: network; version: 1.0
 # a remark
-META ( granularity = DAY unit = MBITPERSEC )
+META (
+  granularity = DAY
+  unit = MBITPERSEC
+  origin = Somebody, http://example.org/dataset.html, a text
+)
 NODES (
   N1 ( 10.00 50.00 )
   N2 ( 11.00 51.00 )
@@ -133,8 +137,11 @@ LINKS (
 )
 DEMANDS (
   D1 ( N1 N2 ) 1 10.00 UNLIMITED
+  D2 ( N2 N1 ) 1 10.00 UNLIMITED
 )
-ADMISSIBLE_PATHS ( )
+ADMISSIBLE_PATHS (
+  D1 ( P1 ( L1 ) P2 ( L2 ) )
+)
 """
 
 MININET = """\
@@ -359,7 +366,7 @@ def test_sndlib(name: str, folder: Path) -> None:
     between = [link for link in topology.links if link.a in topology.switches]
     assert [(link.name, link.rate_bps) for link in between] == [("N1-N2", 2_480_000_000), ("N2-N1", 622_000_000)]
     assert between[0].delay_ms == propagation_delay_ms(great_circle_km((10, 50), (11, 51)))
-    assert warned == ["1 demand left out"]
+    assert warned == ["1 demand left out" if name == "net.xml" else "2 demands left out"]
 
 
 @pytest.mark.parametrize("name", ["", ":pair", ":Pair", ":run", ":Pair,2,bw=10"])
@@ -434,8 +441,8 @@ def test_as_yaml_it_reads_as_the_same_topology(name: str, folder: Path) -> None:
         ("net.xml", "</networkStructure>", "", ":18: not XML: mismatched tag"),
         ("net.xml", 'id="N2"', 'id="N1"', ":7: node 'N1' is declared twice (first in line 6)"),
         ("net.xml", "<network ", '<!DOCTYPE n [<!ENTITY e SYSTEM "/etc/passwd">]><network a="" ', ": "),
-        ("net.txt", "N2 ( 11.00 51.00 )", "N2 ( 11.00 )", ":7: node 'N2' has 1 coordinates; 2 are expected"),
-        ("net.txt", "( N1 N2 ) 2480", "( N1 N7 ) 2480", ":9: link 'L1': there is no node 'N7'"),
+        ("net.txt", "N2 ( 11.00 51.00 )", "N2 ( 11.00 )", ":11: node 'N2' has 1 coordinates; 2 are expected"),
+        ("net.txt", "( N1 N2 ) 2480", "( N1 N7 ) 2480", ":13: link 'L1': there is no node 'N7'"),
         ("net.txt", "NODES", "KNOTEN", ": not a network of SNDlib's native format"),
     ],
 )
@@ -478,6 +485,16 @@ def test_a_script_that_fails_is_one_sentence(script: str, name: str, sentence: s
         load(f"mininet:{path}{name}")
     assert str(error.value).startswith(f"{path}{sentence}"), error.value
     assert "\n" not in str(error.value)
+
+
+def test_a_network_counts_that_a_script_is_busy_with(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    begin = "import signal\nfrom mininet.net import Mininet\nnet = Mininet()\nh, s = net.addHost('h1'), net.addSwitch('s1')\n"
+    fails = "net.addLink(h, s)\nnet.start()\nfloat(h.cmd('ping'))\n"
+    busy = "net.addLink(h, s)\nsignal.setitimer(signal.ITIMER_REAL, 0.5)\nwhile True: pass\n"
+    for end in (fails, busy):
+        path.write_text(begin + end)
+        assert ends(read(path)[0]) == ["h1:0-s1:1"]
 
 
 def test_a_script_that_goes_on_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,10 @@ class Draft:
             raise self.error(f"node {name!r} is declared twice")
 
     def link(self, a: str, b: str, **fields: Any) -> None:
-        """Add a link with fields of :class:`holdfast.topology.Link`."""
+        """Add a link with fields of :class:`holdfast.topology.Link`; one from a node to itself is left out."""
+        if a == b:
+            self.leave_out("links from a node to itself")
+            return
         self.links.append(LinkDraft(a, b, self._place, fields))
 
     def beside(self, name: str) -> str:

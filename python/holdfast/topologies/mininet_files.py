@@ -127,6 +127,8 @@ class _Mininet:
         host = draft.host(name, gateway="none")
         card = host.card(0)
         ip = options.get("ip")
+        if isinstance(ip, str) and ip.partition("/")[0] == "0.0.0.0":
+            ip = None
         if ip is None and "ip" in options:
             draft.leave_out("hosts without an address, which get Mininet's")
         if ip is None or not isinstance(ip, str):
@@ -269,6 +271,7 @@ class _P4Utils:
             raise self._draft.error("a name is expected")
         if name == "addRouter":
             self._draft.leave_out("routers of FRR, which become switches without their routing")
+            self._network.routers.add(arguments[0])
         if name == "addP4RuntimeSwitch":
             self._runtime.append(arguments[0])
         self._nodes[arguments[0]] = "host" if name == "addHost" else "switch", dict(options)

@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import re
+import signal
 import sys
 import time
 import traceback
@@ -21,6 +22,9 @@ from types import ModuleType
 from typing import Any
 
 MOST_NODES = 100_000
+
+MOST_SECONDS = 20
+"""After this time what is built is taken: many scripts go on for ever with what they do in their network."""
 
 STOOD_IN = ("mininet", "p4utils", "mn_wifi", "ipmininet")
 """Packages that are never imported from elsewhere."""
@@ -515,8 +519,11 @@ def _is_switch(cls: Any) -> bool:
     return issubclass(cls, Switch) or "Switch" in names or "Bridge" in names
 
 
-def _prompt(*_: Any, **__: Any) -> None:
-    raise DoneError
+class Prompt(Anything):
+    """Mininet's prompt, at which a script has built all that it builds."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise DoneError
 
 
 _CLASSES: dict[str, Any] = {
@@ -532,8 +539,8 @@ _CLASSES: dict[str, Any] = {
     "Host": Host,
     "CPULimitedHost": Host,
     "Controller": Controller,
-    "CLI": _prompt,
-    "P4CLI": _prompt,
+    "CLI": Prompt,
+    "P4CLI": Prompt,
     "TreeNet": lambda depth=1, fanout=2, **options: Mininet(TreeTopo(depth=depth, fanout=fanout), **options),
     "irange": lambda start, end: list(range(start, end + 1)),
     "macColonHex": lambda number: ":".join(f"{byte:02x}" for byte in int(number).to_bytes(6, "big")),
@@ -606,6 +613,8 @@ _FIRST, _LAST = _Finder(), _Finder()
 
 def run(script: str, name: str, arguments: list[str]) -> dict[str, Any]:
     """Run a script, or make what ``name`` is in it, and return what was built."""
+    signal.signal(signal.SIGALRM, Prompt)
+    signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
     sys.meta_path[:] = [_FIRST, *sys.meta_path, _LAST]
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))  # noqa: PTH100, PTH120
     sys.argv = [script]

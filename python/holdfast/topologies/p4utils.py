@@ -60,6 +60,8 @@ class Network:
     routes: dict[str, str] = field(default_factory=dict)
     """The gateway of each host that has one."""
     device_ids: dict[str, int] = field(default_factory=dict)
+    routers: set[str] = field(default_factory=set)
+    """Nodes that are no switches for p4-utils; they are numbered behind those."""
 
     def add_link(self, a: str, b: str, options: Mapping[str, Any]) -> None:
         """Add a link with options of ``addLink``."""
@@ -97,7 +99,7 @@ class Network:
 
     def _number_devices(self) -> None:
         taken = set(self.device_ids.values())
-        for name in sorted(self.draft.switches, key=natural):
+        for name in sorted(self.draft.switches, key=lambda name: (name in self.routers, natural(name))):
             fields = self.draft.switches[name][1]
             if name not in self.device_ids:
                 self.device_ids[name] = next(i for i in range(1, len(taken) + 2) if i not in taken)
@@ -272,6 +274,7 @@ def read(path: Path, document: Mapping[str, Any]) -> Topology:
     for name, _ in _named(draft, topology, "routers"):
         draft.leave_out("routers of FRR, which become switches without their routing")
         draft.switch(name)
+        network.routers.add(name)
     for name, given in _named(draft, topology, "hosts"):
         host = draft.host(name)
         add_host_options(network, host.name, given)

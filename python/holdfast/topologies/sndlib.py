@@ -8,7 +8,6 @@ costs and admissible paths are not part of a topology, and are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -37,7 +36,7 @@ def read_xml(path: Path, content: bytes, parameters: graphml.Parameters) -> Topo
         geographical = part.get("coordinatesType", "geographical") == "geographical"
         for node in part.named("node"):
             place = [node.words("coordinates", name) for name in ("x", "y")]
-            nodes.append(_node(path, node.get("id", ""), place, node.line, geographical))
+            nodes.append(_node(path, node.get("id", ""), place, node.line, geographical=geographical))
     for part in structure.named("links"):
         for link in part.named("link"):
             ends = [link.words(name) for name in ("source", "target")]
@@ -55,7 +54,7 @@ def _capacities(link: Placed) -> list[str]:
     return [module.words("capacity") for module in modules]
 
 
-def _node(path: Path, name: str, place: list[str], line: int, geographical: bool) -> Element:
+def _node(path: Path, name: str, place: list[str], line: int, *, geographical: bool) -> Element:
     if not name:
         raise TopologyError(f"{path}:{line}: a node without 'id'")
     keys = ("Longitude", "Latitude") if geographical else ("x", "y")
@@ -144,41 +143,42 @@ class _Words:
         self.next(")")
         return found
 
-    def until_group_or_end(self) -> Iterator[str]:
-        """Yield the words in front of the next parenthesis."""
-        while self and not self.comes("(") and not self.comes(")"):
-            yield self.next()
-
 
 def read_native(path: Path, content: bytes, parameters: graphml.Parameters) -> Topology:
     """Return the topology in a file of the native format. Raises :class:`TopologyError` with the line of a mistake."""
     if b"NODES" not in content.upper() or b"LINKS" not in content.upper():
         raise TopologyError(f"{path}: not a network of SNDlib's native format: there is no NODES or no LINKS in it")
     words = _Words(path, content.decode("utf-8", errors="replace"))
-    nodes: list[Element] = []
+    places: list[tuple[str, list[str], int]] = []
     edges: list[Edge] = []
-    demands, unit, geographical = 0, None, True
+    demands, unit = 0, None
     while words:
         section = words.next().upper()
         words.next("(")
+        if section not in ("NODES", "LINKS"):
+            found, groups = _rest(words)
+            demands += groups if section == "DEMANDS" else 0
+            if section == "META" and "unit" in found[:-2]:
+                unit = _UNITS.get(found[found.index("unit") + 2].upper())
+            continue
         while not words.comes(")"):
             line, name = words.line, words.next()
-            if section == "META":
-                words.next("=")
-                value = words.next().upper()
-                unit = _UNITS.get(value, unit) if name == "unit" else unit
-            elif section == "NODES":
-                place = words.group()
-                if len(place) != 2:
-                    words.error(f"node {name!r} has {len(place)} coordinates; 2 are expected")
-                nodes.append(_node(path, name, place, line, geographical))
-            elif section == "LINKS":
+            if section == "LINKS":
                 edges.append(_native_link(words, name, unit, line))
-            else:
-                demands += section == "DEMANDS"
-                _skip(words)
+                continue
+            places.append((name, words.group(), line))
+            if len(places[-1][1]) != 2:
+                words.error(f"node {name!r} has {len(places[-1][1])} coordinates; 2 are expected")
         words.next(")")
+    # The format does not say whether they are places on Earth or in a drawing.
+    geographical = all(_is_on_earth(place) for _, place, _ in places)
+    nodes = [_node(path, name, place, line, geographical=geographical) for name, place, line in places]
     return _topology(path, nodes, edges, _left_out(demands, unit, edges), parameters)
+
+
+def _is_on_earth(place: list[str]) -> bool:
+    longitude, latitude = (link_rates.number(text) for text in place)
+    return longitude is not None and latitude is not None and abs(longitude) <= 180 and abs(latitude) <= 90
 
 
 def _native_link(words: _Words, name: str, unit: float | None, line: int) -> Edge:
@@ -194,9 +194,14 @@ def _native_link(words: _Words, name: str, unit: float | None, line: int) -> Edg
     return _edge(name, ends, numbers[:1] if installed else modules[::2], unit, line)
 
 
-def _skip(words: _Words) -> None:
-    """Skip what belongs to one name: words and groups, up to the next name with a group, or the end of the section."""
-    if words.comes("("):
-        words.group()
-    for _ in words.until_group_or_end():
-        pass
+def _rest(words: _Words) -> tuple[list[str], int]:
+    """Return the words of a section up to its end, and the number of groups in it that are in no other."""
+    found: list[str] = []
+    depth, groups = 1, 0
+    while depth:
+        found.append(words.next())
+        if found[-1] == "(":
+            groups += depth == 1
+            depth += 1
+        depth -= found[-1] == ")"
+    return found, groups
