@@ -1,4 +1,4 @@
-"""Verbs of simulated networks: what they do, say and refuse. The live ones are in ``tests/live/test_run.py``."""
+"""Verbs of simulated networks: what they do, say and refuse. The live ones are in ``tests/live/test_run_live.py``."""
 
 from __future__ import annotations
 
