@@ -130,6 +130,22 @@ def test_a_script_that_fails_has_status_1_and_says_where(tmp_path: Path) -> None
     assert done.stderr == f"error: {script}:2: the command ended with status 1\n"
 
 
+@pytest.mark.parametrize("when", ["on_start(self)", "on_packet_in(self, switch, packet, metadata)"])
+def test_a_failure_of_a_controller_shows_its_own_lines(tmp_path: Path, when: str) -> None:
+    controller = tmp_path / "mine.py"
+    controller.write_text(
+        "from holdfast import Controller\n\n\nclass Mine(Controller):\n"
+        f"    def {when}:\n        self.deeper()\n\n    def deeper(self):\n        raise ValueError('of my own')\n"
+    )
+    script = tmp_path / "verbs.txt"
+    script.write_text("h1 ping h2 -c 1\nwait 1s\n")
+    done = run(EXAMPLES / "controller_hub/network.yaml", "--live", "--controller", controller, "--script", script)
+    assert done.returncode == 1
+    assert "        raise ValueError('of my own')\n".strip() in done.stderr
+    assert done.stderr.endswith("ValueError: of my own\n")
+    assert "holdfast/network.py" not in done.stderr
+
+
 # ---- What is left ----
 
 

@@ -131,13 +131,12 @@ class Live:
 
     def __init__(self, network: LiveNetwork) -> None:
         self._network = network
-        self._told = False
 
     def check(self) -> None:
         """Raise what a controller raised; controllers of a live network end with it, so this is only once."""
-        if self._network.failure is not None and not self._told:
-            self._told = True
-            raise self._network.failure
+        failure, self._network.failure = self._network.failure, None
+        if failure is not None:
+            raise failure
 
     def wait(self, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         """Wait ``duration_s`` seconds, or until ``until`` returns True."""

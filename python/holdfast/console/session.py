@@ -572,8 +572,10 @@ def _refers_to_a_verb(session: Session, line: str) -> bool:
 
 def _number(text: str) -> float:
     """Return a number, which may have a unit: rates in bit/s, times in milliseconds, shares of one."""
-    for read in (float, units.rate_bps, units.time_ms, units.share):
-        with suppress(ValueError, HoldfastError):
+    if units.is_plain(text):
+        return float(text)
+    for read in (units.rate_bps, units.time_ms, units.share):
+        with suppress(HoldfastError):
             return float(read(text))
     raise ConsoleError(f"{text!r} is no number, as 0, 5Mbps, 10ms and 1% are")
 

@@ -119,14 +119,13 @@ def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Sta
     own: list[Controller] = [load(spec) for spec in wanted.controllers]
     # In front: the others find what the files say.
     all_controllers = [*([_Entries(entries)] if entries else []), *own]
-    with ExitStack() as stack:
-        try:
-            found = _network(wanted, clock, given, all_controllers, stack, gives_way=not own)
-        except Exception as error:
-            if (said := of_user(error)) is None:
-                raise
-            raise ConsoleError(f"a controller has failed:\n{said}") from error
-        yield found
+    try:
+        with ExitStack() as stack:
+            yield _network(wanted, clock, given, all_controllers, stack, gives_way=not own)
+    except Exception as error:
+        if (said := of_user(error)) is None:
+            raise
+        raise ConsoleError(f"a controller has failed:\n{said}") from error
 
 
 def _network(

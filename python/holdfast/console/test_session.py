@@ -141,6 +141,9 @@ def test_expectations(session: Session) -> None:
         session.do(f"expect {met}")
     with pytest.raises(ConsoleError, match="expected lost > 0, and lost is 0"):
         session.do("expect lost > 0")
+    for number in ("nan", "1_0", "\u0661", "many"):
+        with pytest.raises(ConsoleError, match="is no number, as 0, 5Mbps, 10ms and 1% are"):
+            session.do(f"expect lost < {number}")
     with pytest.raises(ConsoleError, match="expected the text 'parrot'"):
         session.do("expect text parrot")
     with pytest.raises(ConsoleError, match="expected 'h1 ping h2' to fail, and it went well: 'h1 -> h2"):
