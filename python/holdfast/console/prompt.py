@@ -116,7 +116,7 @@ def _completer(session: Session) -> Any:
         def get_completions(self, document: Document, complete_event: object) -> Iterator[Completion]:
             begun, words = session.grammar.complete(document.text_before_cursor)
             for word in words:
-                yield Completion(word, start_position=-len(begun))
+                yield Completion(word if word.endswith("/") else f"{word} ", start_position=-len(begun))
 
     return Verbs()
 
