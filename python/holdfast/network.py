@@ -122,9 +122,14 @@ class Network(ABC):
     def _add_hosts(self) -> None:
         """Add the nodes at the edge of the network to the native core: modelled hosts, or Linux interfaces."""
 
+    def _place(self, node: str, port: int) -> tuple[str, int]:
+        """Return the native core's name of a node at a port, and its number of the port."""
+        return node, port
+
     def _placed(self, link: dict[str, Any]) -> dict[str, Any]:
         """Return a described link with the native core's names and ports of its ends."""
-        return link
+        (a, a_port), (b, b_port) = (self._place(link[end], link[f"{end}_port"]) for end in ("a", "b"))
+        return {**link, "a": a, "a_port": a_port, "b": b, "b_port": b_port}
 
     def add_packet_generator(self, generator: PacketGenerator) -> int:
         """Add a packet generator to a switch while the network runs, and return its number, for :meth:`packets_generated`.
@@ -391,7 +396,7 @@ class Network(ABC):
             raise NetworkError(f"there is no host or switch {node!r}")
         if port not in ports:
             raise NetworkError(f"{node!r} has no port {port!r} (known: {', '.join(map(str, sorted(ports)))})")
-        self._core.capture(node, port, path)
+        self._core.capture(*self._place(node, port), path)
 
     def trace_next(self, switch: str, port: int | None = None) -> None:
         """Trace the next packet that arrives at a switch, at ``port`` if one is given, for :meth:`take_trace`.
@@ -766,12 +771,8 @@ class LiveNetwork(Network):
                 card = card_name(name, place.card)
                 self._core.add_interface(card, self.interfaces[card])
 
-    def _placed(self, link: dict[str, Any]) -> dict[str, Any]:
-        ends: dict[str, Any] = {}
-        for end in ("a", "b"):
-            if link[end] in self.topology.hosts:
-                ends |= {end: card_name(link[end], link[f"{end}_port"]), f"{end}_port": 0}
-        return {**link, **ends}
+    def _place(self, node: str, port: int) -> tuple[str, int]:
+        return (card_name(node, port), 0) if node in self.topology.hosts else (node, port)
 
     def _now_ns(self) -> int:
         return time.time_ns()

@@ -74,7 +74,7 @@ def test_a_learning_switch_of_several_switches_finds_a_host_that_moved() -> None
     assert learning.stations[place.switch, int.from_bytes(frame[6:12], "big"), 0] == place.port
 
 
-def test_two_cards_vlans_and_short_prefixes() -> None:
+def test_two_cards_vlans_and_short_prefixes(tmp_path: Path) -> None:
     t = Topology()
     for name in ("s1", "s2"):
         t.add_switch(name)
@@ -92,10 +92,12 @@ def test_two_cards_vlans_and_short_prefixes() -> None:
         t.add_link(name, "s1")
     learning = Learning()
     network = SimulatedNetwork(t, compiled(), [learning])
+    network.capture("h-1", 1, tmp_path / "second.pcap")
     flows = [pings(network, *pair) for pair in (("h-1", "h2"), ("h-1", "h3"), ("h3", "h-1"), ("v1", "v2"), ("a", "b"))]
     network.run(1)
     assert [answered(network, flow) for flow in flows] == [(20, 20)] * 5
     assert network.link_counters("h-1-s2").a_to_b.packets >= 40
+    assert len(_core.read_pcap(tmp_path / "second.pcap")) >= 80
     assert {vlan for _, mac, vlan in learning.stations if mac == 0x080000000309} == {6}
     # What no route leads to is refused, and who is in another VLAN is not heard.
     with pytest.raises(HoldfastError, match="host h2 has no route"):

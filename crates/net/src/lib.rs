@@ -48,6 +48,7 @@ mod scheduler;
 pub mod serialisation;
 mod snapshot;
 pub mod statistics;
+mod subnets;
 mod switch;
 mod tcp_flow;
 mod totals;

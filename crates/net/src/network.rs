@@ -24,6 +24,7 @@ use crate::observer::{Observer, ObserverId, Scope};
 use crate::ordering::OrderingCounters;
 use crate::random::named_seed;
 use crate::serialisation::MAX_DELAY_PS;
+use crate::subnets::Subnets;
 use crate::switch::{Pipeline, SwitchNode};
 use crate::trace_log::TraceLog;
 use crate::traffic::Traffic;
@@ -50,6 +51,7 @@ pub struct Network {
     detection: Detection,
     pub(crate) interfaces: Interfaces,
     visits: Visits,
+    subnets: Subnets,
     /// Copies of copies that each switch makes per second in real time, at most.
     copies_per_s: u64,
 }
@@ -76,6 +78,7 @@ impl Network {
             detection: Detection::new(seed, detection_delay_ps),
             interfaces: Interfaces::default(),
             visits: Visits::default(),
+            subnets: Subnets::default(),
             copies_per_s: engine::COPIES_PER_S,
         }
     }
@@ -163,17 +166,15 @@ impl Network {
         name: &str,
         settings: impl Into<HostSettings>,
     ) -> Result<NodeId, NetError> {
-        let mut host = Host::new(settings.into());
+        let host = Host::new(settings.into());
         host.check()?;
-        let mut subnets = Vec::new();
-        for (other, it) in self.hosts() {
-            if it.shares_subnet_with(&host) {
-                subnets.push(other);
-            }
-        }
-        host.resolves |= !subnets.is_empty();
+        let addresses = host.addresses();
         let id = self.add_node(name, Box::new(host))?;
-        for other in subnets {
+        let near = self.subnets.add(id, &addresses);
+        if !near.is_empty() {
+            self.make_resolve(id);
+        }
+        for other in near {
             self.make_resolve(other);
         }
         if self.traffic.has_memberships {

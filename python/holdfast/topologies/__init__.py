@@ -207,7 +207,7 @@ def _row(topology: Topology, name: str, link: Link) -> tuple[str, ...]:
 
 
 def _addresses(host: Host) -> str:
-    return str(host.address) if host.ipv6 is None else f"{host.address} {host.ipv6}"
+    return " ".join(str(each) for card in host.cards for each in card.interfaces_of_ip)
 
 
 def _rate(rate_bps: int) -> str:

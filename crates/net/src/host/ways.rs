@@ -134,15 +134,13 @@ impl Host {
         })
     }
 
-    /// Returns whether an address of one host is in a subnet of the other.
-    pub(crate) fn shares_subnet_with(&self, other: &Host) -> bool {
-        let reaches = |from: &Host, to: &Host| {
-            let cards = to.settings.cards.iter();
-            let v4 = cards.clone().map(|card| IpAddr::from(card.ipv4));
-            let v6 = cards.filter_map(|card| Some(IpAddr::from(card.ipv6?.address)));
-            v4.chain(v6).any(|it| from.port_towards(it).is_some())
-        };
-        reaches(self, other) || reaches(other, self)
+    /// Returns the addresses of all cards, each with the length of its prefix.
+    pub(crate) fn addresses(&self) -> Vec<(IpAddr, u8)> {
+        let cards = self.settings.cards.iter();
+        let v4 = cards.clone().map(|it| (it.ipv4.into(), it.prefix_len));
+        let v6 = cards.filter_map(|card| card.ipv6);
+        v4.chain(v6.map(|own| (own.address.into(), own.prefix_len)))
+            .collect()
     }
 
     /// Returns an address of a peer, as `of` gives it for each card: one in a subnet of this host if there is one, else the
