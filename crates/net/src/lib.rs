@@ -63,10 +63,11 @@ pub use capture::Crossings;
 pub use detection::DetectionConfig;
 pub use detection::bfd::{BfdConfig, BfdStatistics};
 pub use error::NetError;
-pub use failure::{Change, FailureRecord, FailureTarget, RandomFailures};
+pub use failure::{FailureRecord, RandomFailures};
 pub use flow::{Destination, Ping, Spacing, UdpStream};
 pub use generator::{GeneratorTrigger, PacketGenerator, SWITCH_PORTS};
 pub use host::{Card, Gateway, HostConfig, HostSettings, Ipv6Interface};
+pub use link::change::{Change, FailureTarget};
 pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,
     LossTrace,

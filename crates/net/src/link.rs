@@ -37,7 +37,7 @@
 //! With a constant rate, the start of transmission is known when a packet is offered. So there is one event per packet (its
 //! arrival), and the queue only remembers when its packets start, to know how many bytes wait at a time.
 
-mod change;
+pub mod change;
 mod loss;
 mod special;
 

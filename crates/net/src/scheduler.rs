@@ -7,7 +7,7 @@
 
 mod withdrawal;
 
-use crate::failure::Change;
+use crate::link::change::Change;
 use crate::{FlowId, GeneratorId, NodeId};
 use engine::{Enqueued, Packet, Time};
 use std::cmp::Reverse;

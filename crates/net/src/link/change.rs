@@ -1,4 +1,5 @@
-//! Other parameters of a direction, while packets wait and are under way. It does not know when they change (`network::failures` does).
+//! Changes while a network runs: their description, and what other parameters of a direction do to packets that wait and are under way.
+//! It does not know when they change, nor what becomes of a link or a node that fails (`network::failures` does).
 //!
 //! The packet that is being sent goes on at the rate with which it began, also one that begins at the very instant of the change; those
 //! that wait are sent at the new rate, one after the other, and no queue loses any. Packets whose transmission has begun keep their delay.
@@ -8,10 +9,117 @@
 //! Loss and jitter of a packet are drawn when the queue takes it, so other models of them count for packets that come afterwards. They
 //! begin at their beginning, and the direction's random streams go on.
 
-use super::{Direction, Disturbance, Jitter, Loss};
-use crate::failure::Change;
+use super::{Direction, Disturbance, Jitter, LinkDirection, Loss, check_delay, check_rate};
+use crate::LinkId;
+use crate::error::NetError;
 use crate::serialisation::serialisation_ps;
+use crate::units::Milliseconds;
 use engine::Time;
+use serde::Deserialize;
+
+/// The thing that fails.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Target")]
+pub enum FailureTarget {
+    /// Both directions of a link.
+    Link(LinkId),
+    /// One of them.
+    Direction(LinkId, LinkDirection),
+    /// A node, by name.
+    Node(String),
+}
+
+/// A change of a link, of one of its directions or of a node, at a time. What is not said stays as it was.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// What changes.
+    pub target: FailureTarget,
+    /// When; now if not said.
+    #[serde(default, deserialize_with = "crate::units::deserialize_some")]
+    pub at_ps: Option<Time>,
+    /// True if it works from then on, false if it has failed.
+    #[serde(default)]
+    pub up: Option<bool>,
+    /// True if a link or direction loses everything without a change of its signal.
+    #[serde(default)]
+    pub silent: Option<bool>,
+    /// The rate of each direction's transmitter.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// The propagation delay.
+    #[serde(default)]
+    pub delay_ms: Option<Milliseconds>,
+    /// The random time added to the delay.
+    #[serde(default)]
+    pub jitter: Option<Jitter>,
+    /// Which packets are lost on the wire.
+    #[serde(default)]
+    pub loss: Option<Loss>,
+}
+
+impl Change {
+    /// Creates a change of nothing, at `at_ps`, or now if that is `None`.
+    pub fn of(target: FailureTarget, at_ps: Option<Time>) -> Change {
+        Change {
+            target,
+            at_ps,
+            up: None,
+            silent: None,
+            rate_bps: None,
+            delay_ms: None,
+            jitter: None,
+            loss: None,
+        }
+    }
+
+    /// Returns whether only the state of what changes is given, which a node has, too.
+    pub(crate) fn is_of_state(&self) -> bool {
+        let state = Change::of(self.target.clone(), self.at_ps);
+        *self
+            == Change {
+                up: self.up,
+                ..state
+            }
+    }
+
+    /// Returns whether packets that wait arrive at another time because of the change.
+    pub(crate) fn moves_arrivals(&self) -> bool {
+        self.rate_bps.is_some() || self.delay_ms.is_some()
+    }
+
+    /// Fails if a parameter is out of range, or the jitter would take more time away than this change says that the
+    /// delay is.
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        let delay_ps = self.delay_ms.map_or(0, |delay| delay.0);
+        check_rate(self.rate_bps.unwrap_or(1))?;
+        check_delay(delay_ps)?;
+        self.loss.as_ref().map_or(Ok(()), Loss::check)?;
+        (self.jitter.as_ref()).map_or(Ok(()), |jitter| jitter.check(delay_ps))
+    }
+}
+
+/// The thing that fails, as other languages name it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    link: Option<u32>,
+    direction: Option<LinkDirection>,
+    node: Option<String>,
+}
+
+impl TryFrom<Target> for FailureTarget {
+    type Error = &'static str;
+
+    fn try_from(target: Target) -> Result<FailureTarget, &'static str> {
+        match (target.link.map(LinkId), target.direction, target.node) {
+            (Some(link), None, None) => Ok(FailureTarget::Link(link)),
+            (Some(link), Some(direction), None) => Ok(FailureTarget::Direction(link, direction)),
+            (None, None, Some(node)) => Ok(FailureTarget::Node(node)),
+            _ => Err("give a link, a link and a direction, or a node"),
+        }
+    }
+}
 
 impl Direction {
     /// Returns the number of packets that wait at `now_ps` and are not going to be lost on the way.
