@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -19,13 +19,14 @@ from holdfast.apps.protect.test_controller import ladder
 from holdfast.control.link_state import LinkState
 from holdfast.control.tables import read_entries
 from holdfast.errors import HoldfastError, NetworkError
-from holdfast.p4runtime.client import LocalClient
+from holdfast.p4runtime.client import Client, LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.paths import NoDisjointPathsError, path_along
 
 
 class Plane:
     topology = ladder(3)
+    clients: ClassVar[dict[str, Client]] = {}
 
 
 def connection(cid: int = 7, index: int = 3) -> Connection:
