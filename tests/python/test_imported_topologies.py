@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import warnings
 from pathlib import Path
 
 import pytest
+from holdfast_command import holdfast
 
 from holdfast import HoldfastError, Topology, TopologyError
 from holdfast.errors import TopologyWarning
@@ -503,6 +505,39 @@ def test_a_script_that_goes_on_for_ever_is_ended(tmp_path: Path, monkeypatch: py
     path.write_text("import subprocess\nsubprocess.Popen(['sleep', '1000'])\nwhile True: pass\n")
     with pytest.raises(TopologyError, match="does not start its network within 2 s"):
         load(f"mininet:{path}")
+
+
+def test_the_command_converts_what_a_script_builds(folder: Path) -> None:
+    result = holdfast("topology", "topo.py:pair", "--mininet", "--yaml", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    (folder / "converted.yaml").write_text(result.stdout)
+    assert ends(read(folder / "converted.yaml")[0]) == ["h1:0-s1:1", "h2:0-s2:1", "s1:7-s2:2"]
+    warned = holdfast("topology", "lab.clab.yml", cwd=folder)
+    assert "warning: lab.clab.yml: 3 are left out: links to host" in warned.stderr
+    assert "lab: 2 switches, 2 hosts, 3 links" in warned.stdout
+    refused = holdfast("topology", "topo.py:pear", "--mininet", cwd=folder)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("error: topo.py: there is no 'pear' in it (known: pair, Pair)")
+
+
+CORPORA = os.environ.get("HOLDFAST_TOPOLOGY_CORPORA", "")
+"""Folders with files of other people, with colons between them: ``docs/COVERAGE.md`` names such collections."""
+
+
+@pytest.mark.skipif(not CORPORA, reason="needs folders of topologies in HOLDFAST_TOPOLOGY_CORPORA")
+def test_files_of_other_people_are_read_or_refused_in_one_sentence(tmp_path: Path) -> None:
+    names = ("topology.json", "p4app*.json", "*.clab.yml", "*.clab.yaml", "*.gml", "network*.xml")
+    files = [file for folder in CORPORA.split(":") for name in names for file in sorted(Path(folder).rglob(name))]
+    assert files
+    for file in files:
+        try:
+            topology, _ = read(file)
+        except TopologyError as error:
+            assert str(error).startswith(str(file))
+            assert "\n" not in str(error)
+            continue
+        (tmp_path / "again.yaml").write_text(topology.to_yaml())
+        assert read(tmp_path / "again.yaml")[0].to_yaml() == topology.to_yaml(), file
 
 
 def test_a_file_that_is_not_there_or_has_parameters_that_it_cannot_have(folder: Path) -> None:
