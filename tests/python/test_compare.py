@@ -604,6 +604,8 @@ def test_interrupted_it_goes_on(square: Path, tmp_path: Path) -> None:
     assert about["runs_of_this_call"] == about["runs"] - finished
 
 
+ENDS = "links: [{a: h1, b: s1}, {a: s1, b: s2}, {a: s2, b: h2}]\n"
+
 WRONG_TOPOLOGIES = {
     "disconnected": (
         {"t.yaml": "hosts: [h1, h2]\nswitches: [s1, s2]\nlinks:\n  - {a: h1, b: s1}\n  - {a: h2, b: s2}\n"},
@@ -632,6 +634,14 @@ WRONG_TOPOLOGIES = {
     "same switch": (
         {"t.yaml": "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n  - {a: h1, b: s1}\n  - {a: h2, b: s1}\n"},
         "there are no links between switches that could fail",
+    ),
+    "one subnet": (
+        {"t.yaml": "hosts: {h1: {address: 10.0.0.1/24}, h2: {address: 10.0.0.2/24}}\nswitches: [s1, s2]\n" + ENDS},
+        "t.yaml: hosts 'h1' and 'h2' are both in 10.0.0.0/24, at different ports of what the baseline of holdfast compare routes",
+    ),
+    "a VLAN": (
+        {"t.yaml": "hosts: {h1: , h2: {vlan: 5}}\nswitches: [s1, s2]\n" + ENDS},
+        "t.yaml: host 'h2' is in VLAN 5, and the baseline of holdfast compare does not read the tags of VLANs",
     ),
     "absent": ({}, "t.yaml: No such file or directory"),
     "no loss trace": (

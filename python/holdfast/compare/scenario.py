@@ -21,7 +21,8 @@ from holdfast import topologies, whole_files, yaml_model
 from holdfast.compare import inputs, multicast_traffic, traffic_file
 from holdfast.compare.inputs import ALL, NO_FAILURE
 from holdfast.compare.traffic_file import TrafficFile
-from holdfast.errors import ExtensionError, ScenarioError, TopologyError, TopologyWarning, first_mistake
+from holdfast.control.subnets import check_routed
+from holdfast.errors import ExtensionError, NetworkError, ScenarioError, TopologyError, TopologyWarning, first_mistake
 from holdfast.extensions import Door, is_place
 from holdfast.link import trace_digests
 from holdfast.topology import Topology
@@ -133,6 +134,10 @@ def build(
         raise ScenarioError(f"{spec}: {error}; --largest compares the largest part") from None
     if len(topology.hosts) < 2:
         raise ScenarioError(f"{spec}: there are too few hosts ({len(topology.hosts)}); traffic needs two")
+    try:
+        check_routed(topology, "the baseline of holdfast compare")
+    except NetworkError as error:
+        raise ScenarioError(f"{spec}: {error}") from None
     failures, through = _failures(topology, fail)
     if NO_FAILURE in failures:
         raise ScenarioError(
