@@ -196,6 +196,7 @@ def control_socket(
                 ]
             )
 
+    directory.clear("switch-*.sock")  # namespaces do not come again, so nothing would replace theirs
     taken = f"a switch with device id {device_id} is running in this network namespace: choose another --device-id"
     return verbs.OperatorSocket(socket_path(device_id), taken, REQUESTS, obey)
 

@@ -104,6 +104,15 @@ def _alone_in(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def clear(pattern: str) -> None:
+    """Remove the sockets that killed processes left behind and whose names match ``pattern``: nobody else takes those names."""
+    directory = made()
+    with suppress(OSError), _alone_in(directory):
+        for path in directory.glob(pattern):
+            if is_left_behind(path):
+                path.unlink(missing_ok=True)
+
+
 def inode(path: Path) -> int | None:
     """Return the number of the file at ``path``, None if there is none."""
     with suppress(OSError):
@@ -111,4 +120,4 @@ def inode(path: Path) -> int | None:
     return None
 
 
-__all__ = ["DIRECTORY", "inode", "is_left_behind", "listening", "made", "socket_path"]
+__all__ = ["DIRECTORY", "clear", "inode", "is_left_behind", "listening", "made", "socket_path"]

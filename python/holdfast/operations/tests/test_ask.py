@@ -122,3 +122,15 @@ def test_another_users_socket_is_told_nothing(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_sockets_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory, "DIRECTORY", tmp_path)
+    for name in ("switch-7@1.sock", "switch-8@2.sock", "bng-x.sock"):
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(tmp_path / name))
+    with socket.socket(socket.AF_UNIX) as running:
+        running.bind(str(tmp_path / "switch-9@3.sock"))
+        running.listen()
+        directory.clear("switch-*.sock")
+        assert {path.name for path in tmp_path.glob("*.sock")} == {"switch-9@3.sock", "bng-x.sock"}
