@@ -1,4 +1,4 @@
-"""``holdfast run`` with modelled hosts: arguments, scripts, users' controllers and entries. Live: ``tests/live/test_run_live.py``."""
+"""``holdfast run`` with modelled hosts: arguments, scripts, controllers and entries. Live: ``tests/live/test_run_live.py``."""
 
 from __future__ import annotations
 
