@@ -353,7 +353,8 @@ def test_gml(folder: Path) -> None:
 
 
 def test_node_link_data(folder: Path) -> None:
-    topology, _ = read(folder / "graph.json")
+    topology, warned = read(folder / "graph.json")
+    assert not any("label" in each for each in warned)
     assert list(topology.switches) == ["a", "Bee"]
     between = [link for link in topology.links if link.a in topology.switches]
     assert [(link.rate_bps, link.delay_ms) for link in between] == [(5_000_000, 2.5), (10**9, 1)]

@@ -92,6 +92,9 @@ def _topology(path: Path, graph: nx.Graph[Any], parameters: graphml.Parameters, 
         raise TopologyError(f"{path}: the graph has no nodes")
     directed = graph.is_directed()
     nodes = [Element(str(node), 0, _texts(data)) for node, data in graph.nodes(data=True)]
+    for node, name in zip(nodes, graph, strict=True):
+        if isinstance(name, str) and not node.data.get("label"):
+            node.data["label"] = name  # a text is a name already, unlike the numbers of GML
     edges = [
         Edge("", 0, _texts(data), source=str(a), target=str(b), directed=directed)
         for a, b, data in graph.edges(data=True)
