@@ -90,7 +90,11 @@ def test_a_trace_and_a_mechanism_of_a_live_network() -> None:
             pass
         assert live.do("pingall").ok
         assert live.do(f"reload {ROUTER}").values == {"kept": 9, "lost": 0}
-        live.do("mechanism 1+1-vector")
+        # Without the link there are no two paths, which it says.
+        assert "not protected: h1-h2" in live.do("mechanism 1+1-vector").text
+        live.do("link s1-s2 up")
+        live.do("wait 500ms")
+        assert live.do("mechanism 1+1-vector").values == {"unprotected": 0}
         assert live.do("pingall").ok
 
 
