@@ -32,7 +32,7 @@ def alternatives(name: str, known: Iterable[str]) -> str:
 
     ``; did you mean 'rate_bps'?``, or `` (known: a, b)``, to follow what is said of the name.
     """
-    names = list(known)
+    names = list(dict.fromkeys(known))
     if close := similar(name, names):
         return f"; did you mean {' or '.join(repr(each) for each in close)}?"
     more = f" and {len(names) - MOST_KNOWN} more" if len(names) > MOST_KNOWN else ""

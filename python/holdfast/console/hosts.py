@@ -25,7 +25,10 @@ from holdfast.live.hosts import iperf3_report
 from holdfast.network import LiveNetwork, SimulatedNetwork
 from holdfast.parameters import PS_PER_S
 from holdfast.topology import Topology
-from holdfast.traffic import Ping, TcpTransfer, UdpStream
+from holdfast.traffic import Ping, TcpOptions, TcpTransfer, UdpStream
+
+LIKE_LINUX = TcpOptions.linux("cubic")
+"""What the kernel's TCP of live hosts does, so that both clocks measure the same."""
 
 INTERVAL_S = 0.2
 """Between two echo requests."""
@@ -144,7 +147,13 @@ class SimulatedHosts:
         with self._clock.held():
             start_s = self._soon_s()
             flow = self._network.add_tcp(
-                TcpTransfer(source=source, destination=destination, start_s=start_s, stop_s=start_s + duration_s)
+                TcpTransfer(
+                    source=source,
+                    destination=destination,
+                    start_s=start_s,
+                    stop_s=start_s + duration_s,
+                    options=LIKE_LINUX,
+                )
             )
         self._clock.wait(duration_s + 1e-6)
         with self._clock.held():
