@@ -80,7 +80,7 @@ def test_compile_check_names_what_is_read_and_the_way_there(tmp_path: Path) -> N
     guard = "} else if (hdr.ipv6.isValid()) {"
     assert guard in text
     source = tmp_path / "unguarded.p4"
-    source.write_text(text.replace(guard, "} else if (true) {").replace('"../headers.p4"', f'"{APPS / "headers.p4"}"'))
+    source.write_text(text.replace(guard, "} else if (true) {").replace('#include "../', f'#include "{APPS}/'))
     result = holdfast("compile", "--check", str(source), cwd=tmp_path)
     assert result.returncode == 1
     assert "warning[W1180]: `hdr.ipv6." in result.stderr

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from holdfast import interrupts, whole_files
+from holdfast import whole_files
 from holdfast.cli.programs import compile_or_fail, load_or_fail, write_p4info
-from holdfast.cli.shared import Executor, console, fail, say, writing
+from holdfast.cli.shared import Executor, console, fail, interruptible, say, writing
 from holdfast.version import version
 
 _COMM = Path("/proc/self/comm")
@@ -59,7 +59,7 @@ def switch(context: typer.Context) -> None:
         fail(f"--pcap: there is no directory {str(options.pcap)!r}")
     _be_called(name)
     program = None if options.program is None else load_or_fail(options.program, [], [], None, needs_p4info=True)
-    with interrupts.raised():
+    with interruptible():
         live_switch.run(
             program,
             [live_switch.parse_port(text) for text in options.interfaces],

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast import interrupts
-from holdfast.cli.shared import Executor, console, fail, say
+from holdfast.cli.shared import Executor, console, fail, interruptible, say
 from holdfast.errors import EntriesWarning, TopologyWarning
 
 
@@ -54,7 +53,7 @@ def run(
     Live if this machine can, else simulated at the pace of the clock, and a script as fast as possible. The program may be left out
     if the topology names one for each switch. The verb help lists the verbs.
     """
-    with interrupts.raised():
+    with interruptible():
         from holdfast import topologies
         from holdfast.console import prompt, start
         from holdfast.console import script as scripts

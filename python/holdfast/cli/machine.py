@@ -10,8 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from holdfast import interrupts
-from holdfast.cli.shared import Io, check_folder, console, fail, progress, writing
+from holdfast.cli.shared import Io, check_folder, console, fail, interruptible, progress, writing
 
 
 def bench(
@@ -74,7 +73,7 @@ def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> No
     if reason := benchmark.reason_against():
         console.print(f"skipped: {reason}", highlight=False)
         return
-    with interrupts.raised():
+    with interruptible():
         results = benchmark.run(size, io=io.value, quick=quick, progress=progress)
     console.print(benchmark.table(results))
     for result in results:

@@ -15,7 +15,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
-from holdfast import interrupts, whole_files
+from holdfast import whole_files
 from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.cli.shared import (
     ENTRIES_FORMATS,
@@ -27,6 +27,7 @@ from holdfast.cli.shared import (
     console,
     errors,
     fail,
+    interruptible,
     say,
     warned_of,
     writing,
@@ -298,7 +299,7 @@ def stf(
         fail(f"there is no script {pattern + '.stf'!r} in {where!r}")
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     bar = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
-    with interrupts.raised(), bar:
+    with interruptible(), bar:
         task = bar.add_task("", total=len(chosen))
         show = partial(bar.update, task, advance=1)
         report = suite.run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -98,14 +98,19 @@ def progress(text: str) -> None:
 
 
 @contextmanager
-def resumable() -> Iterator[None]:
-    """End the command on an interrupt within the context, and say that the same command continues its work."""
+def interruptible(sentence: str = "interrupted") -> Iterator[None]:
+    """End the command on an interrupt within the context, after its cleaning up, and say so. Typer would end it without a word."""
     try:
         with interrupts.raised():
             yield
     except KeyboardInterrupt:
-        errors.print("interrupted; the same command continues from here", soft_wrap=True)
+        errors.print(sentence, soft_wrap=True)
         raise typer.Exit(interrupts.STATUS) from None
+
+
+def resumable() -> AbstractContextManager[None]:
+    """End the command on an interrupt within the context, and say that the same command continues its work."""
+    return interruptible("interrupted; the same command continues from here")
 
 
 def say_where(out: Path) -> None:

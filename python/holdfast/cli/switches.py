@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast import interrupts, regular_files
+from holdfast import regular_files
 from holdfast.cli.programs import load_or_fail
 from holdfast.cli.shared import (
     ENTRIES_FORMATS,
@@ -22,6 +22,7 @@ from holdfast.cli.shared import (
     P4Info,
     console,
     fail,
+    interruptible,
     say,
     warned_of,
 )
@@ -146,7 +147,7 @@ def switch(
 
         with warned_of(EntriesWarning):
             wanted = entries_files.load(entries, program)
-    with interrupts.raised():
+    with interruptible():
         live_switch.run(
             program,
             [live_switch.parse_port(text) for text in interface],
