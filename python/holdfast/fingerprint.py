@@ -39,6 +39,9 @@ MOST_ENTRIES = 20_000
 LONGEST_NAME_BYTES = 255
 """Of a text that can name a file."""
 
+_SHOWS = {"holdfast.notebook"}
+"""Modules that only show results. Others import them where notebooks ask, and no result depends on them."""
+
 _INSTALLED = {"site-packages", "dist-packages"}
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\r\n]+)[">]', re.MULTILINE)
@@ -119,7 +122,7 @@ def reachable(module: str) -> dict[str, Path]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in found or name in _SHOWS:
             continue
         file = _file_of(name)
         if file is None or (name.partition(".")[0] not in ours and _is_installed(file)):

@@ -147,7 +147,7 @@ def test_an_exercise(name: str, tmp_path: Path) -> None:
     if not (folder / program).exists() or name == "firewall":
         shutil.copy(EXERCISES / "basic/solution/basic.p4", folder / "basic.p4")
     (folder / "verbs.txt").write_text(verbs)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
     command = [*RUN, program, topology, "--live", "--script", "verbs.txt"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr

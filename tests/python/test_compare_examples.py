@@ -16,6 +16,7 @@ import holdfast
 from holdfast import SimulatedNetwork, cli
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.compare import mechanisms, results, scenario, traffic_file
+from holdfast.entries_files.yaml_entries import Entries
 from holdfast.topologies import yaml_file
 from holdfast.topology import Topology
 
@@ -24,6 +25,7 @@ REPOSITORY = ROOT.parent.parent
 
 TRAFFIC = set(traffic_file.TrafficFile.model_fields)
 TOPOLOGY = set(yaml_file.KEYS)
+ENTRIES = set(Entries.model_fields)
 
 BRIEF: dict[str, float | None] = {"before_s": 0.5, "down_s": 0.5, "after_s": 0.3}
 
@@ -82,7 +84,7 @@ def test_every_example_is_of_a_known_kind() -> None:
     }
     # Clients' rights and the firewall's rules have tests of their own.
     others = {where for where in EXAMPLES if where.startswith(("docs/SECURITY.md", "python/holdfast/apps/firewall/"))}
-    assert set(those_of(TRAFFIC)) | set(those_of(TOPOLOGY)) | others == set(EXAMPLES)
+    assert set(those_of(TRAFFIC)) | set(those_of(TOPOLOGY)) | set(those_of(ENTRIES)) | others == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("where", those_of(TRAFFIC))
@@ -117,10 +119,16 @@ def test_a_topology_runs(where: str, tmp_path: Path) -> None:
         text = text.replace("links:\n", "links:\n  - {a: s1, b: access}\n", 1)
         path.write_text(text)
     topology = Topology.from_yaml(path)
-    network = SimulatedNetwork(
-        topology, compile_router(), [RouterController(reroute=True, reaction_delay_ms=100)], seed=1
-    )
+    # The router has no VLANs: its controller refuses such hosts.
+    routed = all(host.vlan is None for host in topology.hosts.values())
+    controllers = [RouterController(reroute=True, reaction_delay_ms=100)] if routed else []
+    network = SimulatedNetwork(topology, compile_router(), controllers, seed=1)
     network.run(0.05)
+
+
+@pytest.mark.parametrize("where", those_of(ENTRIES))
+def test_an_entries_file_is_read(where: str) -> None:
+    Entries.model_validate(yaml.safe_load(EXAMPLES[where]))
 
 
 @pytest.mark.parametrize("congestion", ["newreno", "cubic", "bbr"])

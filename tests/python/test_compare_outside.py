@@ -90,8 +90,9 @@ def outside(tmp_path: Path) -> Path:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    # The router's program includes the headers beside its own folder.
-    (folder / "headers.p4").write_text((Path(fingerprint.ROOT) / "apps/headers.p4").read_text())
+    # The router's program includes these beside its own folder.
+    for shared in ("headers.p4", "discovery.p4"):
+        (folder / shared).write_text((Path(fingerprint.ROOT) / "apps" / shared).read_text())
     for included in (Path(fingerprint.ROOT) / "apps/router").glob("*.p4"):
         if included.name != "router.p4":
             (folder / "p4" / included.name).write_text(included.read_text())

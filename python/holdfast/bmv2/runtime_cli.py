@@ -18,6 +18,7 @@ from holdfast.bmv2.switch_options import DEFAULT_THRIFT_PORT
 from holdfast.entries_files import commands
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live import control
+from holdfast.numerals import is_numeral
 from holdfast.operations import verbs
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.client import Client, Rates
@@ -507,7 +508,7 @@ class RuntimeCli(cmd.Cmd):
 
 def _handle_of(entry: Entry) -> int | None:
     text = entry.metadata.removeprefix(_HANDLE)
-    return int(text) if entry.metadata.startswith(_HANDLE) and text.isdigit() else None
+    return int(text) if entry.metadata.startswith(_HANDLE) and is_numeral(text) else None
 
 
 def _free(used: Iterable[int]) -> int:

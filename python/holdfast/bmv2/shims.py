@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
-from holdfast import whole_files
+from holdfast import interpreter, whole_files
 
 COMMANDS = ("p4c", "p4c-bm2-ss", "p4c-bm2-psa", "simple_switch_grpc", "simple_switch", "simple_switch_CLI")
 
@@ -17,8 +16,8 @@ def write(directory: Path) -> list[Path]:
     written = []
     for command in COMMANDS:
         path = directory / command
-        # -P: a script's working directory holds no modules of Holdfast's.
-        whole_files.write_text(path, f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m holdfast {command} "$@"\n')
+        started = shlex.join(interpreter.module("holdfast", command))
+        whole_files.write_text(path, f'#!/bin/sh\nexec {started} "$@"\n')
         path.chmod(0o755)
         written.append(path)
     return written
