@@ -263,8 +263,8 @@ class Network:
         name: str,
         *,
         cards: Sequence[tuple[bytes, tuple[str, int], tuple[str, int] | None]],
-        gateways: Sequence[str] = (),
-        neighbours: Sequence[tuple[str, bytes]] = (),
+        gateways: Sequence[str] = ...,
+        neighbours: Sequence[tuple[str, bytes]] = ...,
         vlan: int | None = None,
     ) -> None: ...
     def add_interface(self, name: str, interface: str) -> None: ...

@@ -507,7 +507,7 @@ class RuntimeCli(cmd.Cmd):
 
 
 def _handle_of(entry: Entry) -> int | None:
-    text = entry.metadata.removeprefix(_HANDLE)
+    text = entry.metadata.removeprefix(_HANDLE).decode("latin-1")
     return int(text) if entry.metadata.startswith(_HANDLE) and is_numeral(text) else None
 
 
