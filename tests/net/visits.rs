@@ -9,9 +9,10 @@ use engine::Time;
 use mac_switch::{Kind, switch_of};
 use net::random::Stream;
 use net::{
-    Application, Change, Destination, FailureTarget, Family, FlowId, HostConfig, Ipv6Interface,
-    Jitter, LinkConfig, LinkDirection, LinkId, Loss, MacAddress, Milliseconds, Network,
-    Notification, NotificationEvent, Ping, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
+    Application, Change, Destination, FailureTarget, Family, FlowId, HostConfig, HostSettings,
+    Ipv6Interface, Jitter, LinkConfig, LinkDirection, LinkId, Loss, MacAddress, Milliseconds,
+    Network, Notification, NotificationEvent, Ping, QueueConfig, Spacing, TcpFlowId, TcpTransfer,
+    UdpStream,
 };
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -162,7 +163,17 @@ fn scenario(seed: u64, families: Families, begin_ps: Time) -> Scenario {
                 prefix_len: 64,
             }),
         };
-        network.add_host(&format!("h{host}"), config).unwrap();
+        // The switches flood nothing, so nobody is asked.
+        let others = (0..hosts).filter(|&other| other != host);
+        let settings = HostSettings {
+            neighbours: others
+                .flat_map(|it| {
+                    [address(it).into(), ipv6_address(it).into()].map(|address| (address, mac(it)))
+                })
+                .collect(),
+            ..HostSettings::from(config)
+        };
+        network.add_host(&format!("h{host}"), settings).unwrap();
     }
     for host in 0..hosts {
         let (name, home) = (format!("h{host}"), format!("s{}", homes[host]));
