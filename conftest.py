@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, settings
 # How long an example takes says something of the machine and what else it does, not of the code.
 settings.register_profile("holdfast", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("holdfast")
+# CI draws with one seed, so each run repeats the same examples; it takes fewer than `make test`, which draws new ones each time.
+settings.register_profile("few", settings.get_profile("holdfast"), max_examples=40)
 
 ROOT = Path(__file__).parent
 SLOW = frozenset((ROOT / "tests/slow.txt").read_text(encoding="utf-8").split())
