@@ -450,7 +450,6 @@ rules = RuleSet.model_validate({
     "rules": [{"name": "echo", "action": "allow", "from": "inside", "protocol": "udp", "destination_ports": 7}],
 })
 topology = Topology.from_yaml(sys.argv[1])
-object.__setattr__(topology.switches["s1"], "index", int(sys.argv[3]))
 with RemoteControl(topology, sys.argv[2], [FirewallController(rules, reaction_delay_ms=0)]) as control:
     print("ready", flush=True)
     control.run()
@@ -464,9 +463,8 @@ class Firewall:
         self.stack, self.clock, self.folder = stack, clock, folder
         self.environment = os.environ | clock.environment | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
         topology = Topology("firewall")
-        # The device id is the switch's index, and other switches of this machine have theirs.
         self.device = 2 + os.getpid() % 60_000
-        object.__setattr__(topology.add_switch("s1"), "index", self.device)
+        topology.add_switch("s1", device_id=self.device)
         for host in ("h1", "h2"):
             topology.add_host(host)
             topology.add_link(host, "s1", rate_bps=1_000_000_000, delay_ms=1)
@@ -511,7 +509,7 @@ class Firewall:
         return process
 
     def _start_controller(self) -> subprocess.Popen[str]:
-        words = [sys.executable, "-P", "-c", CONTROLLER, str(self.folder / "net.yaml"), self.address, str(self.device)]
+        words = [sys.executable, "-P", "-c", CONTROLLER, str(self.folder / "net.yaml"), self.address]
         process = self._start(*words)
         self._heard(process, "ready")
         return process
