@@ -177,8 +177,7 @@ def loaded(place: str, *, own_folder: bool = True) -> tuple[ModuleType, str]:
     path = Path(file).absolute()
     if not path.is_file():
         raise ExtensionError(f"{place}: there is no file {file!r}")
-    _add_to_path(path.parent)
-    return _imported(place, lambda: _module_of(path)), name
+    return _imported(place, lambda: module_of_file(path)), name
 
 
 def _file_and_name(place: str) -> tuple[str | None, str]:
@@ -202,8 +201,13 @@ def _add_to_path(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def _module_of(path: Path) -> ModuleType:
-    """Import a file as the module that import statements beside it know, or else under a name made of its path."""
+def module_of_file(path: Path) -> ModuleType:
+    """Import a file once, as the module that import statements beside it know, or else under a name made of its path.
+
+    It can import what is beside it, after all that is installed. What it raises is not caught.
+    """
+    path = path.absolute()
+    _add_to_path(path.parent)
     name = path.stem
     found = importlib.util.find_spec(name) if name.isidentifier() else None
     if found is not None and found.origin is not None and Path(found.origin).resolve() == path.resolve():
@@ -269,4 +273,4 @@ def _described(point: EntryPoint) -> str:
     return f"{point.group.removeprefix('holdfast.')}: {point.name!r} of {_package(point)}"
 
 
-__all__ = ["Door", "Installed", "absolute", "is_place", "loaded"]
+__all__ = ["Door", "Installed", "absolute", "is_place", "loaded", "module_of_file"]

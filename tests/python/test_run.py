@@ -172,12 +172,17 @@ def test_a_controller_is_a_class_or_a_function_with_arguments(tmp_path: Path) ->
     ):
         with pytest.raises(ConsoleError, match=re.escape(error)):
             controllers.load(spec)
-    file.write_text("import holdfast\n")
-    with pytest.raises(ConsoleError, match=r"has no subclass of holdfast.Controller"):
-        controllers.load(str(file))
-    file.write_text("x = = 1\n")
-    with pytest.raises(ConsoleError, match="SyntaxError"):
-        controllers.load(str(file))
+    # Several controllers of a file share its module.
+    quiet, other = (controllers.load(f"{file}:{name}") for name in ("Quiet", "Other"))
+    assert isinstance(other, type(quiet))
+    for name, text, error in (
+        ("none.py", "import holdfast\n", r"has no subclass of holdfast.Controller"),
+        ("wrong.py", "x = = 1\n", "SyntaxError"),
+    ):
+        file = tmp_path / name
+        file.write_text(text)
+        with pytest.raises(ConsoleError, match=error):
+            controllers.load(str(file))
 
 
 @pytest.mark.parametrize("when", ["new", "start", "event"])

@@ -11,12 +11,12 @@ use wire::pcap;
 /// The frames that a capture of a port takes, as its node sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Crossings {
-    /// Those that come in and those that go out.
+    /// Takes the frames that come in and those that go out.
     #[default]
     Both,
-    /// Those that come in.
+    /// Takes the frames that come in.
     In,
-    /// Those that go out.
+    /// Takes the frames that go out.
     Out,
 }
 

@@ -22,7 +22,7 @@ pub struct Link {
     pub(crate) b: String,
     pub(crate) b_port: u32,
     a_to_b: LinkConfig,
-    /// As from a to b if not said.
+    /// The direction from b to a; `None` is as from a to b.
     b_to_a: Option<LinkConfig>,
     /// Until a change of the signal is noticed, for failures and repairs that have no delay of their own.
     detection_delay_ms: Option<Milliseconds>,

@@ -103,7 +103,7 @@ pub(crate) enum Received<'a> {
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) settings: HostSettings,
-    /// What it found out of its neighbours.
+    /// The cache of its neighbours' MAC addresses, with the packets that wait for them.
     pub(crate) neighbours: Neighbours,
     /// True if it has neighbours to find out about: another host is in one of its subnets, or a gateway's MAC address is not known.
     pub(crate) resolves: bool,

@@ -317,7 +317,7 @@ pub(crate) struct Direction {
     gate: Gate,
     /// None where nothing special is asked for.
     special: Option<Box<Special>>,
-    /// What it was told to be, with all changes.
+    /// The configuration as it is now, with all changes.
     config: Box<LinkConfig>,
     /// The name that tells its random streams from all others': `a:1>b:2`.
     pub(crate) name: Arc<str>,

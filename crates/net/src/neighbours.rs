@@ -52,7 +52,7 @@ struct Neighbour {
     used: u64,
 }
 
-/// What becomes of a packet to a neighbour.
+/// A packet to a neighbour either goes at once or waits for the neighbour's address.
 #[derive(Debug)]
 pub(crate) enum Sending {
     /// It goes to a station; `news`: something has become due for later.
@@ -77,7 +77,7 @@ pub(crate) enum Heard {
     },
     /// It told everybody: what is known of it changes, and nothing is entered.
     Telling {
-        /// As for an answer.
+        /// False if a different address that is known is to be kept, as for an answer.
         overrides: bool,
     },
 }

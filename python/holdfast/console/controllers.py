@@ -6,9 +6,7 @@ NAME is a subclass of :class:`Controller` or a function that returns a controlle
 from __future__ import annotations
 
 import ast
-import importlib.util
 import inspect
-import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +15,7 @@ from typing import Any
 from holdfast import suggestions
 from holdfast.controller import Controller
 from holdfast.errors import ConsoleError, HoldfastError
+from holdfast.extensions import module_of_file
 
 REACTION_DELAY_MS = 1.0
 """Of a controller whose class wants a ``reaction_delay_ms`` and is given none."""
@@ -67,21 +66,11 @@ def _parsed(spec: str) -> tuple[Path, str | None, dict[str, Any]]:
 
 
 def _module(path: Path) -> ModuleType:
-    """Import a file as a module of its own; modules beside it can be imported from it."""
-    name = f"holdfast_controller_{path.stem}"
-    made = importlib.util.spec_from_file_location(name, path)
-    assert made is not None and made.loader is not None
-    module = importlib.util.module_from_spec(made)
-    sys.modules[name] = module
-    folder = path.absolute().parent
-    _folders.update((path.parent, folder))
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
+    _folders.update((path.parent, path.absolute().parent))
     try:
-        made.loader.exec_module(module)
+        return module_of_file(path)
     except Exception as error:  # noqa: BLE001 - the user's code
         raise ConsoleError(f"--controller {path}:\n{told(error)}") from None
-    return module
 
 
 def _find(module: ModuleType, path: Path, name: str | None) -> Any:

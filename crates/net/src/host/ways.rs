@@ -50,7 +50,7 @@ pub struct HostSettings {
     pub vlan: Option<u16>,
 }
 
-/// What ARP or neighbour discovery told a host.
+/// A message of ARP or neighbour discovery, as far as it concerns a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     /// Whose MAC address was heard, and how.

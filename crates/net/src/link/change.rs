@@ -33,7 +33,7 @@ pub enum FailureTarget {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// What changes.
+    /// The link, direction or node that changes.
     pub target: FailureTarget,
     /// When; now if not said.
     #[serde(default, deserialize_with = "crate::units::deserialize_some")]
