@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import _core
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, LiveError
 from holdfast.live import benchmark
 from holdfast.live.switch import LiveSwitch
 
@@ -265,3 +265,10 @@ def test_the_live_benchmark_measures(tmp_path: Path) -> None:
     assert "forwarded_packets_per_s" in (tmp_path / "live.json").read_text()
     with pytest.raises(HoldfastError):
         benchmark.run([9000], quick=True, progress=lambda _: None)
+
+
+def test_a_port_of_any_architectures_controller_is_no_interfaces() -> None:
+    """Checks this for a program of PSA, whose controller is elsewhere: a client may set one of v1model, whose controller is at 510."""
+    program = _core.Program.compile(str(Path(__file__).parents[1] / "p4/accept/psa.p4"))
+    with pytest.raises(LiveError, match="port 510 is the controller's"):
+        LiveSwitch(program).add_port(510, "absent0")

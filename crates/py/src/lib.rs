@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use crate::stf::{run_stf, stf_scripts};
     #[pymodule_export]
-    use crate::switch::Switch;
+    use crate::switch::{Switch, cpu_ports};
     #[pymodule_export]
     use crate::telemetry::{ReportCollector, ReportSocket, decode_reports, decode_thesis_report};
     use pyo3::prelude::*;

@@ -36,6 +36,13 @@ pub(crate) struct Asked {
     pub(crate) seed: u64,
 }
 
+/// Returns the ports that lead to the control plane unless a switch is given another, of all architectures.
+#[pyfunction]
+pub(crate) fn cpu_ports() -> Vec<u32> {
+    let all = ir::architecture::ALL.iter();
+    all.map(|architecture| architecture.cpu_port).collect()
+}
+
 impl Asked {
     /// Returns the configuration with a program. Fails if its architecture does not have the port to the control plane.
     pub(crate) fn with(self, program: &ir::Program) -> PyResult<SwitchConfig> {

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 MAX_PORT = 510
 COPIES_PER_S = _core.COPIES_PER_S
 
-_V1MODEL_CPU_PORT = 510
-
 Io = Literal["auto", "af_packet", "af_xdp"]
 """The way that frames leave: by an XDP socket, by a packet socket, or by the first if the interface takes it."""
 
@@ -121,7 +119,8 @@ class LiveSwitch:
 
     def add_port(self, port: int, interface: str, *, io: Io = "auto") -> None:
         """Add an interface as a port, also while packets pass through others. Raises :class:`LiveError` if that is not possible."""
-        if port in self._of_controller():
+        # Of all architectures: a client may set a program of another one.
+        if port in (_core.cpu_ports() if self._asked_cpu_port is None else [self._asked_cpu_port]):
             raise LiveError(f"port {port} is the controller's; choose another one, or another CPU port")
         if not 0 <= port <= MAX_PORT:
             raise LiveError(f"port {port} is not between 0 and {MAX_PORT}")
@@ -135,10 +134,6 @@ class LiveSwitch:
             self._capture(self._captures, port, interface)
         # Other threads may be looking at the former ones.
         self._ports = self._ports | {port: interface}
-
-    def _of_controller(self) -> set[int]:
-        """Return the ports that lead to the controller: with the present program, and with one that a client may set."""
-        return {self.switch.cpu_port} | ({_V1MODEL_CPU_PORT} if self._asked_cpu_port is None else set())
 
     def remove_port(self, port: int) -> PortStatistics:
         """Remove a port, also while packets pass, and return its final counters.
