@@ -268,7 +268,7 @@ def test_the_live_benchmark_measures(tmp_path: Path) -> None:
 
 
 def test_a_port_of_any_architectures_controller_is_no_interfaces() -> None:
-    """Checks this for a program of PSA, whose controller is elsewhere: a client may set one of v1model, whose controller is at 510."""
+    """Checks this for a program of PSA, whose controller is elsewhere: a client may set one of v1model."""
     program = _core.Program.compile(str(Path(__file__).parents[1] / "p4/accept/psa.p4"))
     with pytest.raises(LiveError, match="port 510 is the controller's"):
         LiveSwitch(program).add_port(510, "absent0")
