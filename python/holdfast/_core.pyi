@@ -236,38 +236,8 @@ class Network:
     def add_switch(
         self, name: str, program: Program, *, executor: str = "jit", cpu_port: int | None = None, **switch: object
     ) -> Switch: ...
-    def add_packet_generator(
-        self,
-        switch: str,
-        port: int,
-        packet: bytes,
-        *,
-        period_ps: int = 0,
-        count: int = 0,
-        start_ps: int = 0,
-        on_port_down: bool = False,
-        on_port_up: bool = False,
-        port_offset: int | None = None,
-    ) -> int: ...
-    def add_host(
-        self,
-        name: str,
-        *,
-        mac: bytes,
-        ipv4: str,
-        prefix_len: int,
-        gateway_mac: bytes,
-        ipv6: tuple[str, int] | None = None,
-    ) -> None: ...
-    def add_host_with_cards(
-        self,
-        name: str,
-        *,
-        cards: Sequence[tuple[bytes, tuple[str, int], tuple[str, int] | None]],
-        gateways: Sequence[str] = ...,
-        neighbours: Sequence[tuple[str, bytes]] = ...,
-        vlan: int | None = None,
-    ) -> None: ...
+    def add_packet_generator(self, **generator: object) -> int: ...
+    def add_host(self, name: str, **host: object) -> None: ...
     def add_interface(self, name: str, interface: str) -> None: ...
     def add_port(
         self, switch: str, port: int, interface: str, *, io: Literal["auto", "af_packet", "af_xdp"] = "auto"
@@ -294,16 +264,7 @@ class Network:
     def add_ping(self, **ping: object) -> int: ...
     def end_flow(self, flow: int) -> None: ...
     def add_tcp(self, preset: str, options: dict[str, object], **transfer: object) -> int: ...
-    def join(
-        self,
-        host: str,
-        group: str,
-        *,
-        sources: Sequence[str],
-        excludes: bool,
-        version: str | None = None,
-        at_ps: int | None = None,
-    ) -> None: ...
+    def join(self, **join: object) -> None: ...
     def send_frame(self, node: str, frame: bytes) -> None: ...
     @property
     def now_ps(self) -> int: ...

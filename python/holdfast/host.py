@@ -11,7 +11,7 @@ from bisect import bisect, insort
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from holdfast.errors import TopologyError
 from holdfast.parameters import Parameters
@@ -46,7 +46,11 @@ def mac_text(mac: bytes) -> str:
 
 _MacText: TypeAlias = Annotated[str, Field(pattern=f"^{MAC_TEXT.pattern}$", examples=["08:00:00:00:01:11"])]
 
-Mac: TypeAlias = Annotated[bytes, BeforeValidator(mac_of, json_schema_input_type=_MacText)]
+Mac: TypeAlias = Annotated[
+    bytes,
+    BeforeValidator(mac_of, json_schema_input_type=_MacText),
+    PlainSerializer(mac_text, return_type=str, when_used="json"),
+]
 
 
 def _of_one_station(value: ipaddress.IPv6Interface | None) -> ipaddress.IPv6Interface | None:
@@ -190,6 +194,22 @@ class Host(_Addressed):
             if any(each.version == address.version and address in each.network for each in card.interfaces_of_ip):
                 return port
         return None
+
+    def description(self, neighbours: Mapping[Address, bytes]) -> dict[str, Any]:
+        """Return the host as the native core takes it: its network cards, the next hops of its default routes, and its VLAN.
+
+        ``neighbours``: the MAC addresses that it knows from the start (:meth:`holdfast.topology.Topology.known_neighbours`).
+        """
+        cards = self.cards
+        gateways = [] if self.gateway is None else [str(self.gateway)]
+        if gateways and any(card.ipv6 is not None for card in cards):
+            gateways.append(str(self.ipv6_gateway))
+        return {
+            "cards": [card.model_dump(mode="json", include={*_Addressed.model_fields}) for card in cards],
+            "gateways": gateways,
+            "neighbours": {str(address): mac_text(mac) for address, mac in neighbours.items()},
+            "vlan": self.vlan,
+        }
 
     def given(self) -> dict[str, Any]:
         """Return the fields that were given, for another host with the same ones, without ``name`` and ``index``."""

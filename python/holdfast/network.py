@@ -18,7 +18,6 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from ipaddress import IPv6Interface
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -136,23 +135,7 @@ class Network(ABC):
 
         The topology's own generators are there from the start, with the numbers in :attr:`generator_ids`.
         """
-        if generator.period_ms is None:
-            return self._core.add_packet_generator(
-                generator.switch,
-                generator.port,
-                generator.packet,
-                on_port_down=generator.on_port_down,
-                on_port_up=generator.on_port_up,
-                port_offset=generator.port_offset,
-            )
-        return self._core.add_packet_generator(
-            generator.switch,
-            generator.port,
-            generator.packet,
-            period_ps=round(generator.period_ms * PS_PER_MS),
-            count=generator.count,
-            start_ps=round(generator.start_ms * PS_PER_MS),
-        )
+        return self._core.add_packet_generator(**generator.model_dump())
 
     @property
     def clients(self) -> Mapping[str, Client]:
@@ -580,30 +563,7 @@ class SimulatedNetwork(Network):
                 warnings.warn(
                     f"host {name!r} is simulated, and runs no commands: {commands}", TopologyWarning, stacklevel=4
                 )
-            known = self.topology.known_neighbours(name)
-            if host.gateway in known and len(host.cards) == 1 and host.vlan is None and not host.neighbours:
-                self._core.add_host(
-                    name,
-                    mac=host.mac,
-                    ipv4=str(host.address.ip),
-                    prefix_len=host.address.network.prefixlen,
-                    gateway_mac=known[host.gateway],
-                    ipv6=_with_length(host.ipv6),
-                )
-                continue
-            gateways = [] if host.gateway is None else [str(host.gateway)]
-            if gateways and any(card.ipv6 is not None for card in host.cards):
-                gateways.append(str(host.ipv6_gateway))
-            self._core.add_host_with_cards(
-                name,
-                cards=[
-                    (card.mac, (str(card.address.ip), card.address.network.prefixlen), _with_length(card.ipv6))
-                    for card in host.cards
-                ],
-                gateways=gateways,
-                neighbours=[(str(address), mac) for address, mac in known.items()],
-                vlan=host.vlan,
-            )
+            self._core.add_host(name, **host.description(self.topology.known_neighbours(name)))
 
     @contextmanager
     def served(self, address: str) -> Iterator[str]:
@@ -672,8 +632,9 @@ class SimulatedNetwork(Network):
         version: MembershipVersion | None,
         at_s: float | None,
     ) -> None:
+        filter = {"excludes": excludes, "sources": list(sources)}
         at_ps = self._time_ps("at_s", at_s)
-        self._core.join(host, group, sources=list(sources), excludes=excludes, version=version, at_ps=at_ps)
+        self._core.join(host=host, group=group, filter=filter, version=version, at_ps=at_ps)
 
     def group_statistics(self, host: str, group: str) -> GroupStatistics:
         """Return a host's counts of a multicast group's packets.
@@ -718,11 +679,6 @@ class SimulatedNetwork(Network):
             self._scheduler.run_due(self._core.now_ps)
             if self._core.now_ps >= until_ps and not self._scheduler.is_due(until_ps):
                 return
-
-
-def _with_length(ipv6: IPv6Interface | None) -> tuple[str, int] | None:
-    """Return an address and the length of its subnet's prefix, or None for None."""
-    return None if ipv6 is None else (str(ipv6.ip), ipv6.network.prefixlen)
 
 
 class LiveNetwork(Network):

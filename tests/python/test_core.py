@@ -16,6 +16,7 @@ from controlled import controlled, insert
 
 from holdfast import _core
 from holdfast._core import CompileError, ControlError, HoldfastError, Network, Program, Switch
+from holdfast.host import mac_text
 from holdfast.link import Jitter
 from holdfast.measurements import DirectionCounters, LinkCounters, NodeCounters, ReceivedLog, SentLog
 from holdfast.p4runtime import DigestList, LocalClient, P4RuntimeError
@@ -259,8 +260,8 @@ def two_hosts(
     links = []
     for n in (1, 2):
         # The program floods nothing, so nobody could ask for an address.
-        known = [(f"10.0.0.{3 - n}", MAC[3 - n])]
-        network.add_host_with_cards(f"h{n}", cards=[(MAC[n], (f"10.0.0.{n}", 24), None)], neighbours=known)
+        known = {f"10.0.0.{3 - n}": mac_text(MAC[3 - n])}
+        network.add_host(f"h{n}", cards=[{"mac": mac_text(MAC[n]), "address": f"10.0.0.{n}/24"}], neighbours=known)
         links.append(
             network.add_link(
                 a="s1",
@@ -383,14 +384,17 @@ def test_packet_in_packet_out_and_digest(program: Program, tmp_path: Path) -> No
 def test_a_network_refuses(program: Program) -> None:
     network, switch, _, links = two_hosts(program)
     network.run(S)
-    host = {"mac": MAC[3], "ipv4": "10.0.0.3", "prefix_len": 24, "gateway_mac": MAC[9]}
+    card = {"mac": mac_text(MAC[3]), "address": "10.0.0.3/24"}
     for call, text in (
         (lambda: network.add_switch("s1", program), "s1"),
         (lambda: network.add_switch("s2", program, executor="slow"), "slow"),
         (lambda: network.add_switch("s2", program, cpu_port=600), "cpu_port"),
-        (lambda: network.add_host("h3", **{**host, "mac": b"\2"}), "6 bytes"),
-        (lambda: network.add_host("h3", **{**host, "ipv4": "10.0.0"}), "10.0.0"),
-        (lambda: network.add_host("h3", **{**host, "prefix_len": 33}), "prefix_len"),
+        (lambda: network.add_host("h3", cards=[]), "cards"),
+        (lambda: network.add_host("h3", cards=[{**card, "mac": "02:00"}]), '"02:00" is no address'),
+        (lambda: network.add_host("h3", cards=[{**card, "address": "10.0.0/24"}]), '"10.0.0/24" is no address'),
+        (lambda: network.add_host("h3", cards=[{**card, "address": "10.0.0.3/33"}]), "prefix_len"),
+        (lambda: network.add_host("h3", cards=[card], neighbours={"10.0.0.4": "here"}), '"here" is no address'),
+        (lambda: network.add_host("h3", cards=[{**card, "ipv6": "10.0.0.3/24"}]), '"10.0.0.3/24" is no address'),
         (lambda: network.add_link(a="s1", a_port=3, b="nobody", b_port=0, a_to_b={"rate_bps": 1}), "nobody"),
         (lambda: network.add_link(a="s1", a_port=1, b="s1", b_port=4, a_to_b={"rate_bps": 1}), "port 1"),
         (lambda: network.add_link(a="s1", a_port=3, b="s1", b_port=4, a_to_b={"rate_bps": 0}), "rate_bps"),
@@ -493,8 +497,8 @@ def test_a_long_run_can_be_interrupted(tmp_path: Path) -> None:
         "from holdfast._core import Network\n"
         "network = Network()\n"
         "for n in (1, 2):\n"
-        "    network.add_host(f'h{n}', mac=bytes((2, 0, 0, 0, 0, n)), ipv4=f'10.0.0.{n}', prefix_len=24,"
-        " gateway_mac=bytes((2, 0, 0, 0, 0, 9)))\n"
+        "    network.add_host(f'h{n}', cards=[{'mac': f'02:00:00:00:00:0{n}', 'address': f'10.0.0.{n}/24'}],"
+        " neighbours={f'10.0.0.{3 - n}': f'02:00:00:00:00:0{3 - n}'})\n"
         "network.add_link(a='h1', a_port=0, b='h2', b_port=0, a_to_b={'rate_bps': 10**9})\n"
         "end = 10**18\n"
         "network.add_udp_stream(source='h1', destination='h2', family='ipv4', packets_per_s=10000, spacing='constant',"

@@ -30,6 +30,7 @@ from holdfast import (
 )
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import ParameterError
+from holdfast.host import Card
 from holdfast.link import (
     KEEPS,
     LOSES,
@@ -52,7 +53,7 @@ from holdfast.link import (
 from holdfast.measurements import DirectionCounters
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.regular_files import read_regular
-from holdfast.topology import NOT_IN_DESCRIPTION, Link, SwitchNode
+from holdfast.topology import NOT_IN_DESCRIPTION, Link, PacketGenerator, SwitchNode
 
 YAML = """
 switches: [s1]
@@ -485,6 +486,34 @@ def test_names_of_switches() -> None:
         names = model.model_fields.keys() - (NOT_IN_DESCRIPTION if model is SwitchNode else set())
         assert names_in_the_core(add_switch, described, *place) == names
     add_switch(**described)
+
+
+def test_names_of_hosts_and_generators() -> None:
+    """A parameter that one of both languages lacks is found here."""
+    topology = Topology("one")
+    topology.add_switch("s1")
+    host = topology.add_host("h1", ipv6="2001:db8::1/64", vlan=7, neighbours={"10.0.1.9": "02:00:00:00:09:09"})
+    topology.add_link("h1", "s1")
+    core = SimulatedNetwork(topology, compile_router())._core
+    described = host.description(topology.known_neighbours("h1"))
+    add_host = partial(core.add_host, "h2")
+    assert names_in_the_core(add_host, described) == described.keys() == {"cards", "gateways", "neighbours", "vlan"}
+    assert names_in_the_core(add_host, described, "cards", 0) == Card.model_fields.keys()
+    add_host(**described)
+    generator = PacketGenerator(switch="s1", port=1, packet=b"\0" * 64, period_ms=1)
+    described = generator.model_dump()
+    assert names_in_the_core(core.add_packet_generator, described) == PacketGenerator.model_fields.keys()
+    core.add_packet_generator(**described)
+    join = {
+        "host": "h1",
+        "group": "232.1.1.1",
+        "filter": {"excludes": True, "sources": []},
+        "version": None,
+        "at_ps": None,
+    }
+    assert names_in_the_core(core.join, join) == join.keys()
+    assert names_in_the_core(core.join, join, "filter") == {"excludes", "sources"}
+    core.join(**join)
 
 
 def test_detection_delays_of_a_link() -> None:

@@ -40,7 +40,8 @@ def network(log: Path | None, most_per_s: int, dump_bytes: int = 0) -> tuple[Nod
     """Run 50 packets in each of three seconds; return the counters of the switch, and its drops."""
     net = _core.Network()
     switch = net.add_switch("s", _core.Program.compile_text(SOURCE, "log.p4"))
-    net.add_packet_generator("s", 1, b"\xee" + bytes(range(1, 64)), period_ps=S // 50, count=150, start_ps=S // 100)
+    packet = b"\xee" + bytes(range(1, 64))
+    net.add_packet_generator(switch="s", port=1, packet=packet, period_ms=20, count=150, start_ms=10)
     if log is not None:
         net.log_packets("s", log, most_per_s, dump_bytes=dump_bytes)
     net.run(4 * S)
@@ -92,7 +93,7 @@ def test_captures_have_a_side(tmp_path: Path) -> None:
     net.capture("s", 1, tmp_path / "in.pcap", "in")
     net.capture("s", 1, tmp_path / "out.pcap", "out")
     net.capture("s", 1, tmp_path / "both.pcap")
-    net.add_packet_generator("s", 1, bytes(60), period_ps=S // 50, count=9, start_ps=0)
+    net.add_packet_generator(switch="s", port=1, packet=bytes(60), period_ms=20, count=9)
     net.run(S)
     assert [len(_core.read_pcap(tmp_path / f"{name}.pcap")) for name in ("in", "out", "both")] == [9, 0, 9]
     with pytest.raises(_core.HoldfastError, match="both, in or out"):

@@ -14,7 +14,7 @@ from holdfast.measurements import DirectionCounters, FlowStatistics, GeneratorCo
 from holdfast.network import SimulatedNetwork
 from holdfast.p4runtime import DigestList, Group, IdleEntries, LocalClient, Member, limits
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-from holdfast.topology import Topology
+from holdfast.topology import PacketGenerator, Topology
 from holdfast.traffic import UdpStream
 
 MS = 1_000_000_000
@@ -237,9 +237,7 @@ def test_idle_entries_alone(switch: Switch) -> None:
 def hosts(network: Network, program: Program) -> Switch:
     switch = network.add_switch("s1", program)
     for n in (1, 2):
-        network.add_host(
-            f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
-        )
+        network.add_host(f"h{n}", cards=[{"mac": f"02:00:00:00:00:0{n}", "address": f"10.0.0.{n}/24"}])
         network.add_link(a="s1", a_port=n, b=f"h{n}", b_port=0, a_to_b={"rate_bps": 10**9})
     return switch
 
@@ -345,9 +343,7 @@ def square(program: Program, detection_ms: int) -> tuple[Network, Switch, list[i
         for p in (2, 3)
     ]
     for n in (1, 2):
-        network.add_host(
-            f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
-        )
+        network.add_host(f"h{n}", cards=[{"mac": f"02:00:00:00:00:0{n}", "address": f"10.0.0.{n}/24"}])
         network.add_link(a=f"s{n}", a_port=1, b=f"h{n}", b_port=0, a_to_b={"rate_bps": 10**9})
     return network, switches[0], links
 
@@ -358,7 +354,8 @@ def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
 
     def run() -> tuple[FlowStatistics, list[tuple[str, int]], int]:
         network, switch, links = square(program, detection_ms=7)
-        generator = network.add_packet_generator("s1", 9, bytes.fromhex(ALARM), on_port_down=True, port_offset=14)
+        alarm = PacketGenerator(switch="s1", port=9, packet=bytes.fromhex(ALARM), on_port_down=True, port_offset=14)
+        generator = network.add_packet_generator(**alarm.model_dump())
         stream = UdpStream(source="h1", destination="h2", payload_bytes=100, stop_s=0.1)
         flow = network.add_udp_stream(**stream.model_dump())
         assert switch.port_is_up(2)
@@ -385,8 +382,8 @@ def test_a_periodic_generator() -> None:
     program = Program.compile_text(PROTECT, "protect.p4")
     network, _, _ = square(program, detection_ms=0)
     frame = b"\2" * 6 + b"\4" * 6 + b"\x08\x00"
-    often = network.add_packet_generator("s1", 1, frame, period_ps=MS, start_ps=3 * MS)
-    thrice = network.add_packet_generator("s2", 2, frame, period_ps=2 * MS, count=3)
+    often = network.add_packet_generator(switch="s1", port=1, packet=frame, period_ms=1, start_ms=3)
+    thrice = network.add_packet_generator(switch="s2", port=2, packet=frame, period_ms=2, count=3)
     notifications(network, 10 * MS)
     assert (generated(network, often), generated(network, thrice)) == (8, 3)
     assert network.snapshot(NodeCounters, node="s1")[0].received == 8
@@ -398,18 +395,20 @@ def test_a_periodic_generator() -> None:
     notifications(network, 16 * MS)
     assert generated(network, often) == 9
     for wrong in (
-        {"period_ps": 0},
-        {"period_ps": MS, "on_port_down": True},
-        {"period_ps": MS, "port_offset": 0},
+        {},
+        {"period_ms": 0},
+        {"period_ms": -1},
+        {"period_ms": 1, "on_port_down": True},
+        {"period_ms": 1, "port_offset": 0},
         {"on_port_down": True, "port_offset": 13},
         {"on_port_down": True, "on_port_up": True},
         {"on_port_up": True, "count": 2},
-        {"period_ps": MS, "start_ps": 1},
+        {"period_ms": 1, "start_ms": 1e-9},
     ):
         with pytest.raises(HoldfastError):
-            network.add_packet_generator("s1", 1, frame, **wrong)  # type: ignore[arg-type]
+            network.add_packet_generator(switch="s1", port=1, packet=frame, **wrong)
     with pytest.raises(HoldfastError):
-        network.add_packet_generator("h1", 1, frame, period_ps=MS)
+        network.add_packet_generator(switch="h1", port=1, packet=frame, period_ms=1)
 
 
 def test_a_new_program_finds_the_ports_as_they_are(program: Program) -> None:

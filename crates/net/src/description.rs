@@ -1,17 +1,22 @@
-//! Links and switches as topologies describe them: the JSON of the models in `holdfast.link` and `holdfast.topology`, in their units, with their
-//! names. Most of what they hold are configurations, which are read where they are declared. This module checks no ranges; those of whom
+//! Links, switches and hosts as topologies describe them: the JSON of the models in `holdfast.link`, `holdfast.topology` and `holdfast.host`, in
+//! their units, with their names. Most of what they hold are configurations, which are read where they are declared. This module checks no ranges; those of whom
 //! they are do.
 
 use crate::detection::DetectionConfig;
 use crate::detection::bfd::BfdConfig;
+use crate::host::{Card, Gateway, HostSettings, Ipv6Interface};
 use crate::link::LinkConfig;
 use crate::queue::QueueConfig;
 use crate::switch::processor::ProcessorConfig;
 use crate::traffic_manager::recirculation::RecirculationConfig;
 use crate::traffic_manager::{Queueing, TrafficManagerConfig};
 use crate::units::Milliseconds;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+use wire::MacAddress;
 
 /// A link between two ports.
 #[derive(Debug, Deserialize)]
@@ -49,6 +54,90 @@ struct SwitchQueueing {
     queue: Option<QueueConfig>,
     by_priority: BTreeMap<u8, QueueConfig>,
     recirculation: Option<RecirculationConfig>,
+}
+
+/// A modelled host, but for its links.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    cards: Vec<HostCard>,
+    /// The next hops of default routes; of several in one family, the last.
+    #[serde(default)]
+    gateways: Vec<IpAddr>,
+    #[serde(default)]
+    neighbours: BTreeMap<IpAddr, Text<MacAddress>>,
+    vlan: Option<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostCard {
+    mac: Text<MacAddress>,
+    address: Interface<Ipv4Addr>,
+    ipv6: Option<Interface<Ipv6Addr>>,
+}
+
+/// A value that is written as text.
+#[derive(Debug)]
+struct Text<T>(T);
+
+/// An address with the length of its subnet's prefix, such as `10.0.1.1/24`.
+#[derive(Debug)]
+struct Interface<A> {
+    address: A,
+    prefix_len: u8,
+}
+
+impl<'de, T: FromStr> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<T>, D::Error> {
+        parsed(deserializer, |text| text.parse().ok()).map(Text)
+    }
+}
+
+impl<'de, A: FromStr> Deserialize<'de> for Interface<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Interface<A>, D::Error> {
+        parsed(deserializer, |text| {
+            let (address, prefix_len) = text.split_once('/')?;
+            Some(Interface {
+                address: address.parse().ok()?,
+                prefix_len: prefix_len.parse().ok()?,
+            })
+        })
+    }
+}
+
+/// Deserializes text, and returns what `parse` makes of it. Fails, with the text, if that is nothing.
+fn parsed<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no address")))
+}
+
+impl From<Host> for HostSettings {
+    fn from(host: Host) -> HostSettings {
+        let card = |it: HostCard| Card {
+            mac: it.mac.0,
+            ipv4: it.address.address,
+            prefix_len: it.address.prefix_len,
+            ipv6: it.ipv6.map(|own| Ipv6Interface {
+                address: own.address,
+                prefix_len: own.prefix_len,
+            }),
+        };
+        let mut gateways = [None; 2];
+        for address in host.gateways {
+            gateways[usize::from(address.is_ipv6())] = Some(Gateway::Address(address));
+        }
+        let neighbours = host.neighbours.into_iter();
+        HostSettings {
+            cards: host.cards.into_iter().map(card).collect(),
+            gateways,
+            neighbours: neighbours.map(|(address, mac)| (address, mac.0)).collect(),
+            vlan: host.vlan,
+        }
+    }
 }
 
 impl Link {

@@ -3,13 +3,17 @@
 
 use crate::NodeId;
 use crate::error::{NetError, out_of_range};
+use crate::units::Milliseconds;
 use engine::{Packet, Time};
+use serde::Deserialize;
 
 /// Ports of a switch in a network are smaller, whatever its architecture allows.
 pub const SWITCH_PORTS: u32 = 511;
 
-/// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Packets that enter a switch by themselves, at one of its ports, like packets from outside. Deserializing reads the JSON of
+/// `holdfast.topology.PacketGenerator`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Described")]
 pub struct PacketGenerator {
     /// The switch.
     pub switch: String,
@@ -40,6 +44,54 @@ pub enum GeneratorTrigger {
         /// The offset in the packet of the number of the port, two bytes.
         port_offset: Option<usize>,
     },
+}
+
+/// A generator as a topology describes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Described {
+    switch: String,
+    port: u32,
+    packet: Vec<u8>,
+    period_ms: Option<Milliseconds>,
+    #[serde(default)]
+    count: u64,
+    #[serde(default)]
+    start_ms: Milliseconds,
+    #[serde(default)]
+    on_port_down: bool,
+    #[serde(default)]
+    on_port_up: bool,
+    port_offset: Option<usize>,
+}
+
+impl TryFrom<Described> for PacketGenerator {
+    type Error = &'static str;
+
+    fn try_from(it: Described) -> Result<PacketGenerator, &'static str> {
+        let at_once = it.count == 0 && it.start_ms == Milliseconds::default();
+        let trigger = match (it.period_ms, it.on_port_down, it.on_port_up, it.port_offset) {
+            (None, down, up, port_offset) if down != up && at_once => {
+                GeneratorTrigger::PortChange { up, port_offset }
+            }
+            (Some(period), false, false, None) => GeneratorTrigger::Periodic {
+                start_ps: Time::from(it.start_ms.0),
+                period_ps: period.0,
+                count: it.count,
+            },
+            _ => {
+                return Err(
+                    "a packet generator has period_ms (with count and start_ms), on_port_down or on_port_up (with port_offset)",
+                );
+            }
+        };
+        Ok(PacketGenerator {
+            switch: it.switch,
+            port: it.port,
+            packet: it.packet,
+            trigger,
+        })
+    }
 }
 
 /// A generator and how far it is.

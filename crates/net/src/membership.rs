@@ -8,7 +8,7 @@ use crate::FlowId;
 use crate::random::Stream;
 use crate::totals::ReceivedTotals;
 use engine::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::membership::{GroupAddress, Message, Query, Record, RecordKind};
@@ -32,7 +32,8 @@ const PS_PER_S: u64 = 1_000 * PS_PER_MS;
 const NEVER: Time = Time::NEVER;
 
 /// A version of IGMP or MLD that a host speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum MembershipVersion {
     /// Version 1 of IGMP (RFC 1112).
     Igmpv1,
@@ -64,7 +65,8 @@ impl MembershipVersion {
 }
 
 /// The sources of a group that a host wants: these alone, or all but these. Without sources, `INCLUDE` is nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GroupFilter {
     /// True if the filter mode is EXCLUDE, rather than INCLUDE.
     pub excludes: bool,

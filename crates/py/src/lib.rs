@@ -6,7 +6,6 @@
 //! there and the answer awaited. Another thread is never handed a Python object, but a copy.
 #![forbid(unsafe_code)]
 
-mod addresses;
 mod bench;
 mod description;
 mod errors;

@@ -5,7 +5,6 @@
     reason = "the time that a run took is measured for whoever asks"
 )]
 
-use crate::addresses::{ip, ipv4, ipv6, mac, membership_version};
 use crate::description::described;
 use crate::errors::failed;
 use crate::handle::{NetworkHandle, State, detached};
@@ -16,10 +15,7 @@ use crate::readings::{self, Record};
 use crate::switch::{Asked, Switch};
 use crate::time::Ps;
 use engine::Time;
-use net::{
-    Card, Crossings, FlowId, Gateway, GeneratorTrigger, GroupFilter, HostConfig, HostSettings,
-    Join, NetError, PacketGenerator,
-};
+use net::{Crossings, FlowId, Join, NetError, PacketGenerator};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::io::{BufWriter, Write};
@@ -29,9 +25,6 @@ use std::time::{Duration, Instant};
 
 /// The time that other Python threads and signals may have to wait for a call that takes long.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// A network card: its MAC address, its address, and its IPv6 address, each with the length of the prefix.
-type PyCard = (Vec<u8>, (String, u8), Option<(String, u8)>);
 
 /// Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it.
 #[pyclass(module = "holdfast._core", frozen)]
@@ -95,108 +88,30 @@ impl Network {
         Ok(Switch::node(network, name, executor, asked, program))
     }
 
-    /// Adds a generator of packets, which enter a switch at one of its ports like packets from outside: one every
-    /// ``period_ps`` picoseconds (``count`` times, 0: without end), or one whenever the switch notices that a port
-    /// went down, or that a port came up, then with that port's number in the two bytes at ``port_offset``. Returns
-    /// the generator's id.
-    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, on_port_up=false, port_offset=None))]
+    /// Adds a generator of packets, which enter a switch at one of its ports like packets from outside, and returns its id. The
+    /// keywords are those of the JSON of :class:`holdfast.topology.PacketGenerator`.
+    #[pyo3(signature = (**generator), text_signature = "($self, **generator)")]
     fn add_packet_generator(
         &self,
-        switch: String,
-        port: u32,
-        packet: Vec<u8>,
-        period_ps: u64,
-        count: u64,
-        start_ps: u128,
-        on_port_down: bool,
-        on_port_up: bool,
-        port_offset: Option<usize>,
+        py: Python<'_>,
+        generator: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u32> {
-        let periodic = (period_ps, count, start_ps) != (0, 0, 0);
-        let trigger = match (on_port_down, on_port_up, periodic, port_offset) {
-            (down, up, false, port_offset) if down != up => {
-                GeneratorTrigger::PortChange { up, port_offset }
-            }
-            (false, false, _, None) => GeneratorTrigger::Periodic {
-                start_ps: Time::from_ps(start_ps),
-                period_ps,
-                count,
-            },
-            _ => {
-                return Err(failed(
-                    "a packet generator is either periodic (period_ps, count, start_ps), on_port_down or on_port_up (port_offset)",
-                ));
-            }
-        };
-        let generator = PacketGenerator {
-            switch,
-            port,
-            packet,
-            trigger,
-        };
-        let id = self.call(move |n| n.add_packet_generator(&generator))?;
-        Ok(id.0)
+        let generator = described::<PacketGenerator>(py, generator)?;
+        self.call(move |n| n.add_packet_generator(&generator).map(|id| id.0))
     }
 
-    /// Adds a modelled host with one port (0), which answers pings, and sends and receives the traffic added to it.
-    /// ``ipv6`` is an address with the length of its subnet's prefix; its gateway is that of IPv4.
-    #[pyo3(signature = (name, *, mac, ipv4, prefix_len, gateway_mac, ipv6=None))]
+    /// Adds a modelled host, which answers pings, and sends and receives the traffic added to it. The keywords are those of
+    /// :meth:`holdfast.host.Host.description`: ``cards``, one for each port (``mac``, ``address`` and maybe ``ipv6``, both with the
+    /// length of the prefix), and maybe ``gateways``, ``neighbours`` and ``vlan``. MAC addresses that are not known are asked for.
+    #[pyo3(signature = (name, **host), text_signature = "($self, name, **host)")]
     fn add_host(
         &self,
+        py: Python<'_>,
         name: String,
-        mac: &[u8],
-        ipv4: &str,
-        prefix_len: u8,
-        gateway_mac: &[u8],
-        ipv6: Option<(String, u8)>,
+        host: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let config = HostConfig {
-            mac: self::mac("mac", mac)?,
-            ipv4: self::ipv4(ipv4)?,
-            prefix_len,
-            gateway_mac: self::mac("gateway_mac", gateway_mac)?,
-            ipv6: ipv6.map(self::ipv6).transpose()?,
-        };
-        self.call(move |n| n.add_host(&name, config).map(drop))
-    }
-
-    /// Adds a modelled host like :meth:`add_host`, with a port for each of its network cards (MAC address, IPv4 address with the
-    /// length of its prefix, and IPv6 address with that or None). ``gateways``: the next hops of default routes, one for each family
-    /// at most; ``neighbours``: MAC addresses that are known, by address. The others are asked for. ``vlan``: the tag of its frames.
-    #[pyo3(signature = (name, *, cards, gateways=Vec::new(), neighbours=Vec::new(), vlan=None))]
-    fn add_host_with_cards(
-        &self,
-        name: String,
-        cards: Vec<PyCard>,
-        gateways: Vec<String>,
-        neighbours: Vec<(String, Vec<u8>)>,
-        vlan: Option<u16>,
-    ) -> PyResult<()> {
-        let card = |(mac, (ipv4, prefix_len), ipv6): PyCard| {
-            Ok(Card {
-                mac: self::mac("mac", &mac)?,
-                ipv4: self::ipv4(&ipv4)?,
-                prefix_len,
-                ipv6: ipv6.map(self::ipv6).transpose()?,
-            })
-        };
-        let mut settings = HostSettings {
-            cards: cards.into_iter().map(card).collect::<PyResult<_>>()?,
-            vlan,
-            ..HostSettings::default()
-        };
-        for gateway in gateways {
-            let address = self::ip("gateways", &gateway)?;
-            settings.gateways[usize::from(address.is_ipv6())] = Some(Gateway::Address(address));
-        }
-        for (address, mac) in neighbours {
-            let known = (
-                self::ip("neighbours", &address)?,
-                self::mac("neighbours", &mac)?,
-            );
-            settings.neighbours.push(known);
-        }
-        self.call(move |n| n.add_host(&name, settings).map(drop))
+        let host = described::<net::description::Host>(py, host)?;
+        self.call(move |n| n.add_host(&name, host).map(drop))
     }
 
     /// Adds a Linux interface as a node with one port, number 0. The network then runs on the wall clock only. Raises
@@ -389,35 +304,13 @@ impl Network {
         self.call(move |n| n.add_tcp(&transfer).map(|flow| flow.0))
     }
 
-    /// Sets which sources of a multicast group a modelled host wants, from a time on (None: now): these ``sources``,
-    /// or with ``excludes`` all others. Without ``sources`` and ``excludes``, the host leaves the group. ``version``
-    /// is one of ``"igmpv1"`` to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``.
-    #[pyo3(signature = (host, group, *, sources, excludes, version=None, at_ps=None))]
-    fn join(
-        &self,
-        host: String,
-        group: &str,
-        sources: Vec<String>,
-        excludes: bool,
-        version: Option<&str>,
-        at_ps: Option<Ps>,
-    ) -> PyResult<()> {
-        let group = ip("group", group)?;
-        let version = version.map(membership_version).transpose()?;
-        let sources = sources.iter().map(|text| ip("sources", text));
-        let filter = GroupFilter {
-            excludes,
-            sources: sources.collect::<PyResult<_>>()?,
-        };
-        self.call(move |n| {
-            n.join(&Join {
-                host,
-                group,
-                filter,
-                version,
-                at_ps: at_ps.map_or(n.now_ps(), |Ps(at_ps)| at_ps),
-            })
-        })
+    /// Sets which sources of a multicast group a modelled host wants, from ``at_ps`` on (None: now): these ``sources``, or with
+    /// ``excludes`` all others. Without ``sources`` and ``excludes``, the host leaves the group. ``version`` is one of ``"igmpv1"``
+    /// to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``.
+    #[pyo3(signature = (**join), text_signature = "($self, **join)")]
+    fn join(&self, py: Python<'_>, join: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let join = described::<Join>(py, join)?;
+        self.call(move |n| n.join(&join))
     }
 
     /// Sends a frame from a modelled host or an interface's node now, without changes. Raises HoldfastError for a

@@ -242,9 +242,8 @@ class TcpEntry(Entry):
 def _try(options: TcpOptions) -> None:
     """Give the options to the native core in a network of two hosts, so that it raises the errors that a run would raise."""
     network = _core.Network()
-    mac, gateway = bytes(5) + b"\1", bytes(5) + b"\2"
-    for name, address in (("a", "10.0.0.1"), ("b", "10.0.0.2")):
-        network.add_host(name, mac=mac, ipv4=address, prefix_len=24, gateway_mac=gateway)
+    for name, address, mac in (("a", "10.0.0.1/24", "00:00:00:00:00:01"), ("b", "10.0.0.2/24", "00:00:00:00:00:02")):
+        network.add_host(name, cards=[{"address": address, "mac": mac}])
     network.add_link(a="a", a_port=0, b="b", b_port=0, a_to_b={"rate_bps": 1_000_000})
     transfer = TcpTransfer(source="a", destination="b", source_port=1, destination_port=2)
     network.add_tcp(options.preset, options.in_core_units(), **transfer.model_dump(exclude={"options"}))

@@ -176,10 +176,10 @@ def steady(
     core = _core.Network()
     switch = core.add_switch("s1", program)
     for number, name in enumerate(("a", "b")):
-        core.add_host_with_cards(
+        core.add_host(
             name,
-            cards=[(bytes([2, 0, 0, 0, 0, number]), (f"10.0.0.{number + 1}", 8), None)],
-            neighbours=[(f"10.0.0.{2 - number}", bytes([2, 0, 0, 0, 0, 1 - number]))],
+            cards=[{"mac": f"02:00:00:00:00:0{number}", "address": f"10.0.0.{number + 1}/8"}],
+            neighbours={f"10.0.0.{2 - number}": f"02:00:00:00:00:0{1 - number}"},
         )
         core.add_link(a=name, a_port=0, b="s1", b_port=number, a_to_b={"rate_bps": 10**10})
     device = Device(1, switch)

@@ -16,12 +16,14 @@ use crate::switch::SwitchNode;
 use crate::tcp_flow::{
     Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog,
 };
-use crate::{FlowId, NodeId, TcpFlowId};
+use crate::{FlowId, NodeId, TcpFlowId, units};
 use engine::{Packet, Time};
+use serde::Deserialize;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// The wish of a modelled host for a multicast group from a time on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Join {
     /// The host.
     pub host: String,
@@ -31,8 +33,9 @@ pub struct Join {
     pub filter: GroupFilter,
     /// The version of IGMP or MLD that the host speaks; the latest if none is given, ever.
     pub version: Option<MembershipVersion>,
-    /// When the filter changes.
-    pub at_ps: Time,
+    /// When the filter changes; `None` is now.
+    #[serde(default, deserialize_with = "units::deserialize_some")]
+    pub at_ps: Option<Time>,
 }
 
 /// Adding.
@@ -41,7 +44,8 @@ impl Network {
     /// of the network is a member only of the groups that it has joined. Fails if the host is unknown, the time is
     /// past, or the group, the sources or the version do not fit.
     pub fn join(&mut self, join: &Join) -> Result<(), NetError> {
-        self.check_not_past(join.at_ps)?;
+        let at_ps = join.at_ps.unwrap_or(self.now_ps());
+        self.check_not_past(at_ps)?;
         let (node, host) = self.host(&join.host)?;
         if join.group.is_ipv6() {
             ipv6_of(&join.host, host)?;
@@ -82,7 +86,7 @@ impl Network {
                 let refused = |expected| out_of_range("version", expected);
                 memberships.speak(version).map_err(refused)?;
             }
-            memberships.plan(join.at_ps, join.group, join.filter.clone());
+            memberships.plan(at_ps, join.group, join.filter.clone());
             host.wake_for_memberships(own, medium);
         }
         self.visits.network_changed();

@@ -190,7 +190,7 @@ def test_a_ring_loses_nothing_when_a_link_fails(program: Program) -> None:
     bridges["d"].bridge(STREAM, VID, 2)
     bridges["c"].eliminate(VID, Acceptance("vector", 16, 100))
     bridges["c"].bridge(STREAM, VID, 3)
-    network.add_packet_generator("a", 7, frame(STREAM, VID), period_ps=10**8, count=1000)
+    network.add_packet_generator(switch="a", port=7, packet=frame(STREAM, VID), period_ms=0.1, count=1000)
     network.apply(target={"link": links[0]}, up=False, at_ps=25 * 10**9)
     network.apply(target={"link": links[0]}, up=True, at_ps=60 * 10**9)
     while network.now_ps < 200 * 10**9:
@@ -207,7 +207,7 @@ def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Progr
     """An ordering function that is told of the R-TAG; in VLAN 12, whose tag stays."""
     network = Network(seed=3)
     bridge = Bridge(program, network.add_switch("b", program))
-    network.add_host("h", mac=bytes.fromhex("020000000009"), ipv4="10.0.0.1", prefix_len=24, gateway_mac=bytes(6))
+    network.add_host("h", cards=[{"mac": "02:00:00:00:00:09", "address": "10.0.0.1/24"}])
     ordering = Ordering(max_delay_ms=5, take_any_ms=50, headers=(R_TAG,))
     link = network.add_link(
         a="b", a_port=3, b="h", b_port=0, a_to_b={"rate_bps": 10**9, "ordering": ordering.model_dump()}
@@ -216,9 +216,8 @@ def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Progr
     bridge.bridge(STREAM, VID, 3)
     for position, sequence in enumerate([65534, 0, 65535, 2, 3, 1]):
         payload = b"\x12\x34" + sequence.to_bytes(2, "big")
-        network.add_packet_generator(
-            "b", 1, frame(STREAM, VID, sequence, payload), period_ps=1, count=1, start_ps=position * 10**8
-        )
+        packet = frame(STREAM, VID, sequence, payload)
+        network.add_packet_generator(switch="b", port=1, packet=packet, period_ms=1, count=1, start_ms=position / 10)
     received = []
     while network.now_ps < 10**10:
         received += [it.data for it in network.run(10**10) if it.kind == "host_frame"]

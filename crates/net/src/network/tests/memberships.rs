@@ -53,7 +53,7 @@ fn join(host: &str, at_ps: u64, excludes: bool) -> Join {
             ..GroupFilter::default()
         },
         version: None,
-        at_ps: Time::from(at_ps),
+        at_ps: Some(Time::from(at_ps)),
     }
 }
 
