@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from holdfast.bmv2 import compiler_options, shims, switch_options
 from holdfast.bmv2.switch_options import SwitchOptions
 from holdfast.cli import app
 from holdfast.errors import HoldfastError
+from holdfast.p4runtime import device_config
 from holdfast.p4runtime.stubs import p4info_pb2
 
 ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
@@ -189,7 +191,7 @@ def test_shims_are_commands_in_path(tmp_path: Path) -> None:
     """Check that scripts find all commands, and that what p4c writes is a program for a switch, with its P4Info in each format."""
     commands = tmp_path / "a directory"
     assert run("shims", commands, cwd=tmp_path).returncode == 0
-    assert {path.name for path in commands.iterdir()} == set(shims.COMMANDS)
+    assert {path.name for path in commands.iterdir()} == {*shims.COMMANDS, shims.MODULES}
     for name in shims.COMMANDS:
         found = run("sh", "-c", f"{name} --help", cwd=tmp_path, commands=commands)
         assert (found.returncode, found.stderr) == (0, ""), found
@@ -233,3 +235,20 @@ def test_a_target_macro_is_defined(tmp_path: Path) -> None:
     source.write_text(f'#ifdef __TARGET_BMV2__\n#include "{ROUTER}"\n#else\n#error no target\n#endif\n')
     outcome = CliRunner().invoke(app, ["p4c-bm2-ss", str(source)])
     assert outcome.exit_code == 0, outcome.stderr
+
+
+def test_clients_of_bmv2_find_their_messages(tmp_path: Path) -> None:
+    """Check that p4.tmp is there beside the official messages, in either order, and that a device reads what it makes."""
+    shims.write(tmp_path)
+    ask = "c = p4config_pb2.P4DeviceConfig(reassign=True, device_data=b'text'); print(c.SerializeToString().hex())"
+    imports = ["from p4.tmp import p4config_pb2", "from p4.v1 import p4runtime_pb2"]
+    for order in (imports, imports[::-1]):
+        found = subprocess.run(
+            [sys.executable, "-c", "\n".join([*order, "p4runtime_pb2.WriteRequest()", ask])],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(tmp_path / shims.MODULES)},
+            check=False,
+        )
+        assert found.returncode == 0, found.stderr
+        assert device_config.artifact(bytes.fromhex(found.stdout)) == b"text"

@@ -93,7 +93,8 @@ def shims(
 ) -> None:
     """Write commands with BMv2's names (p4c, simple_switch_grpc, simple_switch_CLI) that run Holdfast, for scripts of others.
 
-    Put the directory in front of PATH: PATH="DIRECTORY:$PATH" ./runptf.sh
+    Put the directory in front of PATH: PATH="DIRECTORY:$PATH" ./runptf.sh. Clients that import p4.tmp need
+    PYTHONPATH="DIRECTORY/python".
     """
     from holdfast.bmv2 import shims as commands
 

@@ -39,6 +39,9 @@ from holdfast.topology import Topology
 _NOT_FOUND = (126, 127)
 """The exit statuses of a shell that could not start a command."""
 
+TRACED_S = 1.0
+"""For so long after a verb its first packet at a switch is waited for."""
+
 _DEEPEST = 20
 """Files within files of verbs."""
 
@@ -419,7 +422,13 @@ class Session:
         Obey a verb, as in switch s1 trace h1 ping h2, and show the way of the first packet that arrives at the switch.
         """
         self.grammar.parse(line)
-        return self._traced(switch, lambda _: self.do(line))
+
+        def act(came: Callable[[], bool]) -> None:
+            self.do(line)
+            # A verb that only sends does not wait for the packet to arrive.
+            self.clock.wait(TRACED_S, came)
+
+        return self._traced(switch, act)
 
     def _traced(self, switch: str, act: Callable[[Callable[[], bool]], object]) -> Result:
         """Trace the first packet that comes to a switch while ``act`` runs, which is given a function that says whether it came."""

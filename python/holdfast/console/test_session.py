@@ -220,6 +220,8 @@ def test_a_trace_of_a_packet(session: Session) -> None:
     assert session.last.ok
     assert session.do("h1 ping h2").ok, "it goes on without traces"
     assert not session.do("switch s2 trace next 100ms").ok
+    sent = "switch s1 trace h1 send 02 00 00 00 00 02 02 00 00 00 00 01 88 b5 68 69"
+    assert "received 16 bytes at port" in session.do(sent).text, "the verb is over before the packet arrives"
     with pytest.raises(ConsoleError, match="there is no verb or host 'nothing'"):
         session.do("switch s1 trace nothing")
 
