@@ -61,6 +61,16 @@ header ipv6_t {
     ip.version, ip.ihl, ip.diffserv, ip.total_len, ip.identification, ip.flags, \
     ip.frag_offset, ip.ttl, ip.protocol, ip.src_addr, ip.dst_addr
 
+// A header checksum of v1model: statement is verify_checksum or update_checksum.
+#define IPV4_CHECKSUM(statement, when, ip) \
+    statement(when, { IPV4_CHECKSUM_FIELDS(ip) }, ip.hdr_checksum, HashAlgorithm.csum16)
+
+// Those of a header with and without options.
+#define IPV4_CHECKSUMS(statement, when, ip, ip_options) \
+    IPV4_CHECKSUM(statement, when && ip.isValid() && !ip_options.isValid(), ip); \
+    statement(when && ip_options.isValid(), { IPV4_CHECKSUM_FIELDS(ip), ip_options.options }, ip.hdr_checksum, \
+              HashAlgorithm.csum16)
+
 // Packets from and to the controller carry these in front of the Ethernet header.
 @controller_header("packet_in")
 header packet_in_t {

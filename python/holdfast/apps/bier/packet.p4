@@ -362,25 +362,17 @@ parser BierParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 // receiver sees any damage.
 control BierVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.repair.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.repair) }, hdr.repair.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.carrier.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.carrier) }, hdr.carrier.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4.isValid() && !hdr.bier.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(verify_checksum, hdr.repair.isValid(), hdr.repair);
+        IPV4_CHECKSUM(verify_checksum, hdr.carrier.isValid(), hdr.carrier);
+        IPV4_CHECKSUMS(verify_checksum, !hdr.bier.isValid(), hdr.ipv4, hdr.ipv4_options);
     }
 }
 
 // Those of the headers that are made here; all others are kept right as their TTL changes.
 control BierComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.repair.isValid() && meta.repaired == 1,
-                        { IPV4_CHECKSUM_FIELDS(hdr.repair) }, hdr.repair.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(hdr.carrier.isValid() && meta.carried == 1,
-                        { IPV4_CHECKSUM_FIELDS(hdr.carrier) }, hdr.carrier.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(update_checksum, hdr.repair.isValid() && meta.repaired == 1, hdr.repair);
+        IPV4_CHECKSUM(update_checksum, hdr.carrier.isValid() && meta.carried == 1, hdr.carrier);
     }
 }
 

@@ -326,8 +326,7 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
 control BngVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
 #ifndef AUTH_ONLY
-        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum,
-                        HashAlgorithm.csum16);
+        IPV4_CHECKSUM(verify_checksum, hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, hdr.ipv4);
 #endif
     }
 }

@@ -450,15 +450,14 @@ parser FirewallParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 
 control FirewallVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, { IPV4_CHECKSUM_FIELDS(hdr.ipv4) },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(verify_checksum, hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, hdr.ipv4);
     }
 }
 
 control FirewallComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
 #ifndef BRIDGED
-        update_checksum(hdr.ipv4.isValid(), { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(update_checksum, hdr.ipv4.isValid(), hdr.ipv4);
 #endif
     }
 }

@@ -207,11 +207,7 @@ parser MplsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 // Below labels a header is carried, not read: its sender or the LSP's ingress has checked it.
 control MplsVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid() && !hdr.mpls[0].isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4_options.isValid() && !hdr.mpls[0].isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUMS(verify_checksum, !hdr.mpls[0].isValid(), hdr.ipv4, hdr.ipv4_options);
     }
 }
 

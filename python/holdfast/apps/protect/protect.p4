@@ -208,13 +208,8 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
 control ProtectVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.tunnel.isValid(), { IPV4_CHECKSUM_FIELDS(hdr.tunnel) }, hdr.tunnel.hdr_checksum,
-                        HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(verify_checksum, hdr.tunnel.isValid(), hdr.tunnel);
+        IPV4_CHECKSUMS(verify_checksum, true, hdr.ipv4, hdr.ipv4_options);
     }
 }
 
@@ -731,15 +726,9 @@ control ProtectEgress(inout headers_t hdr, inout metadata_t meta, inout standard
 
 control ProtectComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.new_tunnel.isValid(), { IPV4_CHECKSUM_FIELDS(hdr.new_tunnel) },
-                        hdr.new_tunnel.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(hdr.tunnel.isValid(), { IPV4_CHECKSUM_FIELDS(hdr.tunnel) }, hdr.tunnel.hdr_checksum,
-                        HashAlgorithm.csum16);
-        update_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(update_checksum, hdr.new_tunnel.isValid(), hdr.new_tunnel);
+        IPV4_CHECKSUM(update_checksum, hdr.tunnel.isValid(), hdr.tunnel);
+        IPV4_CHECKSUMS(update_checksum, true, hdr.ipv4, hdr.ipv4_options);
     }
 }
 

@@ -118,13 +118,8 @@ parser IpfrrParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 // In a tunnel both headers are checked at every router: a packet that is damaged inside is dropped now rather than at the tunnel's end.
 control IpfrrVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.tunnel.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.tunnel) }, hdr.tunnel.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(verify_checksum, hdr.tunnel.isValid(), hdr.tunnel);
+        IPV4_CHECKSUMS(verify_checksum, true, hdr.ipv4, hdr.ipv4_options);
     }
 }
 
@@ -346,14 +341,8 @@ control IpfrrEgress(inout headers_t hdr, inout metadata_t meta, inout standard_m
 // Of packets that pass in a tunnel the inner header is left as it is.
 control IpfrrComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.tunnel.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.tunnel) }, hdr.tunnel.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum((!hdr.tunnel.isValid() || meta.encapsulated == 1) && hdr.ipv4.isValid() &&
-                        !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum((!hdr.tunnel.isValid() || meta.encapsulated == 1) && hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(update_checksum, hdr.tunnel.isValid(), hdr.tunnel);
+        IPV4_CHECKSUMS(update_checksum, (!hdr.tunnel.isValid() || meta.encapsulated == 1), hdr.ipv4, hdr.ipv4_options);
     }
 }
 

@@ -238,11 +238,7 @@ parser ShorternetParser(packet_in packet, out headers_t hdr, inout metadata_t me
 
 control ShorternetVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUMS(verify_checksum, true, hdr.ipv4, hdr.ipv4_options);
     }
 }
 
@@ -712,8 +708,7 @@ control ShorternetEgress(inout headers_t hdr, inout metadata_t meta, inout stand
 
 control ShorternetComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.ipv4.isValid() && meta.is_restored == 1,
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUM(update_checksum, hdr.ipv4.isValid() && meta.is_restored == 1, hdr.ipv4);
     }
 }
 

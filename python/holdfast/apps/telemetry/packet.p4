@@ -296,25 +296,15 @@ parser TelemetryParser(packet_in packet, out headers_t hdr, inout metadata_t met
 
 control TelemetryVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUMS(verify_checksum, true, hdr.ipv4, hdr.ipv4_options);
     }
 }
 
 control TelemetryComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUMS(update_checksum, true, hdr.ipv4, hdr.ipv4_options);
 #ifndef INT_TRANSIT_ONLY
-        update_checksum(hdr.report_ipv4.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.report_ipv4) }, hdr.report_ipv4.hdr_checksum,
-                        HashAlgorithm.csum16);
+        IPV4_CHECKSUM(update_checksum, hdr.report_ipv4.isValid(), hdr.report_ipv4);
 #endif
     }
 }

@@ -133,11 +133,7 @@ parser ThesisParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
 control ThesisVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUMS(verify_checksum, true, hdr.ipv4, hdr.ipv4_options);
     }
 }
 
@@ -305,11 +301,7 @@ control TelemetryEgress(inout headers_t hdr, inout metadata_t meta, inout standa
 
 control ThesisComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        update_checksum(hdr.ipv4_options.isValid(),
-                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
-                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        IPV4_CHECKSUMS(update_checksum, true, hdr.ipv4, hdr.ipv4_options);
     }
 }
 
