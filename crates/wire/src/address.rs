@@ -10,8 +10,8 @@ pub trait Address: Copy {
     /// (RFC 8200, section 8.1).
     const UDP_CHECKSUM_IS_OPTIONAL: bool;
 
-    /// Returns the sum over the pseudo header with which the checksums of UDP and TCP begin. `len` is the length of
-    /// header and payload in bytes.
+    /// Returns the sum over the pseudo header with which the checksum of UDP or TCP begins (RFC 768, RFC 9293; over
+    /// IPv6: RFC 8200, section 8.1). `len` is the length of transport header and payload in bytes.
     fn pseudo_header_sum(source: Self, destination: Self, protocol: u8, len: u16) -> Sum;
 }
 

@@ -11,8 +11,8 @@ const HARDWARE_ETHERNET: u16 = 1;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Makes a view of a packet after checking its length (padding may follow) and that it maps Ethernet to IPv4
-    /// addresses.
+    /// Makes a view of an ARP packet, behind which padding may follow. Fails with `Truncated` if there are fewer than
+    /// 28 bytes, and with `Malformed` if the packet does not map IPv4 to Ethernet addresses.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Message::LEN)?;
         let ours = u16_at(bytes, 0) == HARDWARE_ETHERNET
@@ -41,9 +41,9 @@ impl<'a> View<'a> {
 /// The operation of an ARP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Who has the target's protocol address?
+    /// Asks for the hardware address of the station that has the target's protocol address.
     Request,
-    /// The sender does.
+    /// Tells that the sender has the sender's protocol address.
     Reply,
 }
 
@@ -66,7 +66,7 @@ impl Message {
     /// Bytes of the packet.
     pub const LEN: usize = 28;
 
-    /// Returns the values of a packet. Fails with `Malformed` if the operation is neither request nor reply.
+    /// Returns the fields of an ARP packet. Fails with `Malformed` if the operation is neither request nor reply.
     pub fn parse(view: &View<'_>) -> Result<Message, Error> {
         Ok(Message {
             operation: match view.operation() {
@@ -81,7 +81,7 @@ impl Message {
         })
     }
 
-    /// Appends the packet, 28 bytes, to `out`.
+    /// Appends the ARP packet, 28 bytes, to `out`. Never fails.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let operation: u16 = match self.operation {
             Operation::Request => 1,

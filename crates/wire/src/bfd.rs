@@ -69,9 +69,10 @@ impl Diagnostic {
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Makes a view of a packet after checking its version, its length, and what section 6.8.6 demands of every
-    /// packet. Bytes behind the packet's length are cut off. Refuses a packet with authentication, since no keys are
-    /// supported.
+    /// Makes a view of a BFD control packet, without the bytes behind its length field's end. Fails with `Truncated` if
+    /// bytes are missing, and with `Malformed` if version, length, multipoint bit, detection multiplier or My
+    /// Discriminator break the rules of RFC 5880 (section 6.8.6), or if the packet has authentication, since no keys
+    /// are supported.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         if bytes.len() < Header::LEN {
             return Err(Error::Truncated);
@@ -94,23 +95,25 @@ impl<'a> View<'a> {
         diagnostic: Diagnostic = Diagnostic(bytes[0] & Diagnostic::MAX);
         /// State of the sender's session.
         state: State = State::from_bits(bytes[1] >> 6);
-        /// True if the sender asks for an answer with [`View::is_final`].
+        /// Poll bit: the sender asks for a packet with the Final bit.
         is_poll: bool = bytes[1] & POLL != 0;
-        /// True if it is the answer to a poll.
+        /// Final bit: the packet answers one that had the Poll bit.
         is_final: bool = bytes[1] & FINAL != 0;
-        /// True if the sender is in demand mode.
+        /// Demand bit: the sender is in demand mode.
         is_demand: bool = bytes[1] & DEMAND != 0;
-        /// The number of the sender's packets that may be missing.
+        /// Detection time multiplier: the session goes down after so many intervals without a packet of the sender.
         detect_mult: u8 = bytes[2];
-        /// The sender's session.
+        /// My Discriminator: the sender's number for the session.
         my_discriminator: u32 = u32_at(bytes, 4);
-        /// The receiver's session as far as the sender knows it; zero if it does not.
+        /// Your Discriminator: the receiver's number for the session as far as the sender knows it, else zero.
         your_discriminator: u32 = u32_at(bytes, 8);
         /// The shortest interval, in microseconds, at which the sender would like to send.
         desired_min_tx_us: u32 = u32_at(bytes, 12);
-        /// The shortest interval at which it can receive; zero if it wants none.
+        /// The shortest interval, in microseconds, between control packets that the sender can receive; zero if it
+        /// wants none.
         required_min_rx_us: u32 = u32_at(bytes, 16);
-        /// The same of echo packets; zero if it supports none.
+        /// The shortest interval, in microseconds, between echo packets that the sender can receive; zero if it
+        /// supports none.
         required_min_echo_rx_us: u32 = u32::from_be_bytes(array(bytes, 20));
     }
 }
@@ -118,27 +121,27 @@ impl<'a> View<'a> {
 /// Values of a control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Why the state changed last.
+    /// The reason of the last change of the state.
     pub diagnostic: Diagnostic,
     /// State of the session.
     pub state: State,
-    /// An answer is asked for.
+    /// Poll bit: the sender asks for a packet with the Final bit.
     pub poll: bool,
-    /// It is one.
+    /// Final bit: the packet answers one that had the Poll bit.
     pub is_final: bool,
-    /// Demand mode.
+    /// Demand bit: the sender is in demand mode.
     pub demand: bool,
     /// Detection time multiplier, not zero.
     pub detect_mult: u8,
-    /// The sender's session, not zero.
+    /// My Discriminator: the sender's number for the session, not zero.
     pub my_discriminator: u32,
-    /// The receiver's session, zero if unknown.
+    /// Your Discriminator: the receiver's number for the session, zero if unknown.
     pub your_discriminator: u32,
-    /// Desired Min TX Interval.
+    /// Desired Min TX Interval, in microseconds.
     pub desired_min_tx_us: u32,
-    /// Required Min RX Interval.
+    /// Required Min RX Interval, in microseconds.
     pub required_min_rx_us: u32,
-    /// Required Min Echo RX Interval.
+    /// Required Min Echo RX Interval, in microseconds.
     pub required_min_echo_rx_us: u32,
 }
 
@@ -146,7 +149,7 @@ impl Header {
     /// Bytes of a packet without authentication.
     pub const LEN: usize = 24;
 
-    /// Returns the values of a packet.
+    /// Returns the fields of a BFD control packet. Never fails.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             diagnostic: view.diagnostic(),
@@ -163,8 +166,8 @@ impl Header {
         })
     }
 
-    /// Appends the packet to `out`. Fails with `OutOfRange` if the diagnostic does not fit its field, or if the
-    /// detection multiplier or own discriminator is zero.
+    /// Appends the BFD control packet, 24 bytes, to `out`. Fails with `OutOfRange` if the diagnostic is above 31, or
+    /// the detection multiplier or My Discriminator is zero.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.diagnostic.0 > Diagnostic::MAX
             || self.detect_mult == 0

@@ -3,7 +3,7 @@
 use crate::pcap::{self, ReadError};
 use crate::pcapng::{self, Packet};
 
-/// Returns true if the first bytes of a file, at least four, are those of a pcap or pcapng file.
+/// Returns true if a file whose first bytes (at least four) are these is a pcap or pcapng file.
 pub fn is_capture(bytes: &[u8]) -> bool {
     pcap::is_pcap(bytes) || pcapng::is_pcapng(bytes)
 }
@@ -18,7 +18,8 @@ pub enum Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Makes a reader after finding out which of the two formats a file has, and checking the file's header.
+    /// Makes a reader for the packets of a capture file, whose first bytes tell whether it is pcap or pcapng. Fails
+    /// with `NotPcap` if it is neither, and with `Truncated` if a pcap file's header is incomplete.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         if pcapng::is_pcapng(bytes) {
             pcapng::Reader::new(bytes).map(Reader::Pcapng)

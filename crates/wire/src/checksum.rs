@@ -17,7 +17,8 @@ impl Sum {
         Sum::default()
     }
 
-    /// Adds bytes to the sum as big-endian 16-bit words. A last odd byte is the high half of a word.
+    /// Adds bytes to the sum as big-endian 16-bit words. A last odd byte counts as the high half of a word whose low
+    /// half is zero.
     pub fn bytes(mut self, bytes: &[u8]) -> Sum {
         // 32-bit words into 64 bits cannot overflow for any slice shorter than 16 GiB.
         let (words, rest) = bytes.as_chunks::<4>();
@@ -33,13 +34,13 @@ impl Sum {
         self
     }
 
-    /// Adds one 16-bit word to the sum.
+    /// Adds one 16-bit word, given as a number, to the sum.
     pub fn word(mut self, word: u16) -> Sum {
         self.total += u64::from(word.to_be());
         self
     }
 
-    /// Returns the ones' complement sum of all words, not complemented.
+    /// Returns the ones' complement sum of all added words in 16 bits, without the complement that makes it a checksum.
     pub fn folded(self) -> u16 {
         let mut total = self.total;
         while total > 0xffff {
@@ -48,18 +49,18 @@ impl Sum {
         u16::from_be(total as u16)
     }
 
-    /// Returns the checksum for a header: the complement of the sum.
+    /// Returns the Internet checksum (RFC 1071) of all added words: the complement of their ones' complement sum.
     pub fn finish(self) -> u16 {
         !self.folded()
     }
 }
 
-/// Calculates the checksum of `bytes`.
+/// Calculates the Internet checksum (RFC 1071) of `bytes`.
 pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::new().bytes(bytes).finish()
 }
 
-/// Returns true if the sum of bytes that include their own checksum shows that the checksum is correct.
+/// Returns true if `sum`, taken over data that contains its own checksum field, shows that the checksum is correct.
 pub fn verifies(sum: Sum) -> bool {
     sum.folded() == 0xffff
 }

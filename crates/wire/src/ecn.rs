@@ -16,16 +16,16 @@ const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 pub enum Codepoint {
     /// The transport does not understand marks.
     NotEct,
-    /// It does; the sender chose ECT(1).
+    /// The transport understands marks, and the sender chose ECT(1).
     Ect1,
-    /// It does; the sender chose ECT(0).
+    /// The transport understands marks, and the sender chose ECT(0).
     Ect0,
     /// Congestion was experienced.
     Ce,
 }
 
 impl Codepoint {
-    /// Returns true if the transport supports ECN marks.
+    /// Returns true if the sender's transport supports ECN marks: for every codepoint but Not-ECT.
     pub fn is_ect(self) -> bool {
         self != Codepoint::NotEct
     }
@@ -45,9 +45,10 @@ pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
     })
 }
 
-/// Marks a frame as having met congestion if its transport supports ECN marks, and corrects the header's checksum by
-/// the difference, so that a wrong one stays wrong (RFC 1624). Returns true if the frame now has the mark; a frame
-/// whose transport does not support marks stays unchanged.
+/// Sets the codepoint of a frame's outermost IP header to CE (congestion experienced) if its transport supports ECN.
+/// Updates the IPv4 header's checksum by the difference, so that a wrong one stays wrong (RFC 1624). Returns true if
+/// the frame now has the codepoint CE; otherwise, the frame is unchanged: it has no complete IP header, or its
+/// transport does not support ECN.
 pub fn mark(frame: &mut [u8]) -> bool {
     let Some(header) = ip_header(frame) else {
         return false;

@@ -24,7 +24,7 @@ impl MacAddress {
     /// All stations.
     pub const BROADCAST: MacAddress = MacAddress([0xff; 6]);
 
-    /// Returns true if the group bit is set, as in multicast and broadcast addresses.
+    /// Returns true if the group bit of the address is set, as in multicast and broadcast addresses.
     pub fn is_multicast(&self) -> bool {
         self.0[0] & 1 != 0
     }
@@ -46,7 +46,8 @@ impl fmt::Debug for MacAddress {
 impl FromStr for MacAddress {
     type Err = Error;
 
-    /// Parses six pairs of hexadecimal digits, separated by colons. Fails with `Malformed` otherwise.
+    /// Parses a MAC address: six pairs of hexadecimal digits, separated by colons. Fails with `Malformed` for any other
+    /// text.
     fn from_str(text: &str) -> Result<MacAddress, Error> {
         let mut out = [0; 6];
         let mut parts = text.split(':');
@@ -92,7 +93,7 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 14;
 
-    /// Returns the values of a header.
+    /// Returns the fields of an Ethernet header. Never fails.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             destination: view.destination(),
@@ -101,7 +102,7 @@ impl Header {
         })
     }
 
-    /// Appends the header, 14 bytes, to `out`.
+    /// Appends the Ethernet header, 14 bytes, to `out`. Never fails.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         out.extend_from_slice(&self.destination.0);
         out.extend_from_slice(&self.source.0);

@@ -8,7 +8,7 @@ use crate::{Error, array, at_least, fields, u16_at};
 pub struct View<'a>(pub(crate) &'a [u8]);
 
 impl<'a> View<'a> {
-    /// Makes a view of a message after checking that the header is complete.
+    /// Makes a view of an ICMP or ICMPv6 message. Fails with `Truncated` if there are fewer than the header's 8 bytes.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, LEN).map(View)
     }
@@ -34,9 +34,9 @@ const LEN: usize = 8;
 pub enum Message<const REQUEST: u8, const REPLY: u8> {
     /// Echo request ("ping").
     EchoRequest {
-        /// Identifier: whose request.
+        /// Identifier, which distinguishes the processes that send requests.
         identifier: u16,
-        /// Sequence number: which of them.
+        /// Sequence number of the request among those with its identifier.
         sequence: u16,
     },
     /// Echo reply, with the request's values.
@@ -61,8 +61,8 @@ impl<const REQUEST: u8, const REPLY: u8> Message<REQUEST, REPLY> {
     /// Bytes of the header.
     pub const LEN: usize = LEN;
 
-    /// Returns the values of a message without checking its checksum. Fails with `Malformed` for an echo message with
-    /// a code other than zero.
+    /// Returns the fields of a message's header without checking its checksum. Fails with `Malformed` for an echo
+    /// request or reply with a code other than zero.
     pub(crate) fn read(view: &View<'_>) -> Result<Self, Error> {
         let identifier = u16_at(view.0, 4);
         let sequence = u16_at(view.0, 6);
@@ -81,8 +81,8 @@ impl<const REQUEST: u8, const REPLY: u8> Message<REQUEST, REPLY> {
         }
     }
 
-    /// Appends header and payload to `out`, with the checksum that `checksum` computes over them. Fails if the type of
-    /// an `Other` message is that of an echo.
+    /// Appends header and payload to `out`, with the checksum that `checksum` computes over both. Fails with
+    /// `OutOfRange`, and appends nothing, if an `Other` message has the type of an echo request or reply.
     pub(crate) fn write(
         &self,
         payload: &[u8],
@@ -119,7 +119,7 @@ fn echo_rest(identifier: u16, sequence: u16) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Generates messages of either ICMP version, for its tests.
+/// Generates random messages of either ICMP version, for property tests.
 #[cfg(test)]
 pub(crate) fn any_message<const REQUEST: u8, const REPLY: u8>()
 -> impl proptest::strategy::Strategy<Value = Message<REQUEST, REPLY>> {

@@ -8,8 +8,8 @@ pub use crate::icmp::View;
 pub type Message = crate::icmp::Message<8, 0>;
 
 impl Message {
-    /// Returns the values of a message. Fails with `Checksum` if its checksum is wrong, and with `Malformed` for an
-    /// echo with a code other than zero.
+    /// Returns the fields of an ICMP header. Fails with `Checksum` if the message's checksum is wrong, and with
+    /// `Malformed` for an echo request or reply with a code other than zero.
     pub fn parse(view: &View<'_>) -> Result<Message, Error> {
         if !verifies(Sum::new().bytes(view.0)) {
             return Err(Error::Checksum);
@@ -17,8 +17,8 @@ impl Message {
         Message::read(view)
     }
 
-    /// Appends header and payload to `out`, with the checksum. Fails if the type of an `Other` message is that of an
-    /// echo.
+    /// Appends ICMP header and payload to `out`, with their checksum. Fails with `OutOfRange` if an `Other` message has
+    /// the type of an echo request or reply.
     pub fn emit(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.write(payload, out, checksum)
     }

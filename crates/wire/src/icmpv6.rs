@@ -13,8 +13,8 @@ const ECHO_REPLY: u8 = 129;
 pub type Message = crate::icmp::Message<ECHO_REQUEST, ECHO_REPLY>;
 
 impl Message {
-    /// Returns the values of a message. Fails with `Checksum` if its checksum is wrong for these addresses, and with
-    /// `Malformed` for an echo with a code other than zero.
+    /// Returns the fields of an ICMPv6 header. Fails with `Checksum` if the message's checksum is wrong for an IPv6
+    /// packet with these addresses, and with `Malformed` for an echo request or reply with a code other than zero.
     pub fn parse(
         view: &View<'_>,
         source: Ipv6Addr,
@@ -28,8 +28,9 @@ impl Message {
         Message::read(view)
     }
 
-    /// Appends header and payload to `out`, with the checksum for these addresses. Fails if the type of an `Other`
-    /// message is that of an echo.
+    /// Appends ICMPv6 header and payload to `out`, with the checksum for an IPv6 packet with these addresses. Fails
+    /// with `OutOfRange` if an `Other` message has the type of an echo request or reply, or the length exceeds 65,535
+    /// bytes.
     pub fn emit(
         &self,
         source: Ipv6Addr,

@@ -27,7 +27,7 @@ impl GroupAddress for Ipv4Addr {
     const REPORT_LISTENERS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 22);
     const UNIT_MS: u32 = 100;
     const MANTISSA_BITS: u32 = 4;
-    /// RFC 3376, section 7.2.1.
+    /// The maximum response time of IGMPv1 queries: 10 seconds (RFC 3376, section 7.2.1).
     const TIMELESS_MS: Option<u32> = Some(10_000);
     fn read(bytes: &[u8]) -> Ipv4Addr {
         crate::array::<4>(bytes, 0).into()
@@ -52,8 +52,9 @@ pub type Message = membership::Message<Ipv4Addr>;
 pub type Query = membership::Query<Ipv4Addr>;
 
 impl Message {
-    /// Returns the IGMP message in an IP packet. Fails with `Malformed` if the packet contains none, or its time to
-    /// live is not 1.
+    /// Returns the IGMP message in an IPv4 packet. Fails with `Malformed` if the packet contains another protocol, is a
+    /// fragment, or has a time to live other than 1; with `Checksum` if its header's checksum is wrong; and like
+    /// [`Message::parse`].
     pub fn in_packet(packet: &ipv4::View<'_>) -> Result<Message, Error> {
         if packet.protocol() != PROTOCOL_IGMP || packet.ttl() != 1 || packet.is_fragment() {
             return Err(Error::Malformed);
@@ -64,8 +65,9 @@ impl Message {
         Message::parse(packet.payload())
     }
 
-    /// Returns the values of a message. Fails with `Malformed` for an unknown type, a query whose length is that of no
-    /// version, or an address that is not a group's.
+    /// Returns the fields of an IGMP message of any version. Fails with `Truncated` if bytes are missing, with
+    /// `Checksum` if the checksum is wrong, and with `Malformed` for an unknown type, a query whose length is that of
+    /// no version, or a group address that is not multicast.
     pub fn parse(bytes: &[u8]) -> Result<Message, Error> {
         if !verifies(Sum::new().bytes(at_least(bytes, 8)?)) {
             return Err(Error::Checksum);
@@ -73,7 +75,7 @@ impl Message {
         Message::read(bytes)
     }
 
-    /// Appends the message to `out`, with its checksum.
+    /// Appends the IGMP message to `out`, with its checksum. Fails with `OutOfRange` if a value does not fit its field.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut bytes = Vec::with_capacity(16);
         self.put(&mut bytes)?;
@@ -83,8 +85,9 @@ impl Message {
         Ok(())
     }
 
-    /// Appends the message to `out` in an IP packet, with the Router Alert option except for version 1, which does not
-    /// have it. Fails with `OutOfRange` if a value does not fit its field.
+    /// Appends an IPv4 packet with the IGMP message to `out`. The IP header has the Router Alert option (RFC 2113),
+    /// except for messages of version 1, which does not have it. Fails with `OutOfRange` if a value does not fit its
+    /// field.
     pub fn emit_packet(&self, source: Ipv4Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut message = Vec::with_capacity(16);
         self.emit(&mut message)?;

@@ -57,9 +57,9 @@ const RATES_BPS: [u64; 16] = [
 /// The purpose of the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nodes push their load.
+    /// Each node on the path pushes its load onto the stack.
     Metadata,
-    /// The sink's numbers on their way back.
+    /// The stack that the receiver got, on its way back to the sender.
     Echo,
 }
 
@@ -82,17 +82,19 @@ impl Hop {
     /// The unit of [`Hop::queue_bytes`], in bytes.
     pub const QUEUE_UNIT: u32 = 64;
 
-    /// Makes a load from its 8 bytes, read as a number.
+    /// Makes a node's load from its 8 bytes in the INT stack, read as a big-endian number.
     pub const fn from_bits(bits: u64) -> Hop {
         Hop(bits)
     }
 
-    /// Returns the 8 bytes of the load as a number.
+    /// Returns the 8 bytes of the load in the INT stack as a big-endian number.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// Makes a load from the values of its fields; each value is cut to the width of its field.
+    /// Makes a node's load. `rate_code` is the link rate's code, `time_us` the time in microseconds, `transmitted` the
+    /// bytes sent in units of 128, and `queue` the queued bytes in units of 64. Each value is cut to the width of its
+    /// field.
     pub const fn new(rate_code: u8, time_us: u32, transmitted: u32, queue: u16) -> Hop {
         let rate = (rate_code as u64 & 0xF) << 60;
         let time = (time_us as u64 & 0xFF_FFFF) << 36;
@@ -100,24 +102,24 @@ impl Hop {
         Hop(rate | time | transmitted | queue as u64)
     }
 
-    /// Returns the link's rate in bits per second, or `None` if the node does not know it.
+    /// Returns the output link's rate in bits per second; `None` if the node does not know it.
     pub fn rate_bps(self) -> Option<u64> {
         let rate = RATES_BPS[(self.0 >> 60) as usize];
         (rate != 0).then_some(rate)
     }
 
-    /// Returns the time at which the packet left, in microseconds of the node's clock, modulo 2^24.
+    /// Returns the time at which the packet left the output port, in microseconds of the node's clock, modulo 2^24.
     pub fn time_us(self) -> u32 {
         (self.0 >> 36) as u32 & 0xFF_FFFF
     }
 
-    /// Returns the number of microseconds since an earlier load of the same port, modulo 2^24.
+    /// Returns the number of microseconds from an earlier load of the same port to this one, modulo 2^24.
     pub fn microseconds_since(self, earlier: Hop) -> u32 {
         self.time_us().wrapping_sub(earlier.time_us()) & 0xFF_FFFF
     }
 
-    /// Returns the number of bytes that the port has sent since an earlier load of the same port, in steps of 128,
-    /// modulo 2^27.
+    /// Returns the number of bytes that the port sent between an earlier load and this one, in steps of 128, modulo
+    /// 2^27.
     pub fn bytes_since(self, earlier: Hop) -> u32 {
         let units = |hop: Hop| (hop.0 >> 16) as u32;
         (units(self).wrapping_sub(units(earlier)) & 0xF_FFFF) * Hop::TRANSMITTED_UNIT
@@ -139,8 +141,8 @@ pub struct PathLoad {
 }
 
 impl PathLoad {
-    /// Makes the loads of a path from those of its nodes, the last node first. Fails with `OutOfRange` for more than
-    /// [`MAX_HOPS`].
+    /// Makes a path's loads from those of its nodes, the last node first. `path` is the exclusive or of the nodes'
+    /// numbers. Fails with `OutOfRange` for more than [`MAX_HOPS`] nodes.
     pub fn new(path: u16, hops: &[Hop]) -> Result<PathLoad, Error> {
         let mut load = PathLoad {
             path,
@@ -157,12 +159,12 @@ impl PathLoad {
         &self.hops[..usize::from(self.count)]
     }
 
-    /// Returns the length in bytes of INT headers that carry this load.
+    /// Returns the length in bytes of INT headers that carry these loads: shim, header and stack.
     pub fn len(&self) -> usize {
         MIN_LEN + self.hops().len() * 8
     }
 
-    /// Returns false, since there is always a header.
+    /// Returns false: INT headers have at least a shim and a header, so their length is never zero.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -180,18 +182,19 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Returns the total length of the INT headers in bytes.
+    /// Returns the length in bytes of the INT headers: shim, header and stack.
     pub fn len(&self) -> usize {
         self.load.len()
     }
 
-    /// Returns false, since there is always a header.
+    /// Returns false: INT headers have at least a shim and a header, so their length is never zero.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Reads the INT headers at the beginning of `bytes`, and also returns their length. Fails with `Malformed` if
-    /// they request anything but the load.
+    /// Reads the INT headers at the beginning of `bytes`. Returns them and their length in bytes. Fails with
+    /// `Truncated` if bytes are missing, and with `Malformed` if they request anything but the load or hold more than
+    /// [`MAX_HOPS`] hops.
     pub fn parse(bytes: &[u8]) -> Result<(Telemetry, usize), Error> {
         at_least(bytes, MIN_LEN)?;
         let kind = match bytes[0] {
@@ -224,7 +227,8 @@ impl Telemetry {
         Ok((Telemetry { kind, dscp, load }, len))
     }
 
-    /// Appends the INT headers to `out`. They allow as many further hops to add their load as a reader supports.
+    /// Appends the INT headers to `out`: shim, header and stack. The header's remaining hop count lets nodes add their
+    /// loads until the stack holds [`MAX_HOPS`], the most that [`Telemetry::parse`] reads.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let hops = self.load.hops();
         let words = HEADER_WORDS + HOP_WORDS * hops.len() as u8;
@@ -253,10 +257,11 @@ pub fn emit_virtual_segment<A: Address>(
     header.emit_virtual_with(inserted, source, destination, zeros, out)
 }
 
-/// Reads a TCP segment with INT headers. Returns the TCP header, the contents of the INT headers, and the number of
-/// payload bytes. `bytes` must end with the IP packet.
+/// Reads a TCP segment with INT headers behind the TCP header's first 20 bytes. Returns the TCP header, the contents of
+/// the INT headers, and the number of payload bytes. `bytes` must end with the IP packet. Fails with `Checksum`,
+/// `Truncated` or `Malformed`.
 ///
-/// The checksum is of the segment with the INT headers, which nodes correct for what they push.
+/// The checksum covers the segment with its INT headers; each node corrects it for the load that it adds.
 pub fn parse_segment<A: Address>(
     bytes: &[u8],
     source: A,

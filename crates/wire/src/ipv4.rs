@@ -16,8 +16,9 @@ pub const PROTOCOL_UDP: u8 = 17;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Makes a view of a packet after checking its version and lengths, but not the checksum, which [`Header::parse`]
-    /// checks. Bytes behind the total length (Ethernet's padding) are cut off.
+    /// Makes a view of an IPv4 packet, without the bytes behind its total length (Ethernet's padding). Fails with
+    /// `Truncated` if bytes are missing, and with `Malformed` for another version or contradictory lengths. The
+    /// checksum is not checked here, but by [`Header::parse`].
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::MIN_LEN)?;
         if bytes[0] >> 4 != 4 {
@@ -58,12 +59,12 @@ impl<'a> View<'a> {
         destination: Ipv4Addr = Ipv4Addr::from(array::<4>(bytes, 16));
     }
 
-    /// Returns the options, with their padding.
+    /// Returns the bytes of the header's options, padding included; empty if there are none.
     pub fn options(&self) -> &'a [u8] {
         &self.0[Header::MIN_LEN..self.header_len()]
     }
 
-    /// Returns true if the header's checksum is correct.
+    /// Returns true if the IPv4 header's checksum is correct.
     pub fn checksum_is_valid(&self) -> bool {
         verifies(Sum::new().bytes(&self.0[..self.header_len()]))
     }
@@ -110,7 +111,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns the bytes of the options.
+    /// Returns the bytes of the options, padding included; empty if there are none.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
@@ -149,7 +150,7 @@ impl Header {
     /// Most bytes of a packet.
     pub const MAX_TOTAL_LEN: usize = 65_535;
 
-    /// Returns the values of a header. Fails with `Checksum` if the header's checksum is wrong.
+    /// Returns the fields of an IPv4 header. Fails with `Checksum` if the header's checksum is wrong.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         if !view.checksum_is_valid() {
             return Err(Error::Checksum);
@@ -169,13 +170,13 @@ impl Header {
         })
     }
 
-    /// Returns the length of the header with its options, in bytes.
+    /// Returns the length in bytes of the header with its options when it is emitted.
     pub fn header_len(&self) -> usize {
         Header::MIN_LEN + self.options.bytes().len()
     }
 
-    /// Appends the header to `out`, with its checksum. Fails with `OutOfRange` if the total length or fragment offset
-    /// does not fit its field.
+    /// Appends the IPv4 header to `out`, with its checksum. Fails with `OutOfRange` if the total length exceeds 65,535
+    /// bytes or the fragment offset does not fit 13 bits.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let total_len = u16::try_from(self.header_len().saturating_add(self.payload_len))
             .map_err(|_| Error::OutOfRange)?;
@@ -198,8 +199,8 @@ impl Header {
     }
 }
 
-/// Returns the sum over the pseudo header with which the checksums of UDP and TCP begin. `len` is the length of header
-/// and payload in bytes.
+/// Returns the sum over the IPv4 pseudo header with which the checksum of UDP or TCP begins (RFC 768, RFC 9293). `len`
+/// is the length of transport header and payload in bytes.
 pub fn pseudo_header_sum(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, len: u16) -> Sum {
     Sum::new()
         .bytes(&source.octets())

@@ -14,8 +14,8 @@ pub const NEXT_HEADER_ICMPV6: u8 = 58;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Makes a view of a packet after checking its version and length (the header has no checksum). Bytes behind the
-    /// payload (Ethernet's padding) are cut off.
+    /// Makes a view of an IPv6 packet, without the bytes behind its payload length (Ethernet's padding). Fails with
+    /// `Truncated` if bytes are missing, and with `Malformed` for another version. The header has no checksum.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::LEN)?;
         if bytes[0] >> 4 != 6 {
@@ -43,7 +43,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Values of an IPv6 header. The version goes without saying.
+/// Values of an IPv6 header; the version is always 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Traffic class: DSCP (6 bits) and ECN (2 bits).
@@ -66,7 +66,7 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 40;
 
-    /// Returns the values of a header.
+    /// Returns the fields of an IPv6 header.
     pub fn parse(view: &View<'_>) -> Header {
         Header {
             traffic_class: view.traffic_class(),
@@ -79,8 +79,8 @@ impl Header {
         }
     }
 
-    /// Appends the header, 40 bytes, to `out`. Fails with `OutOfRange` if the payload's length or the flow label does
-    /// not fit its field.
+    /// Appends the IPv6 header, 40 bytes, to `out`. Fails with `OutOfRange` if the payload's length or the flow label
+    /// does not fit its field.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let payload_len = u16::try_from(self.payload_len).map_err(|_| Error::OutOfRange)?;
         if self.flow_label >= 1 << 20 {
@@ -96,8 +96,8 @@ impl Header {
     }
 }
 
-/// Returns the sum over the pseudo header with which the checksums of UDP, TCP and ICMPv6 begin (RFC 8200, section
-/// 8.1). `len` is the length of header and payload in bytes.
+/// Returns the sum over the IPv6 pseudo header with which the checksum of UDP, TCP or ICMPv6 begins (RFC 8200, section
+/// 8.1). `len` is the length of upper-layer header and payload in bytes.
 pub fn pseudo_header_sum(
     source: Ipv6Addr,
     destination: Ipv6Addr,

@@ -19,7 +19,7 @@ macro_rules! fixed_length_view {
         pub struct View<'a>(&'a [u8]);
 
         impl<'a> View<'a> {
-            /// Makes a view of bytes after checking that the header is complete.
+            /// Makes a view of a header and the bytes behind it. Fails with `Truncated` if the header is incomplete.
             pub fn new(bytes: &'a [u8]) -> Result<View<'a>, crate::Error> {
                 crate::at_least(bytes, Header::LEN).map(View)
             }
@@ -111,7 +111,7 @@ macro_rules! fields {
 }
 use fields;
 
-/// Returns the `N` bytes at `offset`, which a view's constructor has checked to exist.
+/// Returns the `N` bytes from `offset` on. Panics if they are not all there, which a view's constructor has ruled out.
 fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[offset..offset + N]);

@@ -3,13 +3,13 @@
 
 use crate::{Error, at_least, u16_at};
 
-/// An address of one of the two protocols, with what its messages have of their own.
+/// An IPv4 or IPv6 address, with what distinguishes the messages of its protocol (IGMP or MLD) from those of the other.
 pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     /// Bytes of an address.
     const LEN: usize;
-    /// The offset of the group in a message that names one.
+    /// The offset of the group address in a message that names one group.
     const GROUP_AT: usize;
-    /// The latest version.
+    /// The latest version of the protocol.
     const LATEST: u8;
     /// Message type of a query.
     const QUERY: u8;
@@ -17,29 +17,30 @@ pub trait GroupAddress: Copy + Ord + std::fmt::Debug {
     const REPORT: u8;
     /// Message types of reports of older versions, each with its version.
     const OLD_REPORTS: &'static [(u8, u8)];
-    /// Message type of a leave.
+    /// Message type with which a host of an older version leaves a group.
     const LEAVE: u8;
-    /// The destination of general queries.
+    /// The destination address of general queries.
     const ALL_HOSTS: Self;
-    /// The destination of leaves.
+    /// The destination address of messages that leave a group.
     const ALL_ROUTERS: Self;
-    /// The destination of reports of the latest version.
+    /// The destination address of reports of the latest version.
     const REPORT_LISTENERS: Self;
-    /// The unit of the time of a query.
+    /// The unit of a query's maximum response time, in milliseconds.
     const UNIT_MS: u32;
-    /// Bits of the mantissa of that time.
+    /// Bits of the mantissa when a query's maximum response time is a floating-point code.
     const MANTISSA_BITS: u32;
-    /// The time that a query of version 1 stands for, as it has none.
+    /// The maximum response time of a version 1 query in milliseconds, if these queries have no such field.
     const TIMELESS_MS: Option<u32>;
-    /// Reads an address of this family from the beginning of `bytes`.
+    /// Reads an address from the beginning of `bytes`, which must hold at least [`GroupAddress::LEN`].
     fn read(bytes: &[u8]) -> Self;
-    /// Appends the bytes of the address to `out`.
+    /// Appends the bytes of the address, in network order, to `out`.
     fn put(self, out: &mut Vec<u8>);
-    /// Returns true if the address is that of a multicast group.
+    /// Returns true if the address is a multicast address.
     fn is_group(self) -> bool;
-    /// Returns the code for the maximum response time in a query.
+    /// Returns the maximum response code of a query: the encoded time within which hosts must answer.
     fn code(query: &[u8]) -> u32;
-    /// Appends the fields in front of the group to `out`, with a checksum of zero.
+    /// Appends the bytes of a message in front of its group address to `out`: type `kind`, maximum response code
+    /// `code`, and zero for the checksum.
     fn put_head(kind: u8, code: u16, out: &mut Vec<u8>);
 }
 
@@ -55,14 +56,14 @@ pub enum RecordKind {
     ChangeToInclude = 3,
     /// The filter mode has changed to EXCLUDE.
     ChangeToExclude = 4,
-    /// These sources are wanted besides.
+    /// The host wants to hear these sources in addition to the former ones.
     AllowNewSources = 5,
-    /// These sources are no longer wanted.
+    /// The host no longer wants to hear these sources.
     BlockOldSources = 6,
 }
 
 impl RecordKind {
-    /// All of them, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [RecordKind; 6] = [
         RecordKind::ModeIsInclude,
         RecordKind::ModeIsExclude,
@@ -73,7 +74,7 @@ impl RecordKind {
     ];
 }
 
-/// A report's statement about a group.
+/// A host's statement about one group in a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<A> {
     /// The meaning of the sources.
@@ -84,35 +85,35 @@ pub struct Record<A> {
     pub sources: Vec<A>,
 }
 
-/// A query. One of an older version has no sources, flags and interval.
+/// A query. Those of older versions have no sources, flags and interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query<A> {
-    /// Of the protocol: IGMP 1 to 3, MLD 1 or 2.
+    /// Version of the protocol: IGMP 1 to 3, MLD 1 or 2.
     pub version: u8,
-    /// The group; none in a general query.
+    /// The group about which the query asks; `None` in a general query.
     pub group: Option<A>,
-    /// Within which hosts answer.
+    /// The longest time after which hosts answer, in milliseconds.
     pub max_response_ms: u32,
     /// Sources of the group.
     pub sources: Vec<A>,
-    /// Routers that hear the query do not lower their timers.
+    /// S flag: routers that hear the query do not lower their timers.
     pub suppress: bool,
-    /// The querier's robustness variable, below 8; zero if it does not tell.
+    /// The querier's robustness variable, below 8; zero if the query does not contain it.
     pub robustness: u8,
-    /// The querier's query interval; zero if it does not tell.
+    /// The querier's query interval in seconds; zero if the query does not contain it.
     pub interval_s: u32,
 }
 
 /// A message of IGMP or MLD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<A> {
-    /// A router asks.
+    /// A router asks which groups have members.
     Query(Query<A>),
     /// A report of the latest version, without the records of unknown kinds.
     Report(Vec<Record<A>>),
     /// A report of an older version.
     OldReport {
-        /// Of the protocol.
+        /// Version of the protocol.
         version: u8,
         /// The group.
         group: A,
@@ -124,8 +125,9 @@ pub enum Message<A> {
     },
 }
 
-/// Decodes a code that large values express in floating point, with a mantissa of `bits` bits (RFC 3376, sections
-/// 4.1.1 and 4.1.7; RFC 3810, section 5.1.3).
+/// Decodes a time code: small values stand for themselves, large ones are floating-point numbers with a mantissa of
+/// `bits` bits and an exponent of three (RFC 3376, sections 4.1.1 and 4.1.7; RFC 3810, section 5.1.3). Returns the time
+/// in the field's unit.
 fn decoded(code: u32, bits: u32) -> u32 {
     if code < 1 << (bits + 3) {
         return code;
@@ -134,8 +136,8 @@ fn decoded(code: u32, bits: u32) -> u32 {
     mantissa << ((code >> bits & 7) + 3)
 }
 
-/// Returns the code of the largest value that can be encoded and is not above `value`. Fails with `OutOfRange` if
-/// `value` is above all of them.
+/// Encodes a time as a code for [`decoded`], rounded down to the next time that has a code. Fails with `OutOfRange` if
+/// no code stands for so long a time.
 fn encoded(value: u32, bits: u32) -> Result<u32, Error> {
     if value < 1 << (bits + 3) {
         return Ok(value);
@@ -160,7 +162,7 @@ fn sources_at<A: GroupAddress>(bytes: &[u8], offset: usize, count: usize) -> Res
 }
 
 impl<A: GroupAddress> Message<A> {
-    /// Returns the address to which the message is sent.
+    /// Returns the destination address of the IP packet that carries the message.
     pub fn destination(&self) -> A {
         match self {
             Message::Query(query) => query.group.unwrap_or(A::ALL_HOSTS),
@@ -170,7 +172,9 @@ impl<A: GroupAddress> Message<A> {
         }
     }
 
-    /// Returns the values of a message whose checksum has already been checked.
+    /// Returns the fields of an IGMP or MLD message, whose checksum the caller has checked. Fails with `Truncated` if
+    /// bytes are missing, and with `Malformed` for an unknown type, a query whose length is that of no version, or a
+    /// group address that is not multicast.
     pub(crate) fn read(bytes: &[u8]) -> Result<Message<A>, Error> {
         at_least(bytes, 8)?;
         let old = A::OLD_REPORTS.iter().find(|(kind, _)| *kind == bytes[0]);
@@ -190,8 +194,8 @@ impl<A: GroupAddress> Message<A> {
         }
     }
 
-    /// Appends the message to `out` with a checksum of zero. Fails with `OutOfRange` if a number does not fit its
-    /// field, or there is no such version.
+    /// Appends the message to `out` with zero as its checksum. Fails with `OutOfRange` if a number does not fit its
+    /// field, or the protocol has no such version.
     pub(crate) fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut naming = |kind, group: A| {
             A::put_head(kind, 0, out);
@@ -215,8 +219,8 @@ impl<A: GroupAddress> Message<A> {
 }
 
 impl<A: Copy> Message<A> {
-    /// Returns a copy of the message in which `to` has replaced each address; `None` if `to` returns `None` for one of
-    /// them.
+    /// Returns a copy of the message in which each group and source address is replaced by what `to` returns for it;
+    /// `None` if `to` returns `None` for one of them.
     pub fn map<B>(&self, to: impl Fn(A) -> Option<B>) -> Option<Message<B>> {
         let all = |sources: &[A]| sources.iter().map(|&it| to(it)).collect::<Option<Vec<B>>>();
         Some(match self {
@@ -315,7 +319,9 @@ impl<A: GroupAddress> Query<A> {
     }
 }
 
-/// Reads `count` records of a report from the bytes behind its first eight. Records of unknown kinds are skipped.
+/// Reads `count` group records from `bytes`, which begin behind the first eight bytes of a report. Leaves out records
+/// of unknown kinds. Fails with `Truncated` if bytes are missing, and with `Malformed` if a group address is not
+/// multicast.
 fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record<A>>, Error> {
     let mut records = Vec::new();
     for _ in 0..count {
@@ -338,12 +344,12 @@ fn records<A: GroupAddress>(mut bytes: &[u8], count: usize) -> Result<Vec<Record
 }
 
 impl<A: GroupAddress> Record<A> {
-    /// Returns the length in bytes of a record with `sources` sources.
+    /// Returns the length in bytes of a group record with `sources` sources and no auxiliary data.
     pub const fn len_with(sources: usize) -> usize {
         4 + A::LEN * (1 + sources)
     }
 
-    /// Appends the record to `out`, without auxiliary data.
+    /// Appends the group record to `out`, without auxiliary data. Fails with `OutOfRange` for more than 65,535 sources.
     fn put(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let sources = count(self.sources.len())?.to_be_bytes();
         out.extend_from_slice(&[self.kind as u8, 0, sources[0], sources[1]]);
@@ -362,7 +368,8 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Generates messages of the latest version, and of older versions except for their queries.
+    /// Generates random messages of the latest version, and of older versions except for their queries, for property
+    /// tests.
     pub(crate) fn any_message<A: GroupAddress + 'static>(
         group: impl Strategy<Value = A> + Clone,
         source: impl Strategy<Value = A> + Clone,

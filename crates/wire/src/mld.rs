@@ -45,8 +45,9 @@ impl GroupAddress for Ipv6Addr {
 pub type Message = membership::Message<Ipv6Addr>;
 
 impl Message {
-    /// Returns the MLD message in an IP packet. Fails with `Malformed` if the packet contains none, or does not have
-    /// the link-local source, hop limit 1 and Router Alert option that RFC 3810 (section 6.2) demands.
+    /// Returns the MLD message in an IPv6 packet. Fails with `Malformed` if the packet contains none, or does not have
+    /// the link-local source, hop limit 1 and Router Alert option that RFC 3810 (section 6.2) demands; and like
+    /// [`Message::parse`].
     pub fn in_packet(packet: &ipv6::View<'_>) -> Result<Message, Error> {
         let is_local = packet.source().segments()[0] & 0xffc0 == 0xfe80;
         if packet.next_header() != NEXT_HEADER_HOP_BY_HOP || packet.hop_limit() != 1 || !is_local {
@@ -61,8 +62,9 @@ impl Message {
         Message::parse(&bytes[len..], packet.source(), packet.destination())
     }
 
-    /// Returns the values of an MLD message in ICMPv6. Fails with `Malformed` for another type, a query whose length
-    /// is that of no version, or an address that is not a group's.
+    /// Returns the fields of an MLD message of either version, in an IPv6 packet with these addresses. Fails with
+    /// `Truncated` if bytes are missing, with `Checksum` if the checksum is wrong, and with `Malformed` for another
+    /// ICMPv6 type, a query whose length is that of no version, or a group address that is not multicast.
     pub fn parse(bytes: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> Result<Message, Error> {
         at_least(bytes, 8)?;
         let len = u16::try_from(bytes.len()).map_err(|_| Error::Checksum)?;
@@ -73,7 +75,8 @@ impl Message {
         Message::read(bytes)
     }
 
-    /// Appends the message to `out`, with the checksum for `source` and the message's destination.
+    /// Appends the MLD message to `out`, with the checksum for `source` and the message's destination. Fails with
+    /// `OutOfRange` if a value does not fit its field.
     pub fn emit(&self, source: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut bytes = Vec::with_capacity(32);
         self.put(&mut bytes)?;
@@ -85,8 +88,8 @@ impl Message {
         Ok(())
     }
 
-    /// Appends the message to `out` in an IP packet with the Router Alert option. `source` must be a link-local
-    /// address. Fails with `OutOfRange` if a value does not fit its field.
+    /// Appends an IPv6 packet with the MLD message and the Router Alert option to `out`. `source` must be a link-local
+    /// address, which is not checked. Fails with `OutOfRange` if a value does not fit its field.
     pub fn emit_packet(&self, source: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut message = Vec::with_capacity(32);
         self.emit(source, &mut message)?;

@@ -22,18 +22,18 @@ pub const HOP_LIMIT: u8 = 255;
 /// All stations of a link.
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// What a message is.
+/// The type of a message, and an advertisement's flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Who has the target's address?
+    /// The sender asks for the link-layer address of the target.
     Solicitation,
-    /// The sender has.
+    /// The sender announces the link-layer address of the target.
     Advertisement {
-        /// It is a router.
+        /// R flag: the sender is a router.
         router: bool,
-        /// It answers a solicitation.
+        /// S flag: the message answers a solicitation.
         solicited: bool,
-        /// A link-layer address that is known otherwise is to be replaced.
+        /// O flag: receivers replace a link-layer address that they know already.
         overrides: bool,
     },
 }
@@ -41,15 +41,16 @@ pub enum Kind {
 /// A solicitation or advertisement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is.
+    /// The type of the message.
     pub kind: Kind,
-    /// The address that it is about.
+    /// The address that is asked for or announced.
     pub target: Ipv6Addr,
     /// The link-layer address of the sender of a solicitation, or of the target of an advertisement.
     pub link_layer: Option<MacAddress>,
 }
 
-/// Returns the multicast group of the stations that may have an address (RFC 4291, 2.7.1).
+/// Returns the solicited-node multicast address of an IPv6 address (RFC 4291, section 2.7.1), to which solicitations
+/// for it are sent.
 pub fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     let (high, low) = (0xff00 | u16::from(a), u16::from_be_bytes([b, c]));
@@ -57,8 +58,9 @@ pub fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
 }
 
 impl Message {
-    /// Returns the message in an IPv6 packet. Fails with `Checksum` if its checksum is wrong, and with `Malformed` if it
-    /// is another message, or one that a router may have passed on or that contradicts itself.
+    /// Returns the neighbour solicitation or advertisement in an IPv6 packet. Fails with `Checksum` if its checksum is
+    /// wrong, with `Truncated` if bytes are missing, and with `Malformed` if it is another message, its hop limit is
+    /// not 255 (a router may have forwarded it), or it breaks another rule of RFC 4861 (sections 7.1.1 and 7.1.2).
     pub fn parse(packet: &ipv6::View<'_>) -> Result<Message, Error> {
         let (source, to) = (packet.source(), packet.destination());
         let view = icmpv6::View::new(packet.payload())?;
@@ -106,7 +108,7 @@ impl Message {
         }
     }
 
-    /// Appends the IPv6 header and the message to `out`.
+    /// Appends an IPv6 packet with the message, hop limit 255 and ICMPv6 checksum to `out`.
     pub fn emit(
         &self,
         source: Ipv6Addr,
@@ -154,8 +156,8 @@ impl Message {
     }
 }
 
-/// Returns the link-layer address in the options of a message, if it is there. Fails with `Malformed` if an option has
-/// no length or goes beyond the message.
+/// Returns the link-layer address in the last option of type `wanted`; `None` if there is none. Fails with `Malformed`
+/// if an option has length zero or goes beyond the message.
 fn link_layer(mut options: &[u8], wanted: u8) -> Result<Option<MacAddress>, Error> {
     let mut found = None;
     while let [kind, units, ..] = *options {

@@ -18,7 +18,8 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Makes a writer, and writes the file header: Ethernet, nanoseconds, little-endian on every machine.
+    /// Makes a writer, and writes the file header, which says Ethernet, nanoseconds and little-endian byte order. Fails
+    /// if the output fails.
     pub fn new(mut out: W) -> io::Result<Writer<W>> {
         let mut header = [0; 24];
         header[..4].copy_from_slice(&MAGIC_NANOSECONDS.to_le_bytes());
@@ -30,8 +31,9 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out })
     }
 
-    /// Appends a frame with its time in nanoseconds since 1970. A frame longer than [`SNAP_LEN`] is cut, and its true
-    /// length stored. Fails for a time beyond the year 2106, which the format cannot represent.
+    /// Appends a frame with its time in nanoseconds since 1970. Cuts a frame longer than [`SNAP_LEN`], and stores its
+    /// original length. Fails for a time beyond the year 2106, which the format cannot represent, and if the output
+    /// fails.
     pub fn write(&mut self, time_ns: u64, frame: &[u8]) -> io::Result<()> {
         let seconds = u32::try_from(time_ns / 1_000_000_000).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "pcap holds 32 bits of seconds")
@@ -48,12 +50,12 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&frame[..stored as usize])
     }
 
-    /// Flushes the buffered data of the output.
+    /// Flushes the output's buffer. Fails if the output fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Returns the output to which the file was written.
+    /// Returns the output to which the file was written, without flushing it.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -82,13 +84,13 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Returns true if the first bytes are those of a pcap file.
+/// Returns true if a file whose first bytes (at least four) are these is a pcap file.
 pub fn is_pcap(bytes: &[u8]) -> bool {
     format_of(bytes).is_some()
 }
 
-/// Determines from the magic number whether a file is big-endian, and how many nanoseconds (1 or 1000) the unit of its
-/// fractions of seconds has; `None` if it is not a pcap file.
+/// Determines the format of a pcap file from its magic number. Returns whether it is big-endian, and in how many
+/// nanoseconds (1 or 1000) it counts fractions of seconds; `None` if it is not a pcap file.
 fn format_of(bytes: &[u8]) -> Option<(bool, u32)> {
     let magic = u32::from_le_bytes(*bytes.first_chunk()?);
     match (magic, magic.swap_bytes()) {
@@ -103,7 +105,7 @@ fn format_of(bytes: &[u8]) -> Option<(bool, u32)> {
 /// One frame of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Time stamp.
+    /// Time stamp, in nanoseconds since 1970.
     pub time_ns: u64,
     /// Bytes of the frame on the wire.
     pub original_len: u32,
@@ -121,7 +123,8 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Makes a reader after checking the file header.
+    /// Makes a reader after checking the pcap file's header. Fails with `NotPcap` for an unknown magic number, and with
+    /// `Truncated` if the header is incomplete.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         let (big_endian, ns_per_fraction) = format_of(bytes).ok_or(ReadError::NotPcap)?;
         let (header, rest) = bytes.split_at_checked(24).ok_or(ReadError::Truncated)?;
@@ -136,7 +139,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Returns the link type of the file; [`LINK_TYPE_ETHERNET`] in files from [`Writer`].
+    /// Returns the link type in the file header; [`LINK_TYPE_ETHERNET`] in files from [`Writer`].
     pub fn link_type(&self) -> u32 {
         self.link_type
     }

@@ -5,7 +5,7 @@ use crate::pcap::{ReadError, Record, SNAP_LEN};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
-/// Obsolete, and still in old files.
+/// Type of the obsolete packet block, which occurs in old files.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
@@ -16,7 +16,7 @@ const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;
 const OPTION_TSOFFSET: u16 = 14;
 
-/// Type, length, and the length again at the end.
+/// Bytes of a block around its body: type, length, and the length again at the end.
 const BLOCK_OVERHEAD: usize = 12;
 
 /// The unit of time stamps.
@@ -38,7 +38,8 @@ struct Interface {
 }
 
 impl Interface {
-    /// Converts a timestamp into nanoseconds since 1970. Fails if 64 bits cannot represent them.
+    /// Converts a time stamp of this interface, counted in its unit and from its offset, into nanoseconds since 1970.
+    /// Fails with `Malformed` if 64 bits cannot represent the result.
     fn time_ns(&self, ticks: u64) -> Result<u64, ReadError> {
         let ns = u128::from(ticks) * 1_000_000_000;
         let ns = match self.unit {
@@ -54,7 +55,7 @@ impl Interface {
     }
 }
 
-/// Returns true if the first bytes are those of a pcapng file.
+/// Returns true if a file whose first bytes (at least four) are these is a pcapng file.
 pub fn is_pcapng(bytes: &[u8]) -> bool {
     // The type reads the same in both orders.
     bytes.starts_with(&SECTION_HEADER.to_be_bytes())
@@ -79,7 +80,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Makes a reader after checking that the file begins with a section header.
+    /// Makes a reader for a pcapng file. Fails with `NotPcap` if it does not begin with a section header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
         if !is_pcapng(bytes) {
             return Err(ReadError::NotPcap);
@@ -91,8 +92,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads the next block, and returns its type and its body. Fails with `Truncated` or `Malformed` if the block is
-    /// damaged.
+    /// Reads the next block, and returns its type and its body. A section header sets the byte order, and discards the
+    /// former section's interfaces. Fails with `Truncated` or `Malformed` if the block is damaged.
     fn block(&mut self) -> Result<(u32, &'a [u8]), ReadError> {
         if self.rest.len() < BLOCK_OVERHEAD {
             return Err(ReadError::Truncated);
@@ -122,8 +123,9 @@ impl<'a> Reader<'a> {
         Ok((kind, &block[8..length - 4]))
     }
 
-    /// Reads on to the next block that contains a packet, and returns the packet; `None` at the end of the file. Fails
-    /// if a block is damaged, or the version is unknown.
+    /// Reads blocks up to the next one with a packet, and returns the packet; `None` at the end of the file. Fails with
+    /// `Truncated` or `Malformed` if a block is damaged, a packet's interface is not described, or the version is
+    /// unknown.
     fn packet(&mut self) -> Result<Option<Packet<'a>>, ReadError> {
         while !self.rest.is_empty() {
             let (kind, body) = self.block()?;
@@ -161,7 +163,8 @@ impl<'a> Reader<'a> {
         found.copied().ok_or(ReadError::Malformed)
     }
 
-    /// Returns a packet with its time, from an enhanced packet block or its obsolete predecessor.
+    /// Makes a packet with its time from the fixed fields (`fixed`) and the data of an enhanced packet block, or of the
+    /// obsolete packet block. Fails with `Malformed` if they contradict each other.
     fn stamped(
         &self,
         interface: u32,
@@ -175,7 +178,8 @@ impl<'a> Reader<'a> {
         packet(interface, time_ns, stored, original_len, data)
     }
 
-    /// Returns a packet of the first interface, without a time, from a simple packet block.
+    /// Makes a packet from a simple packet block: it belongs to the section's first interface and has no time (0).
+    /// Fails with `Malformed` if its fields contradict each other.
     fn simple(&self, body: &'a [u8]) -> Result<Packet<'a>, ReadError> {
         let (fixed, data) = fixed::<4>(body)?;
         let interface = self.interface(0)?;
@@ -200,7 +204,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// Splits a block's body into its first `N` bytes and the rest. Fails with `Malformed` if it is shorter.
+/// Splits a block's body into its first `N` bytes and the rest. Fails with `Malformed` if the body is shorter.
 fn fixed<const N: usize>(body: &[u8]) -> Result<(&[u8], &[u8]), ReadError> {
     body.split_at_checked(N).ok_or(ReadError::Malformed)
 }

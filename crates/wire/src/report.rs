@@ -25,7 +25,7 @@ pub enum Malformed {
     ReportLength,
     /// A length of the metadata that contradicts its bits.
     MetadataLength,
-    /// A packet without its IP or Ethernet header.
+    /// A packet without its complete IP or Ethernet header.
     InnerPacket,
     /// A length of a TLV beyond the report.
     TlvLength,
@@ -63,13 +63,14 @@ impl fmt::Display for Malformed {
 pub struct Indicators {
     /// The DSCP.
     pub dscp: u8,
-    /// The bits of it that count.
+    /// The bits of the DSCP that are compared.
     pub dscp_mask: u8,
     /// The UDP port.
     pub udp_port: u16,
 }
 
-/// A node's metadata; none is what was not asked for, or is unknown (all ones). Times and latencies are in the node's own units.
+/// One node's metadata. `None` is what was not requested, or what the node does not know (all ones). Times and
+/// latencies are in the node's own units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
     /// The node.
@@ -105,17 +106,18 @@ pub struct Occupancy {
     pub occupancy: u32,
 }
 
-/// The instructions that [`Hop`] has; the others are reserved, or the checksum complement.
+/// The instruction bits for which [`Hop`] has a field; the other bits are reserved, or request the checksum complement.
 const KNOWN: u16 = 0xFF80;
 
-/// Returns the number of 32-bit words of metadata for which `bits` ask: two words for each of the bits 4 to 6, one for
-/// every other.
+/// Returns the number of 32-bit words of metadata that the instruction bitmap `bits` requests: two for each of the bits
+/// 4 to 6 (times and level 2 interfaces), one for every other bit.
 fn words(bits: u16) -> usize {
     (bits.count_ones() + (bits & 0x0E00).count_ones()) as usize
 }
 
 impl Hop {
-    /// Returns the values that the node reports, in the order of the fields; `None` for each that it does not report.
+    /// Returns the node's metadata in the order of the struct's fields, a queue or buffer as two values (number and
+    /// contents); `None` for each value that the node does not report.
     pub fn values(&self) -> [Option<u64>; 13] {
         [
             self.node_id.map(u64::from),
@@ -134,8 +136,8 @@ impl Hop {
         ]
     }
 
-    /// Reads metadata in the order of its bits. Bytes behind the known fields are ignored, and missing values are
-    /// unknown.
+    /// Reads a node's metadata: the values that the instruction bitmap `bits` requests, in the order of its bits.
+    /// Ignores bytes behind the values that [`Hop`] holds. A missing value, or one of all ones, becomes `None`.
     fn read(bits: u16, mut bytes: &[u8]) -> Hop {
         let mut word = || match bytes.split_first_chunk() {
             Some((first, rest)) => {
@@ -192,7 +194,7 @@ impl Hop {
 pub struct FlowKey {
     /// From where.
     pub source: IpAddr,
-    /// To where; of the same version.
+    /// To where, by the same IP version.
     pub destination: IpAddr,
     /// IP protocol.
     pub protocol: u8,
@@ -218,19 +220,19 @@ pub struct Embedded<'a> {
     pub mode: Mode,
     /// The instruction bitmap.
     pub instructions: u16,
-    /// Whose domain-specific instructions they are.
+    /// The domain that defines the domain-specific instructions.
     pub domain_id: u16,
     /// Remaining hop count of INT-MD.
     pub remaining_hops: u8,
-    /// D: the sink drops the packet.
+    /// D bit: the sink drops the packet.
     pub discard: bool,
-    /// E of INT-MD: the hops were too many.
+    /// E bit of INT-MD: a node could not add its metadata because the hop count was used up.
     pub hops_exceeded: bool,
-    /// M of INT-MD: the MTU was too small.
+    /// M bit of INT-MD: a node could not add its metadata because of the MTU.
     pub mtu_exceeded: bool,
-    /// The report holds less than the shim announces.
+    /// True if the report ends before the length that the shim announces.
     pub cut: bool,
-    /// The bytes below the whole hops: domain-specific metadata of the source.
+    /// The bytes in the stack below the complete hops: domain-specific metadata of the source.
     pub source_only: &'a [u8],
     stack: &'a [u8],
     // Not zero.
@@ -238,15 +240,15 @@ pub struct Embedded<'a> {
 }
 
 impl Embedded<'_> {
-    /// Returns the complete hops in the stack, the last node first; nothing for INT-MX.
+    /// Returns the metadata of the complete hops in the INT stack, the last node first; nothing for INT-MX.
     pub fn hops(&self) -> impl DoubleEndedIterator<Item = Hop> {
         let instructions = self.instructions;
         let hops = self.stack.chunks_exact(self.hop_bytes);
         hops.map(move |bytes| Hop::read(instructions, bytes))
     }
 
-    /// Splits `bytes` into the INT headers at their beginning and what follows. The headers are `None` if their type
-    /// or version is unknown.
+    /// Splits `bytes` into the INT headers at their beginning and what follows. The headers are `None` if they are
+    /// incomplete, or if their type or version is unknown.
     fn split(bytes: &[u8]) -> (Option<Embedded<'_>>, &[u8]) {
         let len = 4 + 4 * usize::from(bytes.get(1).copied().unwrap_or(0));
         let (headers, behind) = bytes.split_at(len.min(bytes.len()));
@@ -293,7 +295,7 @@ impl Embedded<'_> {
 pub struct Report<'a> {
     /// The node that reports.
     pub node_id: u32,
-    /// Its hardware subsystem.
+    /// The number of the node's hardware subsystem.
     pub hw_id: u8,
     /// Number of the group among those of the subsystem, 22 bits.
     pub sequence: u32,
@@ -309,7 +311,7 @@ pub struct Report<'a> {
     pub hop: Hop,
     /// Why the packet was dropped.
     pub drop_reason: Option<u8>,
-    /// In which queue.
+    /// The queue in which the packet was dropped.
     pub drop_queue: Option<u8>,
     /// The domain of the metadata.
     pub domain_id: u16,
@@ -320,7 +322,7 @@ pub struct Report<'a> {
 /// The packet that a report is about, as far as the report holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inner<'a> {
-    /// Its 5-tuple without what INT changed.
+    /// Its 5-tuple, with the port or protocol number that it had before INT headers were added.
     pub flow: Option<FlowKey>,
     /// Its TTL or hop limit.
     pub ttl: u8,
@@ -329,7 +331,8 @@ pub struct Inner<'a> {
 }
 
 impl Report<'_> {
-    /// Returns the nodes that the packet has passed, the first one first, as far as this report contains them.
+    /// Returns the metadata of the nodes that the packet has passed, the first node first, as far as this report
+    /// contains them; the reporting node is the last.
     pub fn path(&self) -> impl Iterator<Item = Hop> {
         let stack = self.packet.embedded.iter();
         stack
@@ -338,8 +341,8 @@ impl Report<'_> {
     }
 }
 
-/// Reads the individual reports in a UDP payload. Reports of other types than INT (IOAM) are skipped. Fails with the
-/// rule that the payload violates.
+/// Decodes the telemetry reports in a UDP payload, in their order. Leaves out reports of other types than INT (IOAM).
+/// `indicators` tell in which of the reported packets INT headers are. Fails with the rule that the payload violates.
 pub fn decode<'a>(data: &'a [u8], indicators: &Indicators) -> Result<Vec<Report<'a>>, Malformed> {
     let (group, mut rest) = data
         .split_at_checked(8)
@@ -394,7 +397,8 @@ pub fn decode<'a>(data: &'a [u8], indicators: &Indicators) -> Result<Vec<Report<
 }
 
 impl Report<'_> {
-    /// Reads the main contents of a report of RepType 1; returns the bytes behind them.
+    /// Reads the metadata of a report of RepType 1 (INT) into `self`. `md_words` is the metadata's length in 32-bit
+    /// words. Returns the bytes behind: the reported packet. Fails if a length contradicts the bitmap or the body.
     fn read_main<'a>(&mut self, body: &'a [u8], md_words: usize) -> Result<&'a [u8], Malformed> {
         let (main, body) = body.split_at_checked(8).ok_or(Malformed::ReportLength)?;
         let (bits, domain_specific) = (u16_at(main, 0), u16_at(main, 4));
@@ -417,8 +421,9 @@ impl Report<'_> {
 }
 
 impl<'a> Inner<'a> {
-    /// Reads the part of the packet that a report contains, of the type `in_type` from the report's header. Without
-    /// the tracked flag, INT headers are not embedded in it (section 3.4 of the report specification).
+    /// Reads the reported packet, or the part of it that a report contains; its type `in_type` is from the report's
+    /// header. `embeds` is `None` if the report does not have the tracked flag: then the packet has no INT headers
+    /// (section 3.4 of the report specification). Fails if the packet's headers are incomplete.
     fn read(
         bytes: &'a [u8],
         in_type: u8,
@@ -445,7 +450,8 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// Reads the first packet in the list of TLVs. Fails if a TLV's length is wrong.
+    /// Reads the first packet in a report's list of TLVs; returns an empty value if there is none. Fails if a TLV's
+    /// length is wrong or the packet's headers are incomplete.
     fn read_tlvs(mut bytes: &'a [u8], embeds: Option<&Indicators>) -> Result<Inner<'a>, Malformed> {
         let mut found = Inner::default();
         while !bytes.is_empty() {
@@ -503,7 +509,8 @@ impl<'a> Inner<'a> {
         ))
     }
 
-    /// Reads the bytes behind the IP header: the ports, and INT headers if there are any.
+    /// Reads the bytes behind the IP header: the TCP or UDP ports, and INT headers if the indicators show that there
+    /// are any. Undoes in the 5-tuple what inserting INT headers changed (UDP port or protocol).
     fn read_l4(
         bytes: &'a [u8],
         mut flow: FlowKey,
@@ -545,8 +552,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 impl FlowKey {
-    /// Reads the ports of TCP or UDP. Returns the length of the header in front of INT headers; `None` for a protocol
-    /// without ports, or if bytes are missing.
+    /// Reads the ports at the beginning of a TCP or UDP header into the 5-tuple. Returns the number of bytes in front
+    /// of any INT headers (20 or 8); `None` for another protocol, or if bytes are missing.
     fn read_ports(&mut self, bytes: &[u8]) -> Option<usize> {
         let len = match self.protocol {
             TCP => 20,
@@ -559,7 +566,7 @@ impl FlowKey {
     }
 }
 
-/// A switch's data in a report of the thesis.
+/// A switch's data in a report in the format of the thesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThesisHop {
     /// When the packet left, in microseconds modulo 2^32.
@@ -574,9 +581,9 @@ pub struct ThesisHop {
     pub port: u8,
 }
 
-/// Reads a report in the thesis's format. Returns the original UDP port and the switches of the path, the first one
-/// first. Fails with `Truncated` if the header is incomplete, and with `Malformed` if the length does not match the
-/// number of hops.
+/// Reads a report in the format of the thesis. Returns the UDP port that the packet had originally, and the data of the
+/// switches on the path, the first switch first. Fails with `Truncated` if the header is incomplete, and with
+/// `Malformed` if the length does not match the number of switches.
 pub fn decode_thesis(data: &[u8]) -> Result<(u16, Vec<ThesisHop>), Error> {
     let (&[hops, high, low], stack) = data.split_first_chunk().ok_or(Error::Truncated)?;
     if stack.len() != 12 * usize::from(hops) {

@@ -25,22 +25,22 @@ impl Flags {
     pub const RST: Flags = Flags(1 << 2);
     /// Push function.
     pub const PSH: Flags = Flags(1 << 3);
-    /// The acknowledgment field means something.
+    /// The acknowledgment number is valid.
     pub const ACK: Flags = Flags(1 << 4);
-    /// The urgent pointer means something.
+    /// The urgent pointer is valid.
     pub const URG: Flags = Flags(1 << 5);
     /// ECN echo (RFC 3168).
     pub const ECE: Flags = Flags(1 << 6);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(1 << 7);
 
-    /// Makes flags from their byte in the header.
+    /// Makes flags from byte 13 of a TCP header.
     #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
     }
 
-    /// Returns the byte of the flags in the header.
+    /// Returns the flags as byte 13 of a TCP header.
     #[inline]
     pub const fn bits(self) -> u8 {
         self.0
@@ -84,7 +84,7 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// Blocks of a selective acknowledgment: `(left edge, right edge)`, up to four.
+/// The blocks of a SACK option (RFC 2018): `(left edge, right edge)`, up to four.
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     count: u8,
@@ -95,7 +95,7 @@ impl SackBlocks {
     /// Most blocks that the option space holds.
     pub const MAX: usize = 4;
 
-    /// Adds a block; returns false if there is no room.
+    /// Adds a SACK block behind the others. Returns false, and adds nothing, if there are four already.
     #[inline]
     pub fn push(&mut self, left: u32, right: u32) -> bool {
         match self.blocks.get_mut(usize::from(self.count)) {
@@ -108,13 +108,13 @@ impl SackBlocks {
         }
     }
 
-    /// Returns the SACK blocks as (left edge, right edge) in sequence numbers, in the order of the option.
+    /// Returns the SACK blocks as (left edge, right edge) in sequence numbers, in their order in the option.
     #[inline]
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Returns true if there is no block in the option.
+    /// Returns true if there is no SACK block.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -171,7 +171,7 @@ impl Options {
     /// Most bytes of options.
     pub const MAX_LEN: usize = 40;
 
-    /// Returns the length of the options in bytes when they are emitted, each padded to whole words.
+    /// Returns the length of the options in bytes when they are emitted, each of them padded to whole 32-bit words.
     pub fn len(&self) -> usize {
         let sack = match self.sack.blocks().len() {
             0 => 0,
@@ -184,14 +184,14 @@ impl Options {
             + sack
     }
 
-    /// Returns true if no option is set.
+    /// Returns true if there is no option.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads options up to their end marker. Fails with `Malformed` if an option's length leads beyond the bytes, or
-    /// is wrong for its kind.
+    /// Reads TCP options up to their end marker, and skips those of unknown kinds. Fails with `Malformed` if an
+    /// option's length goes beyond the bytes, or is wrong for its kind.
     pub fn parse(mut bytes: &[u8]) -> Result<Options, Error> {
         let mut options = Options::default();
         loop {
@@ -265,8 +265,8 @@ impl Options {
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Makes a view of a segment after checking its data offset. Since TCP has no length field, `bytes` must end with
-    /// the IP packet.
+    /// Makes a view of a TCP segment. Since TCP has no length field, `bytes` must end with the IP packet. Fails with
+    /// `Truncated` if the header is incomplete, and with `Malformed` if the data offset is below 20 bytes.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::MIN_LEN)?;
         let header_len = usize::from(bytes[12] >> 4) * 4;
@@ -297,7 +297,7 @@ impl<'a> View<'a> {
         urgent_pointer: u16 = u16_at(bytes, 18);
     }
 
-    /// Returns the bytes of the options, with their padding.
+    /// Returns the bytes of the header's options, padding included; empty if there are none.
     pub fn options(&self) -> &'a [u8] {
         &self.0[Header::MIN_LEN..self.header_len()]
     }
@@ -307,12 +307,13 @@ impl<'a> View<'a> {
         &self.0[self.header_len()..]
     }
 
-    /// Returns true if the checksum is correct for these addresses.
+    /// Returns true if the segment's checksum is correct for an IP packet with these addresses.
     pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
         self.verifies_with_zeros(source, destination, 0)
     }
 
-    /// Returns true if the checksum is correct, assuming that `zeros` zero bytes follow those of the view.
+    /// Returns true if the segment's checksum is correct for an IP packet with these addresses, assuming that `zeros`
+    /// bytes of value zero follow the view's bytes.
     pub fn verifies_with_zeros<A: Address>(&self, source: A, destination: A, zeros: usize) -> bool {
         match u16::try_from(self.0.len().saturating_add(zeros)) {
             Ok(len) => {
@@ -349,18 +350,20 @@ impl Header {
     /// Bytes of a header without options.
     pub const MIN_LEN: usize = 20;
 
-    /// Returns the length of the header in bytes when it is emitted.
+    /// Returns the length in bytes of the header with its options when it is emitted.
     pub fn header_len(&self) -> usize {
         Header::MIN_LEN + self.options.len()
     }
 
-    /// Returns the values of a header. Fails with `Checksum` if the checksum is wrong for these addresses.
+    /// Returns the fields of a TCP header. Fails with `Checksum` if the segment's checksum is wrong for an IP packet
+    /// with these addresses, and with `Malformed` if an option is damaged.
     pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         Header::parse_virtual(view, source, destination, 0)
     }
 
-    /// Returns the values of a header whose payload continues with `zeros` zero bytes behind those of the view. Fails
-    /// with `Checksum` if the checksum is wrong for these addresses.
+    /// Returns the fields of the TCP header of a segment whose payload continues with `zeros` bytes of value zero
+    /// behind those of the view. Fails with `Checksum` if the checksum is wrong for an IP packet with these addresses,
+    /// and with `Malformed` if an option is damaged.
     pub fn parse_virtual<A: Address>(
         view: &View<'_>,
         source: A,
@@ -373,7 +376,8 @@ impl Header {
         Header::read(view)
     }
 
-    /// Returns the values of a header without checking its checksum.
+    /// Returns the fields of a TCP header without checking the checksum. Fails with `Malformed` if an option is
+    /// damaged.
     pub(crate) fn read(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             source_port: view.source_port(),
@@ -387,7 +391,8 @@ impl Header {
         })
     }
 
-    /// Appends header and payload to `out`, with the checksum for these addresses.
+    /// Appends TCP header and payload to `out`, with the checksum for an IP packet with these addresses. Fails with
+    /// `OutOfRange`, and appends nothing, if the options exceed 40 bytes or the segment 65,535 bytes.
     pub fn emit<A: Address>(
         &self,
         source: A,
@@ -403,7 +408,8 @@ impl Header {
         Ok(())
     }
 
-    /// Appends only the header to `out`, with the checksum of a segment whose payload consists of `zeros` zero bytes.
+    /// Appends only the TCP header to `out`, with the checksum of a segment whose payload consists of `zeros` bytes of
+    /// value zero. Fails like [`Header::emit`].
     pub fn emit_virtual<A: Address>(
         &self,
         source: A,
@@ -418,8 +424,8 @@ impl Header {
         Ok(())
     }
 
-    /// Appends the header to `out` like [`Header::emit_virtual`], with `inserted_len` bytes in front of the options, which `insert`
-    /// appends.
+    /// Appends only the TCP header to `out`, like [`Header::emit_virtual`], with `inserted_len` other bytes between its
+    /// first 20 bytes and its options; `insert` must append them.
     pub(crate) fn emit_virtual_with<A: Address>(
         &self,
         (inserted_len, insert): (usize, impl FnOnce(&mut Vec<u8>)),
@@ -465,8 +471,8 @@ impl Header {
     }
 }
 
-/// Writes the checksum of `segment`, whose checksum field is zero. `len` is the segment's whole length in bytes,
-/// including those that are not stored.
+/// Computes the checksum of `segment`, whose checksum field is zero, and writes it there. `len` is the segment's length
+/// in bytes, including zeros behind it that are not stored.
 fn put_checksum<A: Address>(segment: &mut [u8], source: A, destination: A, len: u16) {
     let pseudo = A::pseudo_header_sum(source, destination, PROTOCOL_TCP, len);
     let checksum = pseudo.bytes(segment).finish();

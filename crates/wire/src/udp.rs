@@ -10,7 +10,8 @@ use crate::{Address, Error, at_least, fields, u16_at};
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Makes a view of a datagram after checking its length field. Bytes behind that length are cut off.
+    /// Makes a view of a UDP datagram, without the bytes behind its length. Fails with `Truncated` if bytes are
+    /// missing, and with `Malformed` if its length field is below 8.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
         at_least(bytes, Header::LEN)?;
         let len = usize::from(u16_at(bytes, 4));
@@ -29,7 +30,8 @@ impl<'a> View<'a> {
         checksum: u16 = u16_at(bytes, 6);
     }
 
-    /// Returns true if the checksum is correct for these addresses, or is absent where it is optional.
+    /// Returns true if the datagram's checksum is correct for an IP packet with these addresses, or if it is absent
+    /// (zero) and they are IPv4 addresses.
     pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
         if self.checksum() == 0 {
             return A::UDP_CHECKSUM_IS_OPTIONAL;
@@ -57,7 +59,8 @@ impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 8;
 
-    /// Returns the values of a header. Fails with `Checksum` if the checksum is wrong for these addresses.
+    /// Returns the fields of a UDP header. Fails with `Checksum` if the datagram's checksum is wrong for an IP packet
+    /// with these addresses.
     pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         if !view.checksum_is_valid(source, destination) {
             return Err(Error::Checksum);
@@ -68,7 +71,8 @@ impl Header {
         })
     }
 
-    /// Appends header and payload to `out`, with the checksum for these addresses.
+    /// Appends UDP header and payload to `out`, with the checksum for an IP packet with these addresses. Fails with
+    /// `OutOfRange`, and appends nothing, if the datagram exceeds 65,535 bytes.
     pub fn emit<A: Address>(
         &self,
         source: A,
@@ -91,8 +95,8 @@ impl Header {
     }
 }
 
-/// Returns a computed checksum in the form in which it is sent: zero becomes all ones, since zero means that there is
-/// no checksum.
+/// Returns a computed UDP checksum in the form in which it is sent: zero becomes all ones, since zero means that there
+/// is no checksum.
 pub fn transmitted(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }
 }

@@ -35,7 +35,7 @@ impl Header {
     /// Bytes of the tag.
     pub const LEN: usize = 4;
 
-    /// Returns the values of a tag.
+    /// Returns the fields of a VLAN tag. Never fails.
     pub fn parse(view: &View<'_>) -> Result<Header, Error> {
         Ok(Header {
             priority: view.priority(),
@@ -45,7 +45,8 @@ impl Header {
         })
     }
 
-    /// Appends the tag, 4 bytes, to `out`. Fails with `OutOfRange` if a value does not fit its field.
+    /// Appends the VLAN tag, 4 bytes, to `out`. Fails with `OutOfRange` if priority or VLAN identifier does not fit its
+    /// field.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.priority > 7 || self.vlan_id > 0x0fff {
             return Err(Error::OutOfRange);
