@@ -10,14 +10,14 @@ use std::io;
 use std::mem::{offset_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// An interface that is a port of this process; of the network namespace of the thread that took it.
+/// A claim of an interface as a port of this process, in the network namespace of the thread that made the claim.
 pub(crate) struct Claim {
     _listener: OwnedFd,
 }
 
 impl Claim {
-    /// Claims an interface for this process until the returned value is dropped. Fails with an error that names the
-    /// present owner if the interface is already claimed.
+    /// Claims an interface, whose kernel index is `index`, for this process until the returned value is dropped. Fails
+    /// with `Busy` and a message that names the owner if the interface is already claimed.
     pub(crate) fn take(interface: &str, index: u32) -> Result<Claim, PortError> {
         let failed = |e: &io::Error| PortError::io(format!("claiming {interface}"), e);
         let socket = unix_socket().map_err(|e| failed(&e))?;
@@ -44,8 +44,9 @@ impl Claim {
     }
 }
 
-/// Returns the id of the process that listens at an address. Returns `None` if it cannot be determined, because the
-/// process has ended or too many others have asked at the same time.
+/// Returns the id of the process that listens at the address of a Unix socket. Returns `None` if it cannot be
+/// determined, because the process has ended, is in another PID namespace, or too many others have asked at the same
+/// time.
 fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Option<i32>> {
     let socket = unix_socket()?;
     // SAFETY: the pointer is to an address of at least the length given.
@@ -60,7 +61,7 @@ fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Opt
     Ok(credentials.map(|it| it.pid).filter(|&pid| pid != 0))
 }
 
-/// Describes a process by its id and the beginning of its command line.
+/// Describes a process for an error message, by its id and the beginning of its command line.
 fn describe(process: i32) -> String {
     let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<_> = command
@@ -79,8 +80,8 @@ fn unix_socket() -> io::Result<OwnedFd> {
     socket::open(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
 }
 
-/// Makes an address in the abstract namespace of Unix sockets, outside the file system: a zero byte followed by
-/// `name`, which must be shorter than the field.
+/// Makes an address in the abstract namespace of Unix sockets, which is outside the file system: a zero byte followed
+/// by `name`, which must be shorter than the address field. Returns it with its length in bytes.
 fn abstract_address(name: &str) -> (libc::sockaddr_un, libc::socklen_t) {
     // SAFETY: all zeros is a valid `sockaddr_un`.
     let mut address: libc::sockaddr_un = unsafe { zeroed() };

@@ -6,11 +6,11 @@ use std::io;
 /// A failure between this process and the kernel.
 #[derive(Debug)]
 pub enum PortError {
-    /// The process lacks a privilege. The text says which operation.
+    /// The process lacks a privilege. The text names the operation.
     NotPermitted(String),
     /// A program or a feature of the kernel is missing.
     Missing(String),
-    /// Something else uses it at the moment.
+    /// Another program uses the resource at the moment.
     Busy(String),
     /// The arguments make no sense, as in a name that is too long.
     Invalid(String),
@@ -19,7 +19,8 @@ pub enum PortError {
 }
 
 impl PortError {
-    /// Converts an I/O error of the operation `what` into a [`PortError`], by its kind.
+    /// Converts an I/O error into a [`PortError`] according to its code. `what` describes the failed operation in the
+    /// message.
     pub(crate) fn io(what: impl fmt::Display, error: &io::Error) -> PortError {
         match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => PortError::NotPermitted(format!(
@@ -30,7 +31,8 @@ impl PortError {
         }
     }
 
-    /// Converts the error of this thread's last system call into a [`PortError`]; `what` describes the operation.
+    /// Converts the error of this thread's last system call into a [`PortError`]. `what` describes the failed operation
+    /// in the message.
     pub(crate) fn last(what: impl fmt::Display) -> PortError {
         PortError::io(what, &io::Error::last_os_error())
     }

@@ -23,23 +23,23 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-/// Most frames of an interface that are handed on before the others have their turn.
+/// Most frames that are delivered from one interface before the next interface has its turn.
 const BATCH: usize = 64;
 
-/// The time not to look while traffic is dense.
+/// The time between two polls while traffic is dense.
 const PAUSE: Duration = Duration::from_micros(30);
 
-/// Wake-ups closer together than this, so many in a row, make traffic dense.
+/// A wake-up within this time after the last one is close to it; several close ones in a row make traffic dense.
 const DENSE: Duration = Duration::from_micros(100);
 const DENSE_WAKE_UPS: u32 = 16;
 
-/// Pauses in a row without a frame that make it thin again.
+/// Traffic is no longer dense after this many polls in a row that find no frame.
 const IDLE_PAUSES: u32 = 4;
 
-/// Rounds without a wait after which other descriptors than those of frames get a look.
+/// Calls of `wait` in a row without a poll, after which the descriptors other than the packet sockets' are polled, too.
 const ROUNDS_PER_LOOK: u32 = 256;
 
-/// Ends a wait, from any thread.
+/// An eventfd by which any thread ends a wait.
 struct Event {
     descriptor: OwnedFd,
 }
@@ -73,11 +73,11 @@ impl Event {
 /// An interface, as long as it is one of the network's.
 struct Port {
     socket: PacketSocket,
-    /// True if it was up when last looked at; the network is told of a change of this.
+    /// True if the interface was up at the last check. A change is reported to the network.
     up: bool,
 }
 
-/// True if to wait for frames or to look for them.
+/// Decides whether to wait for frames (sparse traffic) or to poll after a pause (dense traffic).
 #[derive(Default)]
 struct Moderation {
     last_wake_up: Option<Instant>,
@@ -90,7 +90,7 @@ impl Moderation {
         self.close_wake_ups >= DENSE_WAKE_UPS
     }
 
-    /// Records that a wait ended because frames arrived.
+    /// Records that frames have ended a wait, and counts the wake-ups that follow each other closely.
     fn woken(&mut self) {
         let now = Instant::now();
         let close = self.last_wake_up.is_some_and(|last| now - last < DENSE);
@@ -99,7 +99,8 @@ impl Moderation {
         self.idle_pauses = 0;
     }
 
-    /// Records that a pause ended, and whether frames had arrived.
+    /// Records that a pause has ended, and whether frames had arrived (`frames`). After [`IDLE_PAUSES`] pauses in a row
+    /// without frames, traffic counts as sparse again.
     fn paused(&mut self, frames: bool) {
         self.idle_pauses = if frames { 0 } else { self.idle_pauses + 1 };
         if self.idle_pauses == IDLE_PAUSES {
@@ -108,9 +109,9 @@ impl Moderation {
     }
 }
 
-/// The interfaces of a live network.
+/// Frame input and output over the interfaces of a live network.
 pub struct PacketIo {
-    /// By the network's number of the interface.
+    /// The open interfaces, by the numbers that the network gives them.
     ports: Vec<Option<Port>>,
     event: Arc<Event>,
     watch: LinkWatch,
@@ -118,7 +119,7 @@ pub struct PacketIo {
     polled: Vec<libc::pollfd>,
     // Interfaces with frames to flush.
     unflushed: Vec<usize>,
-    /// Interfaces that went down or came back, until the loop asks.
+    /// Interfaces that went down (`false`) or came up (`true`), until the event loop takes them.
     changes: Vec<(usize, bool)>,
     moderation: Moderation,
     rounds: u32,
@@ -138,7 +139,8 @@ fn polled(fd: libc::c_int) -> libc::pollfd {
 }
 
 impl PacketIo {
-    /// Opens the event and the link monitor for waiting, without any interfaces yet.
+    /// Makes the frame input and output of a network without interfaces. Opens the event by which other threads end a
+    /// wait, and the monitor for changes of interfaces.
     pub fn new() -> Result<PacketIo, PortError> {
         let event = Arc::new(Event::new()?);
         let watch = LinkWatch::new()?;
@@ -155,8 +157,8 @@ impl PacketIo {
         })
     }
 
-    /// Opens these interfaces of the thread's network namespace. Each interface's number is its position in the list.
-    /// Fails if an interface cannot be opened, or is another process's port.
+    /// Makes the frame input and output over these interfaces of the thread's network namespace; an interface's number
+    /// is its position in the list. Fails if an interface cannot be opened, or is a port of another process.
     pub fn open<S: AsRef<str>>(interfaces: &[S]) -> Result<PacketIo, PortError> {
         let mut io = PacketIo::new()?;
         for (number, name) in interfaces.iter().enumerate() {
@@ -166,7 +168,8 @@ impl PacketIo {
         Ok(io)
     }
 
-    /// Adds an open interface under the number `interface`, and replaces any former interface with this number.
+    /// Adds an open interface under the number `interface`, in place of any former interface with this number, and
+    /// queues a report of whether it is up.
     pub fn add(&mut self, interface: usize, mut socket: PacketSocket) {
         if self.ports.len() <= interface {
             self.ports.resize_with(interface + 1, || None);
@@ -183,8 +186,7 @@ impl PacketIo {
         self.ports[interface] = Some(Port { socket, up });
     }
 
-    /// Closes an interface after sending its queued frames. Returns its counters, or `None` if there was no such
-    /// interface.
+    /// Closes an interface after sending its queued frames. Returns its counters; `None` if there is no such interface.
     pub fn remove(&mut self, interface: usize) -> Option<PacketCounters> {
         let mut port = self.ports.get_mut(interface)?.take()?;
         self.polled[interface + OTHER_DESCRIPTORS].fd = -1;
@@ -202,13 +204,13 @@ impl PacketIo {
         }
     }
 
-    /// Returns true if an interface sends frames by an XDP socket.
+    /// Returns true if an interface sends frames by an XDP socket at present; false if there is no such interface.
     pub fn sends_by_xdp(&self, interface: usize) -> bool {
         let port = self.ports.get(interface).and_then(Option::as_ref);
         port.is_some_and(|port| port.socket.sends_by_xdp())
     }
 
-    /// Passes all queued frames to the kernel.
+    /// Passes the queued frames of all interfaces to the kernel.
     pub fn flush(&mut self) {
         for interface in self.unflushed.drain(..) {
             if let Some(port) = &mut self.ports[interface] {
@@ -217,8 +219,8 @@ impl PacketIo {
         }
     }
 
-    /// Makes this thread's timers precise. By default, the kernel lets a thread's timeouts be 50 microseconds late, to
-    /// wake up less often, but links have shorter delays.
+    /// Makes this thread's timeouts precise. By default, the kernel may end them up to 50 microseconds late to save
+    /// wake-ups, but links have shorter delays.
     fn make_timers_precise(&mut self) {
         let thread = thread::current().id();
         if self.waiter != Some(thread) {
@@ -228,7 +230,7 @@ impl PacketIo {
         }
     }
 
-    /// Delivers at most one batch of frames of each interface to `rx`; returns true if there was any frame.
+    /// Delivers at most [`BATCH`] frames of each interface to `rx`. Returns true if any ring slot was emptied.
     fn take_frames(&mut self, rx: &mut dyn FnMut(usize, &[u8])) -> bool {
         let mut any = false;
         for (interface, port) in self.ports.iter_mut().enumerate() {
@@ -242,7 +244,8 @@ impl PacketIo {
         any
     }
 
-    /// Waits until a descriptor is ready, at most for `timeout`, and handles all events except for arriving frames.
+    /// Waits until a descriptor is ready, at most for `timeout`, and handles all events except for arriving frames:
+    /// calls from other threads, changes of interfaces, and errors of sockets.
     fn poll(&mut self, timeout: Duration) {
         self.rounds = 0;
         let timeout = libc::timespec {
@@ -285,8 +288,8 @@ impl PacketIo {
         }
     }
 
-    /// Finds out which interfaces have gone up or down, and which have been replaced by another interface of the same
-    /// name.
+    /// Checks every interface, and queues a report of each that has gone up or down. Opens the new interface if an
+    /// interface has been replaced by another one of the same name.
     fn look_at_interfaces(&mut self) {
         for (interface, port) in self.ports.iter_mut().enumerate() {
             let Some(port) = port else { continue };
@@ -315,8 +318,8 @@ impl PacketIo {
 }
 
 impl FrameIo for PacketIo {
-    /// Queues the frame. It is sent before the next wait, or as part of a full batch. If the kernel refuses it then,
-    /// [`PacketCounters::tx_drops`] counts it.
+    /// Queues a frame for an interface. It is sent before the next wait, or as part of a full batch; if the kernel then
+    /// refuses it, [`PacketCounters::tx_drops`] counts it. Returns `Dropped` if there is no such interface.
     fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome {
         let Some(Some(port)) = self.ports.get_mut(interface) else {
             return SendOutcome::Dropped;
@@ -328,8 +331,8 @@ impl FrameIo for PacketIo {
         SendOutcome::Accepted
     }
 
-    /// Delivers at most one batch of frames of each interface, so that none starves the others or the caller. If no
-    /// frames are expected yet, first waits for up to `timeout`.
+    /// Sends the queued frames, and delivers at most one batch of frames of each interface to `rx`, so that none
+    /// starves the others or the caller. If no frames have arrived yet, waits for them up to `timeout`.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
         self.flush();
         self.make_timers_precise();

@@ -28,14 +28,15 @@ const INSTRUCTIONS: u64 = 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 
-/// Counts the instructions that the calling thread executes in user space, from its making on.
+/// Counts the instructions that the thread which made the counter executes in user space.
 #[derive(Debug)]
 pub struct InstructionCounter {
     event: File,
 }
 
 impl InstructionCounter {
-    /// Starts counting the instructions of this thread. Fails if the processor's counters are not available.
+    /// Opens a counter of this thread's instructions, and starts it. Fails if the processor's counters are not
+    /// available.
     pub fn new() -> Result<InstructionCounter, PortError> {
         let attributes = EventAttributes {
             kind: HARDWARE,
@@ -67,7 +68,7 @@ impl InstructionCounter {
         Ok(InstructionCounter { event })
     }
 
-    /// Returns the number of instructions counted so far; `None` if the counter cannot be read.
+    /// Returns the number of instructions counted since the start; `None` if the counter cannot be read.
     pub fn read(&self) -> Option<u64> {
         let mut count = [0; 8];
         (&self.event).read_exact(&mut count).ok()?;

@@ -15,8 +15,8 @@ struct Offload {
     set: u32,
 }
 
-/// The offloads that would hand us frames that are not as they would be on a wire. Scatter-gather goes last: without it the kernel
-/// drops the segmentation offloads that have no command of their own.
+/// The offloads because of which received frames differ from frames on a wire. Scatter-gather goes last: without it the
+/// kernel drops the segmentation offloads that have no command of their own.
 const OFFLOADS: [Offload; 6] = [
     Offload {
         name: "generic-receive-offload",
@@ -55,14 +55,15 @@ const ETHTOOL_SET_FLAGS: u32 = 0x26;
 /// Insertion and removal of VLAN tags, and large receive offload.
 const FLAGS_OFF: u32 = 1 << 7 | 1 << 8 | 1 << 15;
 
-/// Argument of the commands that take one number.
+/// Argument of the `ethtool` commands that take one number (`struct ethtool_value`).
 #[repr(C)]
 struct EthtoolValue {
     command: u32,
     data: u32,
 }
 
-/// Returns an interface's name as a C string. Refuses names that the kernel would refuse, with a better message.
+/// Returns an interface's name as a C string. Fails with `Invalid` for a name that the kernel would refuse: longer than
+/// 15 characters, or with a space, '/' or ':'.
 pub(crate) fn checked_name(name: &str) -> Result<CString, PortError> {
     let bad = name.is_empty()
         || name == "."
@@ -92,7 +93,7 @@ pub(crate) fn index_of(name: &str) -> Result<u32, PortError> {
 
 /// Disables, on an interface in this thread's namespace, the offloads that make frames differ from frames on a wire:
 /// unfinished checksums, segments joined by the kernel, VLAN tags stored beside the frame. Ignores offloads that the
-/// interface does not have or cannot switch; fails if an offload stays enabled.
+/// interface does not have or cannot switch. Fails if an offload stays enabled.
 pub fn disable_offloads(name: &str) -> Result<(), PortError> {
     let socket = control_socket()?;
     for offload in &OFFLOADS {
@@ -132,7 +133,7 @@ fn is_unsupported(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the MTU of an interface, the longest payload of a frame in bytes. Fails if there is no such interface.
+/// Returns the MTU of an interface: the longest payload of its frames in bytes. Fails if there is no such interface.
 pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
     let request = interface_ioctl(name, libc::SIOCGIFMTU)?;
     // SAFETY: this `ioctl` fills in this member.
@@ -149,7 +150,8 @@ pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
     Ok(flags & wanted == wanted)
 }
 
-/// Performs an `ioctl` that reads a property of an interface. Fails if there is no such interface.
+/// Reads a property of an interface by the `ioctl` called `command`, and returns the request that the kernel has filled
+/// in. Fails if there is no such interface.
 fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, PortError> {
     checked_name(name)?;
     let socket = control_socket()?;
@@ -163,7 +165,8 @@ fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, Port
     Ok(request)
 }
 
-/// Makes a request that names an interface. The name is cut if necessary, so that a zero byte ends it.
+/// Makes an `ioctl` request (`struct ifreq`) that names an interface. A name of more than 15 bytes is cut, so that a
+/// zero byte ends it.
 fn named_request(name: &str) -> libc::ifreq {
     // SAFETY: all zeros is a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -181,7 +184,8 @@ fn control_socket() -> Result<OwnedFd, PortError> {
     socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| PortError::io("socket", &e))
 }
 
-/// Performs an `ethtool` command with the argument `data`, and returns the number with which the kernel answers.
+/// Performs the `ethtool` command `command` with the argument `data` on an interface. Returns the number with which the
+/// kernel answers.
 fn ethtool(socket: &OwnedFd, name: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     let mut request = named_request(name);
@@ -196,8 +200,9 @@ fn ethtool(socket: &OwnedFd, name: &str, command: u32, data: u32) -> io::Result<
 }
 
 /// Enables or disables the kernel's IPv6 on an interface, or on all future interfaces if `name` is `default`. When it
-/// is disabled, the kernel sends no router solicitations, neighbour discovery or multicast reports. Does nothing on a
-/// kernel without IPv6.
+/// is disabled, the kernel sends no router solicitations, neighbour discovery or multicast reports; when it is enabled,
+/// the kernel makes no addresses, and does without router discovery and duplicate address detection. On a kernel
+/// without IPv6, disabling does nothing, and enabling fails.
 pub(crate) fn set_ipv6_enabled(name: &str, enabled: bool) -> Result<(), PortError> {
     let base = format!("/proc/sys/net/ipv6/conf/{name}");
     let mut settings = vec![("disable_ipv6", if enabled { "0" } else { "1" })];

@@ -4,8 +4,8 @@ use crate::PortError;
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 
-/// Runs the program `ip` with these arguments, and returns its output. Fails if it cannot be started or reports an
-/// error.
+/// Runs the program `ip` with these arguments, and returns its standard output. Fails if it cannot be started or
+/// reports an error.
 pub(crate) fn ip(arguments: &[&str]) -> Result<String, PortError> {
     let output = Command::new("ip")
         .args(arguments)
@@ -15,8 +15,8 @@ pub(crate) fn ip(arguments: &[&str]) -> Result<String, PortError> {
     checked(output, &arguments.join(" "))
 }
 
-/// Runs several `ip` commands (each without the leading `ip`) in one process, in a namespace or, if that is `None`, in
-/// the process's own. Stops and fails at the first command that fails.
+/// Runs `ip` commands (without the leading `ip`) one after the other in one `ip` process. `namespace` is the network
+/// namespace, or `None` for that of this process. Stops and fails at the first command that fails.
 pub(crate) fn ip_batch(namespace: Option<&str>, commands: &[String]) -> Result<(), PortError> {
     let mut command = Command::new("ip");
     if let Some(name) = namespace {

@@ -5,7 +5,8 @@ use crate::{PortError, socket};
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// A subscription to the kernel's news of interfaces, in the network namespace of the thread that made it.
+/// A subscription to the kernel's messages about changed interfaces, in the network namespace of the thread that made
+/// it.
 pub(crate) struct LinkWatch {
     fd: OwnedFd,
 }
@@ -23,12 +24,12 @@ impl LinkWatch {
         Ok(LinkWatch { fd })
     }
 
-    /// Returns the descriptor that becomes readable when a link changes.
+    /// Returns the descriptor that becomes readable when an interface changes.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Discards all waiting messages.
+    /// Discards all messages that wait in the socket.
     pub(crate) fn clear(&self) {
         let mut message = [0u8; 256];
         loop {

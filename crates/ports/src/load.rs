@@ -9,13 +9,13 @@ use crate::{PacketSocket, PortError, TransmitKind};
 use serde::{Serialize, Serializer};
 use std::time::{Duration, Instant};
 
-/// Frames sent between two looks at the clock.
+/// Most frames sent between two readings of the clock.
 const BURST: u64 = 32;
 
-/// A sender does not sleep for less.
+/// A sender that is ahead of its rate spins instead of sleeping for less than this.
 const SHORTEST_PAUSE_S: f64 = 100e-6;
 
-/// Nor for more.
+/// A sender that is ahead of its rate never sleeps longer than this.
 const LONGEST_PAUSE_S: f64 = 200e-6;
 
 /// The sent frames and bytes.
@@ -25,7 +25,7 @@ pub struct LoadReport {
     pub sent: u64,
     /// Frames that it refused.
     pub refused: u64,
-    /// The time that it took.
+    /// The duration of the whole run.
     #[serde(rename = "elapsed_ns", serialize_with = "nanoseconds")]
     pub elapsed: Duration,
 }
@@ -34,8 +34,9 @@ fn nanoseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S
     time.as_nanos().serialize(serializer)
 }
 
-/// Sends the frames in turn, repeatedly, from an interface of the thread's network namespace for `duration`. Sends as
-/// fast as possible, or at `packets_per_s` if given, in bursts no longer than the clock's advance demands.
+/// Sends the frames in turn, over and over, from an interface of the thread's network namespace for `duration`. Sends
+/// as fast as possible, or at `packets_per_s`, in bursts of at most 32 frames. Returns how many frames the
+/// kernel took and refused. Fails if there is no frame, the rate is not positive, or the interface cannot be opened.
 pub fn send_load(
     interface: &str,
     frames: &[Vec<u8>],
@@ -93,19 +94,19 @@ pub fn send_load(
 pub struct InterfaceCounters {
     /// Frames received.
     pub rx_packets: u64,
-    /// Their bytes.
+    /// Bytes of the received frames.
     pub rx_bytes: u64,
-    /// Frames that came and were dropped.
+    /// Frames that arrived and were dropped.
     pub rx_drops: u64,
     /// Frames sent.
     pub tx_packets: u64,
-    /// Their bytes.
+    /// Bytes of the sent frames.
     pub tx_bytes: u64,
     /// Frames that were to be sent and were dropped.
     pub tx_drops: u64,
 }
 
-/// Returns the counters of an interface of this thread's network namespace, from the kernel's table. Fails if there is
+/// Returns the kernel's counters of an interface of this thread's network namespace. Fails with `Missing` if there is
 /// no such interface.
 pub fn interface_counters(name: &str) -> Result<InterfaceCounters, PortError> {
     checked_name(name)?;

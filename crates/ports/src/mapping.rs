@@ -16,8 +16,8 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` bytes of a descriptor's memory, which is shared with the kernel. All pages are present when this
-    /// returns. `what` describes the memory in errors.
+    /// Maps `bytes` bytes of a descriptor's memory from `offset` on, which is then shared with the kernel. All pages
+    /// are present when this returns. `what` describes the memory in errors.
     pub(crate) fn of_descriptor(
         fd: RawFd,
         offset: libc::off_t,
@@ -27,7 +27,7 @@ impl Mapping {
         Mapping::map(fd, offset, bytes, libc::MAP_SHARED, what)
     }
 
-    /// Maps fresh memory of this process, all zeros. `what` describes the memory in errors.
+    /// Maps `bytes` bytes of fresh memory of this process, all zeros. `what` describes the memory in errors.
     pub(crate) fn anonymous(bytes: usize, what: &str) -> Result<Mapping, PortError> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         Mapping::map(-1, 0, bytes, flags, what)
@@ -65,8 +65,8 @@ impl Mapping {
         self.start
     }
 
-    /// Returns a word that both the kernel and this process read and write; `None` if `offset` is outside of the
-    /// region or not aligned.
+    /// Returns the 32-bit word at `offset`, which both the kernel and this process read and write; `None` if it is
+    /// outside of the region or not aligned.
     pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU32> {
         let fits = offset.checked_add(4).is_some_and(|end| end <= self.bytes);
         if !fits || !offset.is_multiple_of(4) {
@@ -77,7 +77,7 @@ impl Mapping {
         Some(unsafe { &*self.start.add(offset).cast::<AtomicU32>() })
     }
 
-    /// Returns bytes that belong to this process for now; `None` if they are not in the region.
+    /// Returns the `length` bytes of the region from `offset` on; `None` if the region does not contain them all.
     ///
     /// # Safety
     /// Until the slice is gone, the kernel must not write to these bytes, and nobody else may refer to them.

@@ -6,7 +6,7 @@
 //! arenas of their own, up to eight for each processor, each of which keeps memory beside the others: another thread does not
 //! use the blocks that one frees. Other allocators than glibc's are left alone.
 
-/// From this size on, a block is a mapping of its own.
+/// Blocks of at least this size are memory mappings of their own.
 #[cfg(target_env = "gnu")]
 const MAPPED_BYTES: libc::c_int = 1 << 18;
 
@@ -14,9 +14,9 @@ const MAPPED_BYTES: libc::c_int = 1 << 18;
 #[cfg(target_env = "gnu")]
 const ARENAS: libc::c_int = 1;
 
-/// Configures the allocator so that, from now on, each block of at least 256 KiB is a memory mapping of its own, which
-/// is returned to the system when it is freed, and grows without a copy. Smaller blocks of all threads come from one
-/// arena, and from those that other threads already use; so call this when a process starts.
+/// Configures glibc's allocator for the rest of the process. Each block of at least 256 KiB becomes a memory mapping of
+/// its own, which is returned to the system when it is freed, and grows without a copy. Smaller blocks of all threads
+/// come from one arena, and from those that other threads already use; so call this when a process starts.
 pub fn set_up_allocator() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt takes two numbers, and may be called at any time, from any thread.
@@ -26,8 +26,8 @@ pub fn set_up_allocator() {
     }
 }
 
-/// Returns freed pages of the whole process to the system. Takes milliseconds, during which threads that use the same
-/// arena of the allocator wait.
+/// Returns the pages that the process has freed to the system (`malloc_trim`). Takes milliseconds, during which threads
+/// that use the same arena of the allocator wait. Does nothing with other allocators than glibc's.
 pub fn give_back_freed() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim takes a number, and may be called at any time, from any thread.

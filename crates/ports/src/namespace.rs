@@ -24,7 +24,7 @@ const OUTER_MTU: u32 = 9000;
 /// The properties of a veth pair that leads out of a namespace.
 #[derive(Clone, Debug)]
 pub struct VethOptions {
-    /// MAC address of the inner end; the kernel draws one if there is none.
+    /// MAC address of the inner end; the kernel draws one if this is `None`.
     pub mac: Option<[u8; 6]>,
     /// MTU of the inner end, in bytes.
     pub mtu: u32,
@@ -39,7 +39,8 @@ impl Default for VethOptions {
     }
 }
 
-/// A network namespace of this process, gone with all its interfaces and processes when dropped.
+/// A network namespace of this process, which is removed with all its interfaces and processes when the value is
+/// dropped.
 pub struct Namespace {
     name: String,
     session: Arc<Session>,
@@ -48,8 +49,9 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace named `hf<n>-<label>`, which has only a loopback interface that is up. The kernel's IPv6
-    /// stays silent until an IPv6 address is added.
+    /// Makes a network namespace named `hf<n>-<label>`, in which only the loopback interface exists and is up. The
+    /// kernel's IPv6 stays silent there until an IPv6 address is added. Fails with `Invalid` for a label of other
+    /// characters than letters, digits, '_', '.' and '-'.
     pub fn new(label: &str) -> Result<Namespace, PortError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
         if label.is_empty() || label.len() > 64 || !label.bytes().all(fits) {
@@ -70,19 +72,19 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Returns the namespace's name, as known to `ip netns`.
+    /// Returns the namespace's name, by which `ip netns` knows it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the words that must precede a command to run it in this namespace.
+    /// Returns the words in front of a command that make it run in this namespace: `ip netns exec NAME`.
     pub fn exec_prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(String::from).into()
     }
 
-    /// Adds a veth pair: an interface named `inside` in this namespace, and its peer, whose name is returned, in the
-    /// process's own namespace. Both are up, without offloads. The kernel's IP stack does not use the peer, which has
-    /// no address and answers nothing.
+    /// Adds a veth pair: an interface named `inside` in this namespace, and its peer in the process's own namespace,
+    /// whose name is returned. Both are up, without offloads. The kernel's IP stack does not use the peer, which has no
+    /// address and answers nothing.
     pub fn add_veth(&mut self, inside: &str, options: &VethOptions) -> Result<String, PortError> {
         checked_name(inside)?;
         let outer = self.session.next_interface();
@@ -103,8 +105,8 @@ impl Namespace {
         Ok(outer)
     }
 
-    /// Joins this namespace and `other` by a veth pair whose ends are up and without offloads. The pair vanishes with
-    /// either namespace.
+    /// Connects this namespace and `other` by a veth pair: `interface` here and `other_interface` there. Both ends are
+    /// up, without offloads. The pair vanishes with either namespace.
     pub fn connect(
         &self,
         interface: &str,
@@ -148,7 +150,8 @@ impl Namespace {
         )])
     }
 
-    /// Adds a route to a prefix, through the neighbour `via` or, if that is `None`, directly on an interface.
+    /// Adds a route to the prefix `destination`/`prefix_len`, through the neighbour `via` or, if that is `None`,
+    /// directly on an interface of this namespace.
     pub fn add_route(
         &self,
         destination: IpAddr,
@@ -163,7 +166,8 @@ impl Namespace {
         )])
     }
 
-    /// Adds a permanent neighbour entry, so that ARP or neighbour discovery is not needed for the address.
+    /// Adds a permanent neighbour entry with the MAC address of an IP address, or replaces it, so that the kernel needs
+    /// no ARP or neighbour discovery for the address.
     pub fn add_neighbour(
         &self,
         interface: &str,
@@ -190,15 +194,16 @@ impl Namespace {
         self.batch(&[format!("link set dev {interface} mtu {mtu}")])
     }
 
-    /// Makes a command that runs in this namespace once the caller spawns it. It is killed when the namespace is
-    /// dropped.
+    /// Makes a command that runs `program` in this namespace once the caller spawns it. Dropping the namespace kills
+    /// the spawned process.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
     }
 
-    /// Runs a command in this namespace, and waits until it ends. Fails if the command cannot be started.
+    /// Runs a program with its arguments in this namespace, waits until it ends, and returns its status and output.
+    /// Fails if it cannot be started.
     pub fn run(&self, arguments: &[&str]) -> Result<Output, PortError> {
         let [program, rest @ ..] = arguments else {
             return Err(PortError::Invalid("no command given".into()));
@@ -209,8 +214,8 @@ impl Namespace {
             .map_err(|e| PortError::io(format!("running {program} in {}", self.name), &e))
     }
 
-    /// Runs `f` on a thread of its own in this namespace, waits for it, and returns its result. Sockets opened by `f`
-    /// stay in the namespace. Fails if the thread cannot enter the namespace.
+    /// Runs `f` on a new thread in this namespace, waits for it, and returns its result. Sockets opened by `f` stay in
+    /// the namespace. Fails if the thread cannot enter the namespace. A panic in `f` continues in the caller.
     pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, PortError> {
         let entry = Entry::of(self)?;
         std::thread::scope(|scope| {
@@ -222,7 +227,8 @@ impl Namespace {
         })
     }
 
-    /// Runs `f` on a thread in this namespace like [`Self::within`], but does not wait for it.
+    /// Runs `f` on a new thread in this namespace like [`Self::within`], but does not wait for it. Returns the thread's
+    /// handle.
     pub fn spawn_within<T: Send + 'static>(
         &self,
         f: impl FnOnce() -> T + Send + 'static,
@@ -237,7 +243,8 @@ impl Namespace {
         ip_batch(Some(&self.name), commands)
     }
 
-    /// Kills the processes in this namespace, which would otherwise live on without a name.
+    /// Kills the processes in this namespace, except for this process. Otherwise they would go on in a namespace
+    /// without a name.
     fn kill_processes(&self) {
         let Ok(list) = ip(&["netns", "pids", &self.name]) else {
             return;
@@ -252,7 +259,7 @@ impl Namespace {
     }
 }
 
-/// The way into a namespace.
+/// An open file by which threads enter a namespace, and its path.
 struct Entry {
     path: String,
     file: File,
@@ -265,7 +272,7 @@ impl Entry {
         Ok(Entry { path, file })
     }
 
-    /// Moves the calling thread to this namespace for good.
+    /// Moves the calling thread to this network namespace, in which it remains.
     fn enter(&self) -> Result<(), PortError> {
         // SAFETY: no pointers; it concerns this thread only, which was started for this.
         let result = unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) };

@@ -14,7 +14,7 @@ pub(crate) struct VnetHeader {
     pub checksum_offset: u16,
 }
 
-/// The checksum field holds the sum of the pseudo-header only.
+/// Flag: the checksum field holds only the sum of the pseudo header.
 const NEEDS_CHECKSUM: u8 = 1;
 
 /// Length of a VLAN tag.
@@ -24,18 +24,18 @@ pub(crate) const VLAN_TAG_BYTES: usize = 4;
 const ADDRESSES_BYTES: usize = 12;
 
 impl VnetHeader {
-    /// Returns true if the frame consists of several segments that the kernel has joined.
+    /// Returns true if the kernel has joined several segments to make this frame.
     pub(crate) fn is_joined(&self) -> bool {
         self.gso_type != 0
     }
 
-    /// Returns true if the frame has a checksum that is not complete yet.
+    /// Returns true if the frame's checksum is not complete yet.
     pub(crate) fn needs_checksum(&self) -> bool {
         self.flags & NEEDS_CHECKSUM != 0
     }
 
-    /// Completes the checksum of a frame. Returns false, with the frame unchanged, if the header points outside of the
-    /// frame.
+    /// Completes the checksum of a frame, whose place these metadata give. Returns false, with the frame unchanged, if
+    /// the place is outside of the frame.
     pub(crate) fn complete_checksum(&self, frame: &mut [u8]) -> bool {
         let start = usize::from(self.checksum_start);
         let field = start + usize::from(self.checksum_offset);
@@ -63,8 +63,9 @@ impl VnetHeader {
     }
 }
 
-/// Inserts a VLAN tag behind the MAC addresses. The frame is `buffer[VLAN_TAG_BYTES..]` before and `buffer` after.
-/// Returns false, with the frame unchanged, if it is too short for two addresses.
+/// Inserts a VLAN tag of type `tpid` and contents `tci` behind the MAC addresses. The frame is
+/// `buffer[VLAN_TAG_BYTES..]` before and `buffer` after. Returns false, with the frame unchanged, if it is too short
+/// for two addresses.
 pub(crate) fn insert_vlan_tag(buffer: &mut [u8], tpid: u16, tci: u16) -> bool {
     if buffer.len() < VLAN_TAG_BYTES + ADDRESSES_BYTES {
         return false;

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Frames given to the kernel with one system call.
 const BATCH: usize = 32;
 
-/// A packet socket that sends, and what waits for it.
+/// A packet socket for sending, with the frames that wait to be sent.
 pub(crate) struct PacketQueue {
     fd: OwnedFd,
     // Frames, one after the other, and their lengths.
@@ -20,7 +20,8 @@ pub(crate) struct PacketQueue {
 }
 
 impl PacketQueue {
-    /// Opens a queue for sending frames from an interface. Fails if the process lacks the privilege.
+    /// Opens a packet socket for sending from an interface, with an empty queue. Fails if the process lacks the
+    /// privilege.
     pub(crate) fn open(interface: &str, index: u32) -> Result<PacketQueue, PortError> {
         // Protocol 0: nothing is received.
         let fd = open_packet_socket(interface)?;
@@ -37,7 +38,8 @@ impl PacketQueue {
         self.lengths.is_empty()
     }
 
-    /// Queues a frame, and sends the queue if it has become a full batch.
+    /// Queues a frame. Sends the queue if it has become a full batch of [`BATCH`] frames, and then counts the results
+    /// in `sent`.
     pub(crate) fn push(&mut self, frame: &[u8], sent: &mut Sent) {
         self.bytes.extend_from_slice(frame);
         self.lengths.push(frame.len());
@@ -46,7 +48,8 @@ impl PacketQueue {
         }
     }
 
-    /// Passes the queued frames to the kernel. Frames that the kernel refuses are dropped, as at a full port.
+    /// Passes the queued frames to the kernel, drops those that the kernel refuses, and counts both in `sent`. The
+    /// queue is empty afterwards.
     pub(crate) fn send(&mut self, sent: &mut Sent) {
         let mut done = 0;
         let mut start = 0;
@@ -71,8 +74,8 @@ impl PacketQueue {
         self.lengths.clear();
     }
 
-    /// Sends the queued frames from number `first` on, which begins at byte `start`. Returns how many frames the
-    /// kernel accepted (at least one), or why it refused the first.
+    /// Sends the queued frames from number `first` on, which begins at byte `start` of the queue. Returns how many
+    /// frames the kernel accepted (at least one), or why it refused the first.
     fn send_from(&mut self, first: usize, start: usize) -> io::Result<usize> {
         // SAFETY: null pointers and zero lengths are valid in both types.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
@@ -105,13 +108,14 @@ impl PacketQueue {
     }
 }
 
-/// Opens a packet socket, which receives nothing until it is bound. `interface` is named in errors.
+/// Opens a packet socket, which receives nothing until it is bound. Errors name `interface`.
 pub(crate) fn open_packet_socket(interface: &str) -> Result<OwnedFd, PortError> {
     socket::open(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)
         .map_err(|e| PortError::io(format!("packet socket on {interface}"), &e))
 }
 
-/// Binds a packet socket to an interface, so that it receives frames with this `protocol` from now on (0: none).
+/// Binds a packet socket to the interface whose kernel index is `index`, so that it receives frames of the EtherType
+/// `protocol` (0: none). Errors name `interface`.
 pub(crate) fn bind_packet_socket(
     fd: &OwnedFd,
     interface: &str,

@@ -22,7 +22,7 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// Longest frame, tag included; of one that is longer the kernel would have to cut something off.
+/// Length of the longest frame, VLAN tag included; the kernel would have to cut a longer one.
 const MAX_FRAME_BYTES: usize = 9216 + 64;
 
 /// Bytes of frames longer than a slot of the ring that the kernel may keep for us while we are busy.
@@ -46,25 +46,26 @@ pub enum TransmitKind {
 /// The counters of a packet socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PacketCounters {
-    /// Frames received and handed on.
+    /// Frames received and delivered.
     #[serde(rename = "rx_packets")]
     pub rx_frames: u64,
-    /// Their bytes.
+    /// Bytes of the received and delivered frames.
     pub rx_bytes: u64,
-    /// Frames that the kernel dropped because we were too slow.
+    /// Frames that the kernel dropped because this process was too slow.
     #[serde(rename = "rx_overrun_drops")]
     pub rx_kernel_drops: u64,
-    /// Frames dropped because they are longer than any wire would carry: offloads are on where they come from.
+    /// Frames dropped because they are joined segments, longer than any wire would carry: offloads are enabled at their
+    /// sender.
     #[serde(rename = "rx_oversized_drops")]
     pub rx_oversized: u64,
-    /// Frames whose checksum the sender had left to hardware, and that was finished here.
+    /// Frames whose checksum the sender had left to hardware, and which was completed here.
     pub rx_checksums_completed: u64,
     /// Errors while receiving, as when the interface goes down.
     pub rx_errors: u64,
     /// Frames that the kernel took.
     #[serde(rename = "tx_packets")]
     pub tx_frames: u64,
-    /// Their bytes.
+    /// Bytes of the frames that the kernel took.
     pub tx_bytes: u64,
     /// Frames that the kernel refused: interface down or gone, no memory, too long for the interface.
     pub tx_drops: u64,
@@ -83,8 +84,9 @@ impl PacketCounters {
         joined
     }
 
-    /// Turns a received frame, which follows room for a VLAN tag, into the frame that a wire would carry, counts it
-    /// and delivers it. Drops a frame whose checksum cannot be completed, and counts it as an error.
+    /// Turns a received frame, which follows room for a VLAN tag in `tagged`, into the frame that a wire would carry,
+    /// counts it and passes it to `deliver`. Drops a frame whose checksum cannot be completed, and counts it as a
+    /// receive error.
     #[inline]
     fn finish(
         &mut self,
@@ -116,7 +118,8 @@ pub struct PacketSocket {
     index: u32,
     mtu: usize,
     kind: TransmitKind,
-    /// As last looked at. The kernel would take frames for an interface without a carrier, and lose them silently.
+    /// True if the interface was up at the last check. The kernel would take frames for an interface without a carrier,
+    /// and lose them silently.
     up: bool,
     // Before the ring, which is of this descriptor.
     fd: OwnedFd,
@@ -131,8 +134,8 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens an interface of the thread's network namespace, to receive all frames that arrive, whatever their
-    /// address. Fails if there is no such interface, or the process lacks the privilege.
+    /// Opens an interface of the thread's network namespace, to send frames and to receive all that arrive, whatever
+    /// their address. Fails if there is no such interface, or the process lacks the privilege.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
         PacketSocket::open_with(interface, TransmitKind::default())
     }
@@ -146,7 +149,7 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Opens an interface like [`Self::open`]; `kind` chooses by which socket frames leave.
+    /// Opens an interface like [`Self::open`]; `kind` chooses the kind of socket that sends frames.
     pub fn open_with(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
         let index = index_of(interface)?;
         let fd = open_packet_socket(interface)?;
@@ -192,8 +195,9 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Opens an XDP socket for sending, if one is wanted. Retries for up to `patience`, since the kernel needs a
-    /// moment to release an interface's former XDP socket.
+    /// Opens an XDP socket for sending, unless the configured kind is `AfPacket`. Retries for up to `patience` while
+    /// the interface is busy, since the kernel needs a moment to release a former XDP socket. Fails only for the kind
+    /// `AfXdp`; for `Auto`, the packet socket sends instead.
     fn open_xdp(&mut self, patience: Duration) -> Result<(), PortError> {
         if self.kind == TransmitKind::AfPacket {
             return Ok(());
@@ -226,22 +230,23 @@ impl PacketSocket {
         self.index
     }
 
-    /// Returns the configured way of sending: an XDP socket, a packet socket, or XDP if the interface supports it.
+    /// Returns the configured kind of socket for sending: XDP, packet socket, or XDP if the interface supports it.
     pub(crate) fn kind(&self) -> TransmitKind {
         self.kind
     }
 
-    /// Returns true if frames are sent by an XDP socket at present.
+    /// Returns true if an XDP socket sends the frames at present.
     pub fn sends_by_xdp(&self) -> bool {
         self.xdp.is_some()
     }
 
-    /// Returns the descriptor that becomes readable when frames arrive.
+    /// Returns the packet socket's descriptor, which becomes readable when frames arrive.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Returns the counters so far.
+    /// Returns the counters since the socket was opened, after adding the frames that the kernel has dropped since the
+    /// last call.
     pub fn counters(&mut self) -> PacketCounters {
         let stats: Option<libc::tpacket_stats> =
             socket::option(&self.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS);
@@ -252,13 +257,13 @@ impl PacketSocket {
         self.counters
     }
 
-    /// Continues the counters of a former socket of the same port.
+    /// Sets the counters to those of a former socket of the same port, so that they continue.
     pub fn continue_from(&mut self, counters: PacketCounters) {
         self.counters = counters;
     }
 
-    /// Updates what may have changed about the interface: whether it is up (`up`), and its MTU. If it is up and an XDP
-    /// socket is wanted but not open, tries again to open one.
+    /// Updates what is known about the interface: whether it is up (`up`), and its MTU. If it is up and an XDP socket
+    /// is wanted but not open, tries again to open one.
     pub(crate) fn refresh(&mut self, up: bool) {
         self.up = up;
         if let Ok(mtu) = mtu_of(&self.interface) {
@@ -277,8 +282,8 @@ impl PacketSocket {
         self.counters.rx_errors += u64::from(error.is_some_and(|error| error != 0));
     }
 
-    /// Delivers at most `limit` frames from the ring. Returns the number of ring slots emptied, including those of
-    /// dropped frames.
+    /// Passes at most `limit` frames from the ring to `deliver`. Returns the number of ring slots emptied, including
+    /// those of dropped frames.
     pub fn receive(&mut self, limit: usize, deliver: &mut dyn FnMut(&[u8])) -> usize {
         let mut taken = 0;
         while taken < limit {
@@ -315,7 +320,8 @@ impl PacketSocket {
         taken
     }
 
-    /// Queues a frame, which is sent by [`flush`](Self::flush), or earlier if there is no more room.
+    /// Queues a frame, which is sent by [`flush`](Self::flush), or earlier if there is no more room. Drops it, and
+    /// counts that, if the interface is down.
     pub fn send(&mut self, frame: &[u8]) {
         if !self.up {
             self.counters.tx_drops += 1;
@@ -355,8 +361,8 @@ impl PacketSocket {
         }
     }
 
-    /// Sends the frames written for XDP. If this fails, the interface is down or gone: these frames are lost, and the
-    /// packet socket is used until the interface is up again.
+    /// Sends the frames that wait in the XDP socket's ring, and counts the results. If this fails, the interface is
+    /// down or gone: drops these frames, and sends by the packet socket until the interface is up again.
     fn send_xdp(&mut self) {
         let Some(xdp) = &mut self.xdp else { return };
         if xdp.waiting() == 0 {
@@ -370,8 +376,7 @@ impl PacketSocket {
         self.counters.count(sent);
     }
 
-    /// Passes the queued frames to the kernel. Frames that the kernel refuses are dropped and counted, as at a full
-    /// port.
+    /// Passes all queued frames to the kernel. Drops and counts the frames that the kernel refuses.
     pub fn flush(&mut self) {
         self.send_xdp();
         if !self.queue.is_empty() {
@@ -382,7 +387,7 @@ impl PacketSocket {
     }
 }
 
-/// Receives a frame that is too long for a ring slot from the socket's queue, and delivers it.
+/// Reads a frame that is too long for a ring slot from the socket's queue, counts it and passes it to `deliver`.
 fn receive_long(
     fd: &OwnedFd,
     buffer: &mut Vec<u8>,
@@ -436,7 +441,7 @@ impl Options<'_> {
             .map_err(|e| PortError::io(format!("{name} on {}", self.interface), &e))
     }
 
-    /// Requests a long receive queue, even beyond the system's limit if that is permitted.
+    /// Requests a receive queue of [`RECEIVE_QUEUE_BYTES`], even beyond the system's limit if that is permitted.
     fn receive_queue(&self) -> Result<(), PortError> {
         let bytes = RECEIVE_QUEUE_BYTES;
         self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)

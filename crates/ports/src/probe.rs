@@ -13,25 +13,27 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 
-/// One thing that was looked at.
+/// The result of one probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The subject of the probe, as in `CAP_NET_RAW`.
     pub name: &'static str,
-    /// True if it is there.
+    /// True if what was looked for is available.
     pub available: bool,
-    /// Particulars, or why it is not there and what to do.
+    /// Particulars, or why it is not available and what to do.
     pub detail: String,
 }
 
-/// Checks whether this process can use Linux interfaces as ports. Returns the reason as an error if it cannot.
+/// Checks whether this process may open packet sockets, and so use Linux interfaces as ports. Returns the reason as an
+/// error if it may not.
 pub fn interfaces_ready() -> Result<(), String> {
     socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)
         .map(drop)
         .map_err(|e| PortError::io("packet socket", &e).to_string())
 }
 
-/// Checks everything that live networks and benchmarks use, and returns for each thing whether it is available.
+/// Checks the privileges, kernel features and tools that live networks and benchmarks use. Returns for each whether it
+/// is available.
 pub fn probe() -> Vec<Finding> {
     let mut findings = vec![
         capability("CAP_NET_RAW", 13, "packet sockets"),
@@ -68,7 +70,8 @@ fn finding(name: &'static str, result: Result<String, String>) -> Finding {
     }
 }
 
-/// Checks whether this process has an effective capability, which is given by its bit number.
+/// Checks whether this process has an effective capability, the number `bit` of Linux. `purpose` tells in the finding
+/// what needs it.
 fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
     let effective = fs::read_to_string("/proc/self/status").ok().and_then(|s| {
         let line = s.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
@@ -84,8 +87,8 @@ fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
     )
 }
 
-/// Checks whether frames can be sent by XDP, with a trial on the loopback interface. Returns the reason as an error if
-/// not.
+/// Checks whether frames can be sent by XDP sockets, with a trial on the loopback interface. Returns the reason as an
+/// error if not.
 fn af_xdp() -> Result<String, String> {
     let otherwise = "live ports send by packet sockets";
     match socket::open(libc::AF_XDP, libc::SOCK_RAW, 0) {
@@ -102,8 +105,8 @@ fn af_xdp() -> Result<String, String> {
     }
 }
 
-/// Checks whether `ip netns add` can work. Since that makes the directory itself, the directory need not exist, but it
-/// must be possible to make it.
+/// Checks whether `ip netns add` can create namespaces: whether its directory can be written or, if it does not exist,
+/// be made.
 fn netns_directory() -> Result<String, String> {
     let path = Path::new(NETNS_DIRECTORY);
     let (place, text) = if path.is_dir() {
@@ -152,7 +155,7 @@ struct PerfEventAttribute {
     breakpoint: [u64; 2],
 }
 
-/// Checks whether this process can open a cycle counter, as a profiler would.
+/// Checks whether this process can open a counter of processor cycles, as a profiler would.
 fn perf_counters() -> Result<String, String> {
     let attribute = PerfEventAttribute {
         // A hardware event, number 0: cycles.

@@ -23,7 +23,7 @@ const BLOCKS: usize = 16;
 const SLOTS_PER_BLOCK: usize = BLOCK_BYTES / SLOT_BYTES;
 const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
 
-/// Returns the parameters of the receive ring, as the kernel expects them in a socket option.
+/// Returns the size of the receive ring and of its slots, as the kernel expects them in the option `PACKET_RX_RING`.
 pub(crate) fn request() -> libc::tpacket_req {
     libc::tpacket_req {
         tp_block_size: BLOCK_BYTES as libc::c_uint,
@@ -35,34 +35,34 @@ pub(crate) fn request() -> libc::tpacket_req {
 
 /// A frame in its slot, as the kernel gave it.
 pub(crate) struct RingFrame<'a> {
-    /// [`VLAN_TAG_BYTES`] of room, then the frame, or as much of it as fits a slot.
+    /// [`VLAN_TAG_BYTES`] of room, then the frame, or as much of it as fits in a slot.
     pub(crate) tagged: &'a mut [u8],
-    /// The length of the frame.
+    /// The length of the whole frame in bytes.
     pub(crate) frame_bytes: usize,
-    /// The kernel's metadata about checksum and segments.
+    /// The kernel's metadata about checksum and joined segments.
     pub(crate) header: VnetHeader,
     /// The VLAN tag that the kernel took out of the frame: its type and its contents.
     pub(crate) vlan_tag: Option<(u16, u16)>,
-    /// All of it is in the socket's queue, because it is longer than a slot.
+    /// True if the whole frame is in the socket's queue, because it is longer than a slot.
     pub(crate) queued: bool,
 }
 
-/// The ring, and where we are in it.
+/// The ring, and the number of the next slot.
 pub(crate) struct ReceiveRing {
     mapping: Mapping,
     slot: usize,
 }
 
 impl ReceiveRing {
-    /// Maps the ring that the kernel made for the socket according to [`request`].
+    /// Maps the ring that the kernel has made for the socket `fd` according to [`request`].
     pub(crate) fn map(fd: RawFd) -> Result<ReceiveRing, PortError> {
         let mapping =
             Mapping::of_descriptor(fd, 0, BLOCKS * BLOCK_BYTES, "mapping a receive ring")?;
         Ok(ReceiveRing { mapping, slot: 0 })
     }
 
-    /// Calls `show` with the next frame, if there is one with a valid header, and returns its slot to the kernel.
-    /// Returns true if a slot was emptied.
+    /// Reads the next slot if the kernel has filled it: calls `show` with its frame, unless the frame's header is
+    /// invalid, and returns the slot to the kernel. Returns true if there was a filled slot.
     #[inline]
     pub(crate) fn take(&mut self, show: impl FnOnce(RingFrame<'_>)) -> bool {
         let block = self.slot / SLOTS_PER_BLOCK;
@@ -89,7 +89,7 @@ impl ReceiveRing {
     }
 }
 
-/// Returns the frame in a slot; `None` if its header is not one that the kernel writes.
+/// Returns the frame in a slot whose status word is `status`; `None` if the slot's header is invalid.
 #[inline]
 fn parse(slot: &mut [u8], status: u32) -> Option<RingFrame<'_>> {
     // SAFETY: a slot is longer than this type, of which every bit pattern is valid.

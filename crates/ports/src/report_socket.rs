@@ -13,13 +13,13 @@ use std::time::Duration;
 /// Packets taken with one system call.
 pub const BATCH: usize = 128;
 
-/// The longest payload.
+/// The length of the longest UDP payload in bytes.
 const MOST_BYTES: usize = 65_535;
 
 /// The index of drops among the values of `SO_MEMINFO` (`linux/sock_diag.h`).
 const SK_MEMINFO_DROPS: usize = 8;
 
-/// The socket, and the packets of the last batch that nobody has taken yet.
+/// A UDP socket, and the packets of the last batch that the caller has not taken yet.
 pub struct ReportSocket {
     fd: OwnedFd,
     address: SocketAddr,
@@ -33,7 +33,7 @@ pub struct ReportSocket {
 
 impl ReportSocket {
     /// Opens a socket that listens at an address; port 0 selects a free port. Without privileges, the kernel may grant
-    /// a smaller buffer than `buffer_bytes` (`net.core.rmem_max`). Fails if the address is in use.
+    /// a smaller receive buffer than `buffer_bytes` (`net.core.rmem_max`). Fails if the address is in use.
     pub fn open(address: SocketAddr, buffer_bytes: u32) -> Result<ReportSocket, PortError> {
         let what = || format!("UDP socket at {address}");
         let socket = UdpSocket::bind(address).map_err(|e| PortError::io(what(), &e))?;
@@ -61,8 +61,8 @@ impl ReportSocket {
         self.address
     }
 
-    /// Waits up to `timeout` for packets, unless some of the last batch are left, and receives a batch of them. A
-    /// signal ends the wait.
+    /// Waits up to `timeout` for packets, and receives a batch of them; does nothing if some of the last batch are
+    /// left. A signal ends the wait, without an error.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), PortError> {
         if self.next < self.filled {
             return Ok(());
@@ -97,7 +97,7 @@ impl ReportSocket {
         Ok(())
     }
 
-    /// Receives a batch of waiting packets, and returns their number.
+    /// Receives a batch of the packets that wait in the kernel, and returns their number.
     fn receive(&mut self) -> io::Result<usize> {
         // SAFETY: null pointers and zero lengths are valid in both types.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
@@ -126,7 +126,7 @@ impl ReportSocket {
         Ok(count)
     }
 
-    /// Makes the socket accept no more packets. Those that wait in the kernel can still be received.
+    /// Makes the kernel accept no more packets for the socket. Those that wait in the kernel can still be received.
     pub fn refuse_more(&self) -> Result<(), PortError> {
         // A connected socket takes packets of its peer alone, and nobody can send from this socket's own address (connect(2), udp(7)).
         let socket = self
@@ -137,7 +137,7 @@ impl ReportSocket {
         socket.map_err(|e| PortError::io(format!("UDP socket at {}", self.address), &e))
     }
 
-    /// Returns the payload of the next packet of the batch; `None` after the last.
+    /// Returns the payload of the next packet of the batch, and counts the packet as taken; `None` after the last.
     pub fn next_payload(&mut self) -> Option<&[u8]> {
         let length = *self.lengths[..self.filled].get(self.next)?;
         let start = self.next * MOST_BYTES;
@@ -145,8 +145,8 @@ impl ReportSocket {
         self.buffers.get(start..start + length)
     }
 
-    /// Returns the number of packets dropped because the kernel's buffer was full. Must be called before the kernel
-    /// drops 2^32 more, since its counter has 32 bits.
+    /// Returns the number of packets dropped since the socket was opened because the kernel's buffer was full. Must be
+    /// called before the kernel drops 2^32 more, since its counter has 32 bits.
     pub fn drops(&mut self) -> u64 {
         let told = socket::option::<[u32; 9]>(&self.fd, libc::SOL_SOCKET, libc::SO_MEMINFO);
         if let Some(values) = told {

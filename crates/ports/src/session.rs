@@ -40,7 +40,7 @@ for f in /run/netns/"$1"-*; do
 done
 "#;
 
-/// A number and whatever goes with it.
+/// This process's session: its number, the locked file, and the guard process that cleans up afterwards.
 pub(crate) struct Session {
     number: u32,
     process: u32,
@@ -54,7 +54,8 @@ pub(crate) struct Session {
 static CURRENT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 
 impl Session {
-    /// Returns the session of this process, which the first call makes. A forked process makes its own.
+    /// Returns the session of this process, which the first call makes. A process that was forked from it makes its
+    /// own. Fails if no number is free, or the guard cannot be started.
     pub(crate) fn current() -> Result<Arc<Session>, PortError> {
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = current.as_ref()
@@ -95,12 +96,12 @@ impl Session {
         self.process == std::process::id()
     }
 
-    /// Returns the full name of the namespace with this label.
+    /// Returns the full name of the namespace labelled `label`: `hf<n>-<label>`.
     pub(crate) fn namespace_name(&self, label: &str) -> String {
         format!("{}-{label}", prefix(self.number))
     }
 
-    /// Returns a new name for an interface in the process's own namespace.
+    /// Returns a new name for an interface in the process's own namespace: `hf<n>v<m>`.
     pub(crate) fn next_interface(&self) -> String {
         let link = self.links.fetch_add(1, Ordering::Relaxed);
         format!("{}v{link}", prefix(self.number))
@@ -111,7 +112,7 @@ fn prefix(number: u32) -> String {
     format!("hf{number}")
 }
 
-/// Makes the directory of lock files, in which other users cannot create files, whatever the umask is.
+/// Makes the directory of the lock files, unless it exists. Other users cannot create files in it.
 fn make_lock_directory() -> Result<(), PortError> {
     DirBuilder::new()
         .recursive(true)
@@ -124,7 +125,7 @@ fn lock_path(number: u32) -> PathBuf {
     PathBuf::from(LOCK_DIRECTORY).join(format!("{number}.lock"))
 }
 
-/// Locks a session number. Returns `None` if a living process holds the lock.
+/// Locks the file of a session number, and returns it. Returns `None` if a living process holds the lock.
 fn try_lock(number: u32) -> Result<Option<File>, PortError> {
     let path = lock_path(number);
     loop {
@@ -140,7 +141,8 @@ fn try_lock(number: u32) -> Result<Option<File>, PortError> {
     }
 }
 
-/// Opens and locks a file. Returns `None` if a living process holds the lock.
+/// Opens a file, which is made if necessary, locks it, and returns it. Returns `None` if a living process holds the
+/// lock.
 fn try_lock_file(path: &Path) -> Result<Option<File>, PortError> {
     let file = OpenOptions::new()
         .create(true)
@@ -159,8 +161,8 @@ fn try_lock_file(path: &Path) -> Result<Option<File>, PortError> {
     }
 }
 
-/// Starts a shell that waits for this process to end, and then cleans up. The lock file is its standard output only so
-/// that it stays open.
+/// Starts a shell that waits for this process to end, and then removes the namespaces and interfaces of session
+/// `number` and its lock file. The open lock file is the shell's standard output only to stay locked.
 fn start_guard(number: u32, lock: &File) -> Result<Child, PortError> {
     let failed = |e: std::io::Error| PortError::io("starting the guard that cleans up", &e);
     let held = lock.try_clone().map_err(failed)?;
@@ -180,7 +182,7 @@ fn start_guard(number: u32, lock: &File) -> Result<Child, PortError> {
         .map_err(failed)
 }
 
-/// Removes the namespaces and interfaces of a session number that belongs to this process or to none.
+/// Removes the namespaces and interfaces of a session number, whose lock the caller must hold. Fails if some remain.
 fn sweep(number: u32) -> Result<(), PortError> {
     let status = Command::new("sh")
         .args(["-c", SWEEP, "holdfast-sweep", &prefix(number)])
@@ -200,8 +202,8 @@ fn sweep(number: u32) -> Result<(), PortError> {
     Ok(())
 }
 
-/// Removes the namespaces and interfaces of processes that have ended. Returns the number of these processes. Fails if
-/// `ip` cannot be run.
+/// Removes the namespaces and interfaces of processes that have ended. Returns the number of sessions for which it
+/// removed some. Fails if `ip` cannot be run.
 pub fn clean() -> Result<usize, PortError> {
     // Fails early, with a good message, when there is no ip tool.
     ip(&["-V"])?;

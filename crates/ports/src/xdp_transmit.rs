@@ -11,14 +11,14 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Frames that can be under way. Few, so that they stay in a processor's cache.
+/// Frames that can be queued or in transmission. Few, so that they stay in a processor's cache.
 const FRAMES: u32 = 256;
 const FRAME_BYTES: usize = 2048;
 
-/// Most calls in a row that send nothing, as when an interface is busy.
+/// Most calls in a row that send nothing, as when an interface is busy, before the rest is left for later.
 const PATIENCE: u32 = 16;
 
-/// The results of the frames that left the ring.
+/// Counters of the frames that left the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) frames: u64,
@@ -33,17 +33,17 @@ pub(crate) struct XdpTransmit {
     frames: Mapping,
     transmit: Ring,
     completion: Ring,
-    /// Frames that nobody uses; the last one used is the first one used again.
+    /// Numbers of the frame buffers that are not in use; the last one freed is the first one used again.
     free: Vec<u32>,
-    /// Descriptors written so far.
+    /// Descriptors written into the transmit ring so far, modulo 2^32.
     written: u32,
-    /// Descriptors that the kernel took and we have counted.
+    /// Descriptors that the kernel took and that are counted, modulo 2^32.
     counted: u32,
-    /// Completions read so far.
+    /// Completions read so far, modulo 2^32.
     completed: u32,
 }
 
-/// One of the rings between the kernel and us.
+/// One of the rings that the kernel and this process share.
 struct Ring {
     mapping: Mapping,
     offsets: libc::xdp_ring_offset,
@@ -83,10 +83,11 @@ impl Ring {
 }
 
 impl XdpTransmit {
-    /// The longest frame.
+    /// The length of the longest frame in bytes.
     pub(crate) const MAX_FRAME_BYTES: usize = FRAME_BYTES;
 
-    /// Opens an XDP socket that sends by the first queue of an interface.
+    /// Opens an XDP socket that sends by the first queue of an interface. Fails with `Busy` if the queue has another
+    /// XDP socket.
     pub(crate) fn open(interface: &str, index: u32) -> Result<XdpTransmit, PortError> {
         let fd = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)
             .map_err(|e| PortError::io(format!("XDP socket on {interface}"), &e))?;
@@ -126,8 +127,8 @@ impl XdpTransmit {
         })
     }
 
-    /// Writes a frame (of 1 to [`Self::MAX_FRAME_BYTES`] bytes) for the next [`Self::send`]. Returns false if there is
-    /// no room until frames have been sent.
+    /// Copies a frame (of 1 to [`Self::MAX_FRAME_BYTES`] bytes) into shared memory, for the next [`Self::send`].
+    /// Returns false if there is no room until frames have been sent.
     #[inline]
     pub(crate) fn write(&mut self, frame: &[u8]) -> bool {
         if self.free.is_empty() {
@@ -154,8 +155,8 @@ impl XdpTransmit {
         true
     }
 
-    /// Sends the written frames: calls the kernel until it has accepted all of them, or accepts no more. An error is
-    /// final, since the interface is down or gone.
+    /// Sends the written frames: calls the kernel until it has accepted all of them, or accepts no more, and counts the
+    /// results in `sent`. An error means that the interface is down or gone.
     pub(crate) fn send(&mut self, sent: &mut Sent) -> io::Result<()> {
         self.transmit
             .producer()
@@ -198,8 +199,8 @@ impl XdpTransmit {
         self.written.wrapping_sub(self.counted).into()
     }
 
-    /// Counts the frames that the kernel has accepted since the last call in `sent`; returns the length of the last one
-    /// in bytes, `None` if there was none.
+    /// Adds the frames that the kernel has accepted since the last call to `sent`. Returns the length of the last of
+    /// them in bytes; `None` if there was none.
     fn count(&mut self, sent: &mut Sent) -> Option<u32> {
         let taken = self.transmit.consumer().load(Ordering::Acquire);
         let mut last = None;
@@ -214,7 +215,7 @@ impl XdpTransmit {
         last
     }
 
-    /// Makes the memory of frames available again that the kernel has finished sending.
+    /// Makes the buffers of frames that the kernel has finished sending available again.
     fn complete(&mut self) {
         let produced = self.completion.producer().load(Ordering::Acquire);
         let Ring { mapping, offsets } = &self.completion;
