@@ -36,11 +36,11 @@ class Alternates:
         self._ways: dict[int, list[tuple[Hop | None, int]]] = {}
 
     def of(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """Return S's best repair of the bit of destination ``d`` when the link to ``primary`` is down; None if there is none.
+        """Return the repair by which node ``s`` reaches node ``d`` while its link to ``primary`` is down; None if there is none.
 
-        With node protection, a repair around the node comes before one around the link alone; then the cheapest way; then the order
-        of the nodes. A neighbour comes before a remote alternate that protects no better, and both before a tunnel to the next hop
-        E.
+        With node protection, a repair around the next hop is preferred to one around the link alone; then the cheapest; then the
+        first in the order of the nodes. A neighbour is preferred to a remote alternate (RFC 7490) that protects no better, and both
+        to a tunnel to the next hop.
         """
         known = self._known.setdefault((s, primary), {})
         if d not in known:
@@ -50,9 +50,9 @@ class Alternates:
     def after(
         self, paths: ShortestPaths, moved: Mapping[int, Collection[int]]
     ) -> tuple[Alternates, set[tuple[int, Hop]]]:
-        """Return the alternates without some links, and the pairs (S, next hop) whose repairs may have changed.
+        """Return the alternates after some links have failed, and the pairs (node S, next hop) whose repairs may have changed.
 
-        ``paths``: without these links. ``moved``: by destination, the nodes whose next hops may have changed
+        ``paths``: the shortest paths without these links. ``moved``: by destination, the nodes whose next hops may have changed
         (:meth:`ShortestPaths.without`).
         """
         left = Alternates(paths, self._protect)
@@ -88,7 +88,7 @@ class Alternates:
         return left, changed
 
     def _rerouted(self, moved: Mapping[int, Collection[int]]) -> set[int]:
-        """Return the nodes that have a known way over a node whose next hop to the same end may have changed (``moved``)."""
+        """Return the nodes with a cached path that passes a node whose next hop to the path's end is in ``moved``."""
         found: set[int] = set()
         for p, nodes in moved.items():
             if p in self._ways:
@@ -142,7 +142,7 @@ class Alternates:
         return None if chosen is None else (best[0], chosen)
 
     def _ends_from(self, s: int) -> list[_End]:
-        """Return the nodes where a tunnel from ``s`` may end, sorted by distance, nearest first."""
+        """Return (distance, node, first hop, nodes passed) of each node that a tunnel from ``s`` can reach, nearest first."""
         known = self._ends.get(s)
         if known is None:
             from_s = self._paths.distances(s)
@@ -164,10 +164,10 @@ class Alternates:
         return ways[s]
 
     def _to_neighbour(self, s: int, primary: Hop, d: int) -> Repair | None:
-        """Return a tunnel to E, or for E's own bit a tunnel to a router next to E; None if there is no way.
+        """Return a tunnel to E, the neighbour behind ``primary``, or if ``d`` is E, to a router next to E; None if there is none.
 
-        The router next to E forwards the bit without repair. No tunnel uses the failed link, and that to the router does not cross
-        E.
+        The router next to E forwards the bit without repair. No tunnel uses the failed link, and the tunnel to the router does not
+        cross E.
         """
         e = primary.neighbour
         first = self._paths.next_hop(s, e)

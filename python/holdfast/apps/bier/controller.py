@@ -259,9 +259,9 @@ class BierController(Controller):
             self._write_switch(switch, self._written[switch])
 
     def _links_changed(self) -> None:
-        """Plan without links that went, or with links that came back, if ``reroute`` is set.
+        """Plan again after links have failed or come back, if ``reroute`` is set.
 
-        Failures are repaired at once. Links that come back in one moment cause one new plan.
+        Failures are handled at once. Links that come back in one moment cause one new plan.
         """
         if not self.reroute:
             return
@@ -302,7 +302,10 @@ class BierController(Controller):
         self._channels = self.overlay.channels
 
     def _settings(self) -> Desired:
-        """Return what all switches hold alike: the rate of reports by port, and with clusters the digest of samples."""
+        """Return the entities that all switches get: the meter of membership reports by port, and the digest of samples.
+
+        The digest is there with clusters only.
+        """
         parameters = self._overlay_parameters or OverlayParameters()
         rate = parameters.reports_per_s, parameters.reports_burst
         return (Meter(REPORT_RATE, None, rate + rate), *([Digest(SAMPLE_DIGEST)] if self.clusters else []))
@@ -436,7 +439,7 @@ class BierController(Controller):
     def _streams_of(
         self, sent: Iterable[Channel], delivered: Iterable[Channel]
     ) -> tuple[list[Channel], list[tuple[int, Channel]]]:
-        """Return the channels that a switch numbers, and (BFR-id of the BFIR, channel) of those whose copies it eliminates.
+        """Return the channels that a switch numbers, and (BFR-id of the BFIR, channel) of those whose duplicates it eliminates.
 
         Both are empty without 1+1.
         """
@@ -492,9 +495,10 @@ class BierController(Controller):
         return port_configuration(sorted([*core, *edge]), macs)
 
     def _write_ip(self, unusable: frozenset[int]) -> Loss | None:
-        """Write the routes to hosts without the ``unusable`` links.
+        """Write the IP routes to hosts, computed without the ``unusable`` links (indices).
 
-        If links only went since the last call, write the routes that moved, and return the loss; else return None.
+        If links have only failed since the last call, write only the routes that changed, and return the :class:`Loss`; else return
+        None.
         """
         before, down = self._underlay, self._underlay_without
         self._underlay_without = unusable
@@ -573,7 +577,10 @@ class BierController(Controller):
         self.plane.call_later(0, partial(self._protect, unusable, underlay, loss))
 
     def _protect(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
-        """Write the backups, the tunnels that backups use, and the parts of BIFTs that are not written yet."""
+        """Write the backups, the tunnels that backups use, and the parts of BIFTs that are not written yet.
+
+        Do nothing if the links that are down have changed since the plan was made; another call follows.
+        """
         if self._primary is not None and self._primary.unusable != unusable:
             return  # there is news already
         self._reroute_tunnels()
@@ -606,7 +613,7 @@ class BierController(Controller):
             self.plane.call_later(DRAIN_MS, partial(self._forget_tunnels, self._generation))
 
     def _write_switch(self, name: str, switch: SwitchPlan) -> None:
-        """Write the BIFTs and clusters of a switch in one batch, so that no cluster outlives the masks that it was made of."""
+        """Write the BIFTs of a switch and the clusters, which are computed from the BIFTs' masks, in one batch."""
         before = self._written.get(name)
         self._written[name] = switch
         if before is not None and not self.clusters:
@@ -621,9 +628,9 @@ class BierController(Controller):
         self._writers[name].write(wanted)
 
     def _forget_tunnels(self, generation: int) -> None:
-        """Remove tunnels that only earlier plans used, when all packets have left them.
+        """Remove the tunnels that only earlier plans used, at a time when all packets have left them.
 
-        Do nothing if ``generation`` is not the present one.
+        Do nothing if ``generation`` is not the present one, as a newer plan has been made since.
         """
         if generation != self._generation:
             return
@@ -636,7 +643,7 @@ class BierController(Controller):
             self._change_tunnels()
 
     def _order(self, before: Plan | None, plan: Plan) -> list[str]:
-        """Return the switches that change, sorted by their distance from the failure before it, the farthest first."""
+        """Return the switches that change; after a failure, those that were farthest from the failed links come first."""
         if before is None or not (failed := plan.unusable - before.unusable):
             return list(plan.changed)
         paths = before.paths

@@ -46,9 +46,11 @@ def failures(topology: Topology, kind: Protect) -> Iterator[Failure]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A failure. Numbers: ``pairs``, those with it on their way, those of these that lose packets until BIER converges.
+    """The effect of one failure, as numbers of pairs (BFIR, BFER).
 
-    ``parted``: those that no way leads between any more. ``examples``: lost pairs that a way leads between, the first ones.
+    ``pairs``: all. ``on_the_way``: those whose path crosses the failed element. ``lost``: those of these that lose packets until
+    BIER converges. ``parted``: those between which no path is left. ``examples``: the first lost pairs between which a path is
+    left.
     """
 
     failure: str
@@ -61,7 +63,7 @@ class Row:
 
 
 class Coverage:
-    """Of a plan, before its next failure."""
+    """Which pairs (BFIR, BFER) of a plan lose packets, and which are protected, when the next link or switch fails."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -112,9 +114,9 @@ class Coverage:
         return dict(zip(self._names, part, strict=True))
 
     def _met(self, failure: Failure, sub_domain: int) -> Iterator[tuple[Pair, bool]]:
-        """Yield (pair, True if its packets arrive) for pairs whose path crosses the failed element.
+        """Yield (pair, True if its packets arrive) for pairs (BFIR, BFER) whose path crosses the failed element.
 
-        A pair may come once for each lane.
+        A pair may come several times, once for each lane (ECMP bucket) of the sub-domain.
         """
         down = None if failure.node is None else self._plan.paths.number[failure.node]
         for lane in self._plan.lanes:
@@ -137,7 +139,7 @@ class Coverage:
                 yield node
 
     def _sources(self, lane: Lane, node: int, destination: int, failure: Failure) -> Iterable[int]:
-        """Return ``node``, and all nodes whose packets to ``destination`` reach it over links that work."""
+        """Return ``node``, and all nodes whose path to ``destination`` leads through ``node`` over links that work."""
         if (lane, destination) not in self._behind:
             behind: dict[int, list[int]] = {}
             for each in range(len(self._names)):
@@ -154,9 +156,9 @@ class Coverage:
         return found
 
     def _arrives(self, lane: Lane, node: int, destination: int, failure: Failure) -> bool:
-        """Return True if the bit of ``destination`` arrives there from ``node``.
+        """Return True if a packet that ``node`` sends to ``destination`` arrives in spite of ``failure``.
 
-        At the end of a tunnel a bit is not repaired again.
+        A packet that has left a tunnel is not repaired a second time at the tunnel's end.
         """
         from_tunnel = False
         for _ in range(4 * len(self._names)):
@@ -194,7 +196,7 @@ class Coverage:
 
 
 def coverage_report(topology: Topology, scheme: Scheme) -> list[Row]:
-    """Return a row for every failure of one link and of one switch, in the first sub-domain."""
+    """Return how many pairs lose packets in the first sub-domain: a row for every failure of one link and of one switch."""
     coverage = Coverage(Plan(topology, scheme))
     first = min(scheme.sub_domains)
     return [row for kind in ("link", "node") for row in coverage.rows(kind, first)]

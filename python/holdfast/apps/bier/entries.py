@@ -42,7 +42,7 @@ class Configuration:
         )
 
     def __iter__(self) -> Iterator[Entity]:
-        """Yield all that a switch is to hold."""
+        """Yield every entity of the configuration: multicast groups, clone sessions, then table entries."""
         for number, replicas in self.groups.items():
             yield from group(number, replicas)
         yield from (CloneSession(number, replicas) for number, replicas in self.sessions.items())
@@ -116,7 +116,7 @@ def switch_configuration(
 def switch_changes(
     before: SwitchPlan, after: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
 ) -> tuple[list[Entity], list[EntryKey]] | None:
-    """Return (what to put, keys to remove) by which :func:`switch_configuration` changes.
+    """Return (entities to write, keys to remove) that turn :func:`switch_configuration` of ``before`` into that of ``after``.
 
     None if the plans number their groups differently or have other addresses, so that every entry may differ. Masks are not
     checked.
@@ -319,9 +319,9 @@ def bfir_configuration(
 ) -> Configuration:
     """Return the entries that give packets from this switch's hosts the BitStrings of their channels.
 
-    There is a copy per set identifier. The packets of a channel without bits are discarded, which hides (*,G). ``mtu``: the largest
-    BIER packet with its payload, in bytes behind the Ethernet header. Raise :class:`NetworkError` for a BitString that is too long,
-    or for more sets than a table has room for.
+    There is a copy per set identifier. The entry of a channel (S,G) without bits discards its packets, so that they do not match
+    the entry of (*,G). ``mtu``: the largest BIER packet with its payload, in bytes behind the Ethernet header. Raise
+    :class:`NetworkError` for a BitString that is too long, or for more sets than a table has room for.
     """
     entries: list[TableEntry] = []
     free = iter(range(1, 0x10000))
@@ -382,8 +382,8 @@ def sent_entries(
 def bfer_configuration(channels: Mapping[Channel, Iterable[int]]) -> Configuration:
     """Return the entries and groups by which a BFER delivers the payloads of channels to ports.
 
-    A channel without ports has its payloads discarded, which hides (*,G). Channels with the same ports share a group. Raise
-    :class:`NetworkError` for more sets of ports than groups.
+    The entry of a channel (S,G) without ports discards its payloads, so that they do not match the entry of (*,G). Channels with
+    the same ports share a group. Raise :class:`NetworkError` for more sets of ports than groups.
     """
     entries: list[TableEntry] = []
     numbers: dict[tuple[int, ...], int] = {}

@@ -52,7 +52,7 @@ class PendingChannels:
 
     @property
     def channels(self) -> set[Channel]:
-        """The channels that wait."""
+        """The channels that the switch has refused, which wait for :meth:`retry`."""
         return self._sent.values.keys() | self._delivered.values.keys()
 
     def change(self, sent: Sent, delivered: Delivered) -> None:
@@ -63,7 +63,7 @@ class PendingChannels:
         self._halve(sent, delivered)
 
     def retry(self) -> None:
-        """Try again to write the channels that wait."""
+        """Write the channels again that the switch has refused before; those that it refuses again go on waiting."""
         self.change(dict(self._sent.values), dict(self._delivered.values))
 
     def _halve(self, sent: Sent, delivered: Delivered) -> None:
@@ -98,7 +98,7 @@ class PendingChannels:
 
 
 def _cause(error: HoldfastError) -> tuple[str, str]:
-    """Return (status, reason) of a refused write; of a batch, those of the update that failed by itself."""
+    """Return (status, reason) of a refused write; for a batch, of the update that caused the refusal, not of those it aborted."""
     if not isinstance(error, P4RuntimeError):
         return "NO_NUMBER", str(error)
     own = next((failure for failure in error.failures if failure.code != "ABORTED"), None)

@@ -137,8 +137,8 @@ class Numbering:
 def number_switches(topology: Topology, bsl: int = 256, given: Mapping[str, int] | None = None) -> Numbering:
     """Return a numbering with a BFR-id for every switch with hosts, and for each switch in ``given``.
 
-    BFR-ids that are not given are the smallest free ones, in the topology's order. They do not depend on links; whoever gives
-    earlier numbers again keeps them when hosts and switches are added. Raise :class:`NetworkError` for an unknown switch, a number
+    BFR-ids that are not given are the smallest free ones, in the topology's order. They do not depend on links; pass earlier
+    numbers in ``given`` to keep them when hosts and switches are added. Raise :class:`NetworkError` for an unknown switch, a number
     out of range or used twice, and a set identifier beyond 255.
     """
     numbers: dict[str, int] = {}
@@ -174,7 +174,7 @@ def loopback(topology: Topology, switch: str) -> IPv4Address:
 
 
 def not_via_address(topology: Topology, nodes: Sequence[str], not_via: NotVia) -> IPv4Address:
-    """Return the not-via address of an interface.
+    """Return the not-via address (RFC 6981) of an interface, that is, of one end of a link.
 
     Raise :class:`NetworkError` for a link beyond the 32,768 that have such addresses.
     """
@@ -258,7 +258,7 @@ _Sending: TypeAlias = tuple[Lane, int, Hop]
 
 
 class Plan:
-    """A network without its ``unusable`` links (indices), planned."""
+    """The plan of a network without its ``unusable`` links (indices): BIFTs, repairs and tunnels of all switches."""
 
     def __init__(
         self, topology: Topology, scheme: Scheme, unusable: Collection[int] = (), *, underlay: Underlay | None = None
@@ -281,7 +281,10 @@ class Plan:
         self._entries: dict[tuple[Lane, int], dict[Hop, dict[int, NeighbourEntry | None]]] = {}
 
     def next_hop(self, lane: Lane, node: int, destination: int) -> Hop | None:
-        """Return the hop to which ``node`` sends the bit of ``destination``; None where no path leads, and at the destination."""
+        """Return the hop to which ``node`` sends the bit of ``destination`` in ``lane``, that is (sub-domain, ECMP bucket).
+
+        Return None where no path leads, and at the destination itself.
+        """
         sub_domain, bucket = lane
         hops = self._trees[sub_domain].next_hops(node, destination)
         # Neighbours begin with different ones of their hops, so that the flows that one sends to another are divided again.
@@ -403,7 +406,7 @@ class Plan:
     # ---- The next plan ----
 
     def after(self, unusable: Collection[int], *, underlay: Underlay | None = None, loss: Loss | None = None) -> Plan:
-        """Return the plan without the ``unusable`` links. If links only went, plan only what depends on them.
+        """Return the plan without the ``unusable`` links; if links have only failed, compute only what depends on them.
 
         A plan with trees other than shortest paths is made anew, as trees depend on the whole graph. ``underlay``: the routes
         without these links; ``loss``: the change since this plan. Both are computed if they are None.
@@ -421,7 +424,10 @@ class Plan:
         return plan
 
     def _move(self, before: Plan, moved: Mapping[int, Collection[int]]) -> set[_Sending]:
-        """Copy what nodes send from ``before``, except for destinations in ``moved``; return whose backups depend on the change."""
+        """Copy the next hops of ``before``, replace those that changed (``moved``), and return what has stale backups.
+
+        What has stale backups is named as (lane, node, hop).
+        """
         self._sent = dict(before._sent)
         stale: set[_Sending] = set()
         for destination, nodes in moved.items():
@@ -582,7 +588,7 @@ class TunnelRoutes:
         return ((self._nodes[node], address) for node, address in self._ends)
 
     def take_changes(self) -> TunnelChanges:
-        """Return the changes of routes and ends since the last call."""
+        """Return the changes of routes and of tunnels' ends since the last call of this method."""
         changes = TunnelChanges(
             [(self._nodes[node], address, self._next_hop(node, address)) for node, address in sorted(self._changed)],
             [

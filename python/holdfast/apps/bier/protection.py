@@ -135,7 +135,10 @@ class Underlay:
         return chosen
 
     def without(self, links: Collection[int]) -> Loss:
-        """Return the loss of ``links``, with the underlay that is left. Routes and tunnels that did not use them do not change."""
+        """Return what the failure of ``links`` changes, with the underlay that is left.
+
+        Routes and tunnels that did not use them stay.
+        """
         paths, moved = self.paths.without(links)
         left = Underlay(paths, ip_frr=self.ip_frr)
         left._gone = self._gone + self.paths.ends_of(links)
@@ -146,7 +149,7 @@ class Underlay:
 
     @property
     def known(self) -> tuple[int, int]:
-        """The number of tunnels, and the number of nodes with known distances, that have been asked for."""
+        """The number of tunnels, and the number of nodes whose distances are known, that have been computed so far."""
         self._inherit()
         return len(self._tunnels), self.paths.known
 

@@ -30,7 +30,7 @@ class Protector:
         return protector, changed
 
     def repairs(self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf) -> Repairs:
-        """Return the repairs for ``destinations``, to which S sends over ``primary``; one in no repair has no backup.
+        """Return the repairs for ``destinations``, to which S sends over ``primary``; a destination in none of them has no backup.
 
         ``next_hop``: returns E's hop towards a destination.
         """

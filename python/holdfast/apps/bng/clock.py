@@ -16,7 +16,7 @@ class NetworkClock:
         self._plane = plane
 
     def now(self) -> float:
-        """Return the network's time in seconds since its start."""
+        """Return the network's time, simulated or real, in seconds since its start."""
         return self._plane.now_ps / _PS_PER_S
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:

@@ -46,7 +46,7 @@ EDGES = Edges(
 
 
 def session(number: int, line: Line | None = None, **changes: Any) -> Session:
-    """Return a session with IPv4, a /64 and a delegated /56, all of them derived from its number; ``changes`` replace values."""
+    """Return a session with an IPv4 address, a /64 and a delegated /56, all derived from ``number``; ``changes`` replace values."""
     values: dict[str, Any] = {
         "session_id": number,
         "line": line or Line(ACCESS, 100, number % 4094 + 1),
@@ -79,7 +79,7 @@ def gateway_mac(line: Line) -> str:
 
 
 def up(of: Session, inner: Packet, **changes: Any) -> bytes:
-    """Return a packet of a session as its line carries it.
+    """Return the frame of a packet that a session's subscriber sends: in PPP, PPPoE and the VLAN tags of its line.
 
     ``changes`` may replace ``mac``, ``dst``, ``line``, ``number`` and ``protocol``.
     """
@@ -95,12 +95,12 @@ def up(of: Session, inner: Packet, **changes: Any) -> bytes:
 
 
 def down(inner: Packet, mac: str = CORE_MAC) -> bytes:
-    """Return the frame of a packet from the core to the gateway, sent to ``mac``."""
+    """Return the Ethernet frame of a packet that the core's router sends to the gateway's address ``mac``."""
     return bytes(Ether(src=ROUTER_MAC, dst=mac) / inner)
 
 
 def discovery(line: Line, code: int, mac: str, number: int = 0, payload: bytes = b"\x01\x01\x00\x00") -> bytes:
-    """Return a PPPoE discovery frame of a line."""
+    """Return a PPPoE discovery frame (RFC 2516) with code ``code`` as host ``mac`` sends it on ``line``; a PADI is a broadcast."""
     to = "ff:ff:ff:ff:ff:ff" if code == 9 else gateway_mac(line)
     frame = Ether(src=mac, dst=to, type=0x8863) / PPPoE(code=code, sessionid=number) / Raw(payload)
     return on_line(line, frame, 0x88A8 if line.port == ACCESS_QINQ else 0x8100)
@@ -138,7 +138,7 @@ class Bench:
         self.plane = self.restart()
 
     def restart(self) -> SinglePlane:
-        """Make a new controller on the same switch, which keeps its entries, and return it."""
+        """Create a new controller for the same switch, which keeps its entries, and return the controller."""
         self.plane = SinglePlane(self.client, self.edges)
         self.plane.receive(lambda line, frame: self.heard.append((line, frame)))
         return self.plane
@@ -147,7 +147,7 @@ class Bench:
         self.sent += self.switch.process(CPU_PORT, packet, self.now_ps)
 
     def receive(self, port: int, frame: bytes, after_us: int = 1000) -> list[tuple[int, bytes]]:
-        """Send a frame into ``port``, and return (port, frame) of all frames that the switch and the controller send."""
+        """Send a frame into ``port`` after ``after_us`` microseconds; return (port, frame) of what switch and controller send."""
         self.sent = []
         self.now_ps += after_us * US
         for out, packet in self.switch.process(port, frame, self.now_ps):

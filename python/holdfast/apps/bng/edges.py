@@ -90,7 +90,7 @@ class ControlRates(Parameters):
 
 
 class Edges(Parameters):
-    """All of it. Ports differ from each other, and routes go through core ports."""
+    """The ports, routes and rates around a user plane. Ports differ from each other, and routes go through core ports."""
 
     access: tuple[AccessPort, ...]
     core: tuple[CorePort, ...]
@@ -136,7 +136,10 @@ def _one_rate(rate: Rate) -> Cell:
 
 
 def node_meters(rates: ControlRates) -> tuple[Cell, Cell]:
-    """Return the meters of each access node: of its lines' committed packets, and of others."""
+    """Return the two meters of each access node: of its lines' committed packets, and of those beyond.
+
+    A node's rate and burst are at least those of a line.
+    """
 
     def at_least(node: Rate, line: Rate) -> Cell:
         return _one_rate(Rate(per_s=max(node.per_s, line.per_s), burst=max(node.burst, line.burst)))
@@ -145,7 +148,7 @@ def node_meters(rates: ControlRates) -> tuple[Cell, Cell]:
 
 
 def control_meters(rates: ControlRates) -> tuple[Cell, dict[int, Cell]]:
-    """Return the meter of each line, and by cell the meters of all lines together."""
+    """Return the meter of each line, and by cell the meters that all lines share."""
     line = (
         rates.line_committed.per_s,
         rates.line_committed.burst,

@@ -34,7 +34,7 @@ _LEAST_BURST_BYTES = 2 * 1600
 
 @dataclass(frozen=True)
 class Way:
-    """The way of frames to access ports. ``trunk``: the port towards a balancer, if there is one."""
+    """The path of frames to access ports. ``trunk``: the port towards a balancer; None without a balancer."""
 
     edges: Edges
     trunk: int | None = None
@@ -71,7 +71,10 @@ def check(session: Session) -> None:
 
 
 def largest_mss(session: Session) -> int:
-    """Return the largest MSS, in bytes, that IPv4 segments of a session may announce; that of IPv6 is 20 bytes smaller."""
+    """Return the largest MSS in bytes to which the TCP SYNs of a session are clamped over IPv4; over IPv6 it is 20 bytes smaller.
+
+    Return ``UNCLAMPED`` if the session has no clamping.
+    """
     return max(session.peer_mru - _IPV4_HEADERS, 21) if session.mss_clamp else program.UNCLAMPED
 
 
@@ -199,7 +202,7 @@ _EDGES: Scope = {
 
 
 def configure_edges(client: Client, edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> None:
-    """Make a plane hold what :func:`edge_configuration` returns, and nothing else of that kind."""
+    """Write the ports, routes and rates of :func:`edge_configuration` to a switch, and delete other entries of these kinds."""
     writer = Writer(client)
     writer.adopt(read_state(client, _EDGES))
     writer.write(edge_configuration(edges, trunk, forwards=forwards))

@@ -31,10 +31,10 @@ class Need(NamedTuple):
 
 
 def needs(configuration: LiveConfiguration) -> list[Need]:
-    """Return the MTU in bytes that each interface of switches on this machine needs, for lines with at most one tag of 0x8100.
+    """Return the MTU in bytes that each interface of switches on this machine needs.
 
-    Towards lines: ``max_payload`` and PPPoE (RFC 2516, section 7; RFC 4638). Between balancer and planes: the same, with the tag of
-    the access port. Towards the core: the largest of the routes' ``mtu``.
+    ``max_payload`` and PPPoE (RFC 2516, section 7; RFC 4638) determine it towards lines, for at most one tag of 0x8100. Between
+    balancer and planes the tag of the access port is added. Towards the core it is the largest of the routes' ``mtu``.
     """
     payload = configuration.gateway.max_payload
     line = payload + OVERHEAD + (0 if configuration.s_tpid == _PLAIN_TAG else _TAG_BYTES)
@@ -82,10 +82,10 @@ def check(configuration: LiveConfiguration, mtu: Callable[[str], int | None] = m
 
 
 def check_running(name: str, settings: SwitchSettings) -> str | None:
-    """Check that a switch that runs has the interfaces of the configuration at its ports. It may have more.
+    """Check that a running switch has the interfaces of the configuration at its ports. It may have more.
 
-    Returns a sentence if nobody can tell, as the switch is another machine's or does not answer, and None if they are there. Raises
-    :class:`LiveError` if one is missing or another.
+    Return None if it has them, and a sentence with the reason if they cannot be compared, as the switch is another machine's or
+    does not answer. Raise :class:`LiveError` if an interface is missing or another is at its port.
     """
     unknown = f"nobody has compared the interfaces of {settings.grpc} with the configuration"
     if not settings.grpc.startswith(_LOCAL):

@@ -46,7 +46,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 def _with_own_socket(schema: dict[str, Any]) -> None:
-    """Say in a schema of :class:`SwitchSettings` that ``grpc`` can be left out."""
+    """Remove ``grpc`` from the required fields in the JSON schema of :class:`SwitchSettings`, as it has a default."""
     schema["required"] = [name for name in schema["required"] if name != "grpc"]
 
 
@@ -199,7 +199,7 @@ class Switches:
     def _begin(
         self, name: str, settings: SwitchSettings, source: str, defines: dict[str, str], doubt: str | None
     ) -> GrpcClient | None:
-        """Return a client of the switch if it is running, and say the doubt about it; else start its process and return None."""
+        """Return a client of the switch if it is running, and report ``doubt`` about it; else start its process and return None."""
         with suppress(HoldfastError):
             client = _connect(settings)
             self._say(f"{name} at {settings.grpc}: it is running, and keeps its sessions")
@@ -242,7 +242,7 @@ class Switches:
         return [name for name, client in list(self._clients.items()) if client.ended]
 
     def taken(self) -> str | None:
-        """Return the name of a switch whose primary is another controller; None if there is none."""
+        """Return the name of a switch at which another controller has become primary; None if there is none."""
         found = (name for name, client in list(self._clients.items()) if not client.is_primary and not client.ended)
         return next(found, None)
 
@@ -258,7 +258,7 @@ class Switches:
 
     @property
     def end_here(self) -> bool:
-        """True if switches end with this process."""
+        """True if this process has started switches and ends them when it ends."""
         return bool(self._processes) and not self._keep
 
     def __enter__(self) -> Switches:
@@ -300,7 +300,7 @@ def run(configuration: LiveConfiguration, say: Say, *, keep_switch: bool) -> Non
 
 
 def doubts(configuration: LiveConfiguration) -> list[str]:
-    """Return a sentence for each switch to which every user of the machine can write, and so make sessions without credentials."""
+    """Return a warning for each switch whose P4Runtime server any user of the machine can reach, who could then create sessions."""
     split = configuration.split
     switches = (
         [configuration.switch] if split is None else [split.balancer, split.authentication, *split.planes.values()]
@@ -317,7 +317,7 @@ BALANCER, AUTHENTICATION = "balancer", "authentication plane"
 
 
 def _wanted(settings: SplitSettings) -> list[_Wanted]:
-    """Return (name, settings, program, defines) of every switch of a split gateway."""
+    """Return (name, settings, program, macros) of every switch of a split gateway."""
     found: list[_Wanted] = [
         (BALANCER, settings.balancer, "balancer.p4", {}),
         (AUTHENTICATION, settings.authentication, "bng.p4", program.VARIANTS["auth"]),
@@ -416,7 +416,7 @@ class _Keeper:
         self._switches.client(name).on_end = ended
 
     def look(self) -> None:
-        """Start lost switches again; move the sessions of lost forwarding planes, unless no other plane is left."""
+        """Start lost switches again, and move the sessions of lost forwarding planes to the planes that are left, if any is."""
         gone = [name for name in self._switches.ended() if name not in self._starting]
         there = self._plane.planes
         moved = [plane for name in gone if (plane := self._forwarding.get(name, ("",))[0]) in there]

@@ -38,7 +38,7 @@ def total(*parts: Usage) -> Usage:
 
 
 def _meters(session: Session) -> list[Meter]:
-    """Return the meters of a session's rates; a direction without a limit has none."""
+    """Return the meters that limit a session's rates upstream and downstream; a direction without a limit has none."""
     directions = ((program.RATE_UP, session.rates.up_bit_s), (program.RATE_DOWN, session.rates.down_bit_s))
     rates = [(meter, meter_rates(bit_s)) for meter, bit_s in directions]
     return [Meter(meter, session.session_id, each) for meter, each in rates if each is not None]
@@ -78,7 +78,7 @@ class SessionTables:
 
     @property
     def installed(self) -> Mapping[int, Session]:
-        """The sessions by identifier, as far as this object knows."""
+        """The sessions by identifier that this object has installed or found in the switch."""
         return self._sessions
 
     def __contains__(self, session_id: int) -> bool:
@@ -88,7 +88,7 @@ class SessionTables:
         return len(self._sessions)
 
     def earlier(self, session_id: int) -> Usage:
-        """Return the usage of a session before the registers of this switch began to count it."""
+        """Return the usage of a session that other planes counted before this switch; zero if there was none."""
         return self._earlier[session_id]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
@@ -104,9 +104,10 @@ class SessionTables:
         return {session.session_id: session for session, _ in entries}
 
     def install(self, sessions: Iterable[Session], earlier: Mapping[int, Usage] | None = None) -> None:
-        """Add or replace sessions in atomic batches.
+        """Add or replace sessions in the switch, in atomic batches.
 
-        ``earlier``: their usage on other planes; for a session that is not in it, the value known before, or none.
+        ``earlier``: by identifier, the sessions' usage on other planes. For a session that is not in it, the value known before is
+        kept, or is zero.
         """
         given = list({session.session_id: session for session in sessions}.values())
         known = earlier or {}
@@ -144,9 +145,9 @@ class SessionTables:
         self._index([session.session_id for session in sessions])
 
     def _by_key(self, wanted: Mapping[int, Sequence[Entity]]) -> dict[Key, Entity]:
-        """Return the entries and meters of sessions by key.
+        """Return the table entries and meters of sessions by key.
 
-        Raise :class:`NetworkError` if two of the sessions have the same address or prefix, or if a session that is none of them has
+        Raise :class:`NetworkError` if two of these sessions have the same address or prefix, or if another installed session has
         it.
         """
         found: dict[Key, Entity] = {}

@@ -22,7 +22,7 @@ Handler = Callable[[Line, bytes], None]
 
 
 def refuse(line: Line, frame: bytes) -> None:
-    """Ignore a frame. This handler is used until a control plane sets its own."""
+    """Ignore a frame from a line. This handler is used until a control plane sets its own."""
 
 
 def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...] = program.REASONS) -> dict[str, int]:
@@ -58,11 +58,14 @@ class SinglePlane:
         self.sessions = SessionTables(client, Way(edges))
 
     def listen(self) -> None:
-        """Process the client's packet-ins from now on, in the thread that receives for the client."""
+        """Process the packet-ins that the switch sends from now on, in the thread that receives for the client."""
         self._client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process a packet from the switch: give it to the control plane if a line sent it, else answer neighbour discovery."""
+        """Process a packet from the switch: hand it to the control plane if a line sent it, else answer ARP or neighbour discovery.
+
+        Other packets from the core are ignored.
+        """
         port = metadata["ingress_port"]
         if self._edges.access_port(port) is not None:
             self._handler(*untagged(packet, port))

@@ -187,7 +187,10 @@ class SplitPlane:
         self._table.write((*self._static(), *self._buckets(range(program.BUCKETS)), *addresses))
 
     def restore_balancer(self, client: Client | None = None) -> None:
-        """Write the entries that the balancer lacks after it came back. ``client``: of its new process, if it was restarted."""
+        """Write the entries that the balancer lacks after it came back.
+
+        ``client``: a client of its new process, if it was restarted.
+        """
         if client is not None:
             self._balancer = dataclasses.replace(self._balancer, client=client)
             self._table = Writer(client, most=_MOST)
@@ -195,7 +198,7 @@ class SplitPlane:
         self._write_balancer()
 
     def restore(self, name: str, cables: ForwardingPlane | None = None) -> None:
-        """Write the entries that forwarding plane ``name`` lacks, which has come back and kept its lines.
+        """Write the entries that forwarding plane ``name`` lacks after it came back; it serves the same lines as before.
 
         Sessions get the usage that was read last. ``cables``: those of its new process, if it was restarted.
         """
@@ -251,7 +254,7 @@ class SplitPlane:
         return [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
 
     def _takers(self, without: Iterable[str] = ()) -> list[str]:
-        """Return the planes that may serve lines: all that are not drained, or all if there are no others.
+        """Return the planes that may serve lines: those that are not drained, or all if every plane is drained.
 
         Planes in ``without`` are left out.
         """
@@ -272,7 +275,10 @@ class SplitPlane:
 
     @property
     def drained(self) -> frozenset[str]:
-        """The planes that serve no line because an operator has drained them; one of them may be lost."""
+        """The forwarding planes that an operator has drained, so that they serve no line.
+
+        A plane that was lost may be among them.
+        """
         return frozenset(self._drained)
 
     def serving(self, line: Line) -> str:
@@ -383,7 +389,7 @@ class SplitPlane:
         return {number: self._left.pop(number) for number in numbers if number in self._left}
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Return by identifier the usage of sessions, summed over all planes that have had them."""
+        """Return by identifier the usage of sessions, summed over all planes that have had them, and remember it."""
         numbers = list(dict.fromkeys(session_ids))
         parts = [plane.sessions.usage(numbers) for plane in self._planes.values()]
         found = {
@@ -395,7 +401,7 @@ class SplitPlane:
         return found
 
     def installed(self) -> dict[int, Session]:
-        """Return by identifier the sessions that are in the planes that serve them."""
+        """Return by identifier the sessions in the switches, each as the plane that serves its line has it."""
         found: dict[int, Session] = {}
         for plane in self._planes.values():
             for number, session in plane.sessions.read().items():
@@ -419,7 +425,7 @@ class SplitPlane:
         self._handler = handler
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process a packet from a switch: give it to the control plane if it has a port tag, else answer neighbour discovery."""
+        """Process a packet from a switch: hand it to the control plane if it has a port tag, else answer ARP or a solicitation."""
         port = metadata["ingress_port"]
         if packet[12:14] == program.ETHERTYPE_PORT_TAG.to_bytes(2, "big"):
             self._handler(*untagged(packet, port))
@@ -435,7 +441,7 @@ class SplitPlane:
     # ---- Handover ----
 
     def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Move all sessions of a plane to the others, make before break; it serves no line until :meth:`undrain`.
+        """Move all sessions of a plane to the others, make before break; the plane serves no line until :meth:`undrain`.
 
         ``done`` is called when no session is left on it. Raise :class:`NetworkError` if no other plane is left.
         """
@@ -463,7 +469,10 @@ class SplitPlane:
         self._rebalance(done)
 
     def _rebalance(self, done: Callable[[], None] | None = None) -> None:
-        """Move sessions, make before break, so that each plane serves its share of the buckets."""
+        """Move sessions between planes, make before break, so that each plane serves its share of the buckets.
+
+        ``done`` is called when all sessions have moved.
+        """
         wanted = assigned(self._takers())
         moving = [bucket for bucket, name in wanted.items() if self._serving[bucket] != name]
         leaving: dict[str, list[int]] = {}
@@ -530,7 +539,7 @@ class SplitPlane:
     def _recover(self, sessions: Iterable[Session]) -> None:
         """Install sessions on the planes that serve their lines, with the usage that was read last.
 
-        A session that was being handed over is there already, but without its usage on the old plane.
+        A session in a handover is already on its new plane; it is installed again to add its usage on the old plane.
         """
         arriving: dict[str, list[Session]] = {}
         for session in sessions:
@@ -544,8 +553,8 @@ class SplitPlane:
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
         """Add a forwarding plane, which gets its share of the lines unless it is drained.
 
-        A plane that was lost is added again so; its former sessions are removed. Raise :class:`NetworkError` if there is a plane
-        with this name.
+        A plane that was lost is added again in this way; sessions that are still in it are removed. Raise :class:`NetworkError` if
+        there is a plane with this name.
         """
         if name in self._planes:
             raise NetworkError(f"there is a forwarding plane {name!r} already")

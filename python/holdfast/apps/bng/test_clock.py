@@ -49,9 +49,9 @@ class Gateway:
 
 
 def history(begin_ps: int, *, later_ps: int | None = None) -> list[int]:
-    """Return how many PADIs pass to the controller: of a flood, after each of several pauses, and of a last flood.
+    """Return how many PADIs reach the controller: of a flood, of 100 frames after each of five pauses, and of a last flood.
 
-    The first flood begins at ``begin_ps``, and the rest is at ``later_ps`` if it is given.
+    The first flood begins at ``begin_ps``, and the rest is relative to ``later_ps`` if it is given.
     """
     gateway = Gateway()
     found = [gateway.punted(6000, begin_ps, MS // 10)]

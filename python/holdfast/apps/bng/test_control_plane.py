@@ -54,7 +54,7 @@ class World(Bench):
         self.start()
 
     def start(self) -> Reconciled:
-        """Start a new control plane, and return what it found of earlier sessions."""
+        """Start a new control plane on the same switch, and return which earlier sessions it found."""
         self.seed += 1
         self.restart()
         values = configuration(**self.changes)

@@ -39,7 +39,10 @@ class Ports:
 
 @contextmanager
 def running(path: Path, device_id: int = 61, control: bool = True) -> Iterator[live.SwitchSettings]:
-    """Run a switch with the interfaces of :data:`HAS`; yield its settings. ``control``: it says which they are."""
+    """Run a switch with the interfaces of :data:`HAS`; yield its settings.
+
+    ``control``: whether it has a control socket, at which it tells its interfaces.
+    """
     with ExitStack() as stack:
         device = Device(device_id, Switch(compile_bng("single")))
         server = stack.enter_context(Server([device], f"unix:{path / f'{device_id}.sock'}"))
@@ -54,7 +57,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def connect(*wanted: live.SwitchSettings) -> list[str]:
-    """Connect to switches; return what was said."""
+    """Connect to running switches; return the lines that were reported."""
     said: list[str] = []
     with live.Switches(said.append, keep=False) as switches:
         switches.connect_all([(f"switch {each.device_id}", each, "bng.p4", {}) for each in wanted])

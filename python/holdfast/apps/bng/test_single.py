@@ -604,7 +604,7 @@ ADDRESSES_V6 = [
 
 
 def model(number: int, line: Line, mac: str, source: str, version: int) -> str:
-    """Return "passes", or the reason why a packet must be dropped, by rules that share no code with the program."""
+    """Return "passes", or the reason why an upstream packet must be dropped, by rules that share no code with ``bng.p4``."""
     found = [each for each in POOL if each.session_id == number]
     if not found:
         return "unknown_session"

@@ -55,7 +55,7 @@ class Finding:
 
 
 class _Dimensions:
-    """The rules as boxes of numbered bounds."""
+    """The boxes of all rules, as arrays of bounds by axis."""
 
     def __init__(self, rules: RuleSet) -> None:
         zones = {name: number for number, name in enumerate(rules.zones)}
@@ -91,7 +91,10 @@ class _Dimensions:
 
 
 def _boxes(match: Match, zones: Mapping[str, int]) -> Iterator[Box]:
-    """Yield a box for each IP version that ``match`` allows, so that "all addresses" means all addresses of that version."""
+    """Yield a box for each IP version that ``match`` allows, so that "all addresses" means all addresses of that version.
+
+    A box is the set of packets in one range of values on each axis, such as zone, address and port.
+    """
     for version in (4, 6):
         if match.version in (None, version):
             yield (
@@ -146,7 +149,7 @@ class _Search:
         self._steps = 0
 
     def finds(self, box: Box, others: Numbers) -> bool:
-        """Return True if some packet of ``box`` is in none of the boxes ``others``."""
+        """Return True if some packet of ``box`` is in none of the boxes with the numbers ``others``."""
 
         def cut(part: Box, near: Numbers) -> tuple[int, Numbers]:
             around = self._space.covers(part, near)
@@ -157,7 +160,7 @@ class _Search:
         return self._any(box, others, cut)
 
     def finds_decision(self, rule: Rule, box: Box, earlier: Numbers, later: Numbers) -> bool:
-        """Return True if some packet of ``box`` is in no ``earlier`` box, and would be decided otherwise without ``rule``.
+        """Return True if some packet of ``box``, which no ``earlier`` box contains, gets another decision without ``rule``.
 
         That is, the first ``later`` box with the packet belongs to a rule that decides otherwise, or there is none.
         """
@@ -200,7 +203,7 @@ class _Search:
 
 
 def analyse(rules: RuleSet) -> list[Finding]:
-    """Return what is wrong with the rules: shadowed, redundant and contradicting ones, in the order of the file.
+    """Return the shadowed, redundant and contradicting rules of a rule set, in the order of the file.
 
     Raise :class:`NetworkError` if the search takes more than :data:`MOST_STEPS` steps for a rule.
     """
@@ -229,7 +232,10 @@ def _of_rule(rules: RuleSet, space: _Dimensions, index: int, own: list[int]) -> 
 
 
 def _contradicting(rules: RuleSet, space: _Dimensions, rule: Rule, own: list[int], earlier: Numbers) -> tuple[int, ...]:
-    """Return the indices of earlier rules with the same given priority that decide otherwise about a packet of both."""
+    """Return the earlier rules, by index, with the same explicit priority that decide otherwise about a packet that both match.
+
+    A packet about which a rule of higher priority decides does not count.
+    """
     if rule.priority is None:
         return ()
     priorities = [rules.rules[space.owner[number]].priority for number in earlier]

@@ -43,7 +43,7 @@ class Learnt:
 
 @dataclass(frozen=True)
 class Onward:
-    """The destination of a packet: one port, to the ports of DHCP servers, or to all ports; never back."""
+    """Where a packet is sent: to one port, to the ports of DHCP servers, or to all ports; never back to its own."""
 
     to: Literal["servers", "all"] | int
 
@@ -74,7 +74,7 @@ class Assignments:
     def hear(self, frame: bytes, port: int, now_ps: int) -> Onward | Refusal:
         """Judge a packet of DHCP, DHCPv6 or duplicate address detection: return where to send it, or why it is refused.
 
-        Addresses that it grants are in :attr:`learnt` then.
+        Bindings of addresses that the packet grants are added to :attr:`learnt`.
         """
         self.expire(now_ps)
         try:

@@ -62,7 +62,7 @@ class Standalone:
         return True
 
     def secret(self) -> bytes:
-        """Return the 32 bytes from which hash keys are made, the same in each test."""
+        """Return a fixed secret of 32 bytes, from which hash keys are made, instead of a random one."""
         return bytes(range(32))
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
@@ -95,7 +95,7 @@ class Standalone:
         return self.sent
 
     def collect_log(self) -> None:
-        """Advance the clock by a second, so that waiting digests are due, and deliver them."""
+        """Advance the clock by a second, so that the switch's digests of dropped packets are due, and deliver them."""
         self.elapse(1_000_000)
         self.switch.set_now_ps(self.now_ps)
         self.device.collect_digests(self.now_us * 1000)

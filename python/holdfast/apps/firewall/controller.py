@@ -97,11 +97,11 @@ class FirewallController(Controller):
 
     @property
     def topology(self) -> Topology:
-        """The network's map: as it is declared, or as it was discovered."""
+        """The network's topology: as it is declared, or as it was discovered."""
         return self._links.topology
 
     def on_start(self) -> None:
-        """Take over what the switches hold, and install the rule set and the routes.
+        """Take over the entries that the switches hold, and install the rule set and the routes.
 
         Raise :class:`NetworkError` if a zone names hosts that do not exist.
         """
@@ -121,7 +121,7 @@ class FirewallController(Controller):
                     raise NetworkError(f"zone {name!r} names host {host!r}, which is not there")
 
     def replace(self, rules: RuleSet) -> None:
-        """Replace the rule set in every switch; each switch changes at one moment, so no packet is judged by a mixture.
+        """Replace the rule set in every switch; each switch changes in one step, so no packet is judged by parts of both.
 
         Flows that were allowed before are judged by the new rules with their next packet, unless the rule set says ``established:
         keep``.
@@ -140,7 +140,10 @@ class FirewallController(Controller):
         switch.assignments.static_macs = {each.mac: each.port for each in switch.fixed}
 
     def _write_sources(self) -> None:
-        """Write to each switch which of its ports may send from which addresses; links lead to the addresses of other switches."""
+        """Write to each switch from which source addresses each of its ports may send.
+
+        Links may send from those of other switches.
+        """
         stations = {name: switch.stations() for name, switch in self._switches.items()}
         for name, switch in self._switches.items():
             elsewhere = [station for other in stations if other != name for station in stations[other]]
@@ -199,7 +202,7 @@ class FirewallController(Controller):
         self.clients[switch].acknowledge(digest)
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process discovery frames, and packets that assign or claim addresses at a bridge."""
+        """Process discovery frames, and packets that assign or claim addresses (DHCP, duplicate address detection) at a bridge."""
         port = metadata["ingress_port"]
         if packet[12:14] == b"\x88\xcc":
             if self._links.is_discovered:
@@ -238,7 +241,10 @@ class FirewallController(Controller):
     # ---- Requests of operators ----
 
     def learnt(self, switch: str) -> list[Station]:
-        """Return the bindings that a switch has learnt. Raise :class:`NetworkError` if there is no such switch."""
+        """Return the bindings of addresses to ports that a switch has learnt.
+
+        Raise :class:`NetworkError` if there is no such switch.
+        """
         return [Station(each.port, each.mac, (each.address,)) for each in self._at(switch).assignments.learnt.values()]
 
     def refused(self, switch: str) -> dict[str, int]:

@@ -47,7 +47,7 @@ def _numbered(known: dict[str, int], names: Iterable[str], most: int) -> dict[st
 
 @dataclass(frozen=True)
 class Station:
-    """A station at a port; without addresses, one that sends for others."""
+    """A station at a port, with its MAC and IP addresses; without IP addresses, a router that sends for others."""
 
     port: int
     mac: int
@@ -86,7 +86,7 @@ def port_entries(rules: RuleSet, ports: Iterable[Port], numbers: Numbering) -> l
 def station_entries(
     stations: Iterable[Station], ports: Iterable[Port], numbers: Numbering, *, bridged: bool
 ) -> list[TableEntry]:
-    """Return the entries of bindings, for packets from and to each station.
+    """Return the entries that bind stations to ports: for packets from and to each station.
 
     Raise :class:`NetworkError` for a station at a port that has no role.
     """
@@ -113,7 +113,10 @@ def station_entries(
 
 
 def rule_entries(rules: RuleSet, numbers: Numbering, generation: int) -> list[TableEntry]:
-    """Return the entries of all rules in one generation of the rule table. An entry's metadata is the name of its rule."""
+    """Return the entries of all rules in one generation of the rule table.
+
+    A rule set is replaced by writing it as another generation. An entry's metadata is the name of its rule.
+    """
     order = rules.ordered()
     found = []
     for position, index in enumerate(order):
@@ -156,7 +159,7 @@ def _masked(prefix: Prefix) -> tuple[int, int]:
 
 
 def timeouts_us(rules: RuleSet) -> dict[int, int]:
-    """Return the timeouts of flows in microseconds, by the number of the flow's state."""
+    """Return the timeouts of flows in microseconds, by the number that stands for the flow's state in the program."""
     return {number: round(getattr(rules.timeouts_s, name) * _US_PER_S) for name, number in program.STATES.items()}
 
 
@@ -164,7 +167,7 @@ Rates = tuple[int, int, int, int]
 
 
 def meter_rates(limit: Limit) -> tuple[Rates | None, Rates | None]:
-    """Return the configurations of a limit's two meters, of packets and of bytes; None for what the limit leaves free.
+    """Return the configurations of a limit's two meters, of packets and of bytes; None where the limit does not limit.
 
     A configuration is (rate per second, burst, rate per second, burst).
     """

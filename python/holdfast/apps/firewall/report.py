@@ -16,14 +16,14 @@ from holdfast.yaml_model import Located
 
 @dataclass(frozen=True)
 class Counts:
-    """Of a switch: packets by rule, packets and bytes by reason of their drop."""
+    """The counters of a switch: packets by rule, and (packets, bytes) by reason of their drop."""
 
     hits: dict[str, int]
     drops: dict[str, tuple[int, int]]
 
 
 def findings(rules: Located[RuleSet]) -> list[dict[str, Any]]:
-    """Return what is wrong with a rule file as dictionaries: the rule, its line, the kind, the cause, and a sentence.
+    """Return what :func:`analyse` finds in a rule file, as dictionaries: the rule, its line, the kind, the cause, and a sentence.
 
     They are in the order of the file.
     """

@@ -230,7 +230,7 @@ class Rule(Checked):
 
 @dataclass(frozen=True)
 class Match:
-    """One combination of a rule's lists; None matches everything."""
+    """One combination of the items in a rule's lists; None matches everything."""
 
     from_zone: str | None
     to_zone: str | None
@@ -335,7 +335,7 @@ class RuleSet(Checked):
         return sorted(range(len(self.rules)), key=lambda index: (-(self.rules[index].priority or 0), index))
 
     def matches(self, rule: Rule) -> list[Match]:
-        """Return a match for each combination of a rule's lists, except combinations of both IP versions."""
+        """Return the combinations of one item from each of a rule's lists, without those that combine both IP versions."""
         found = []
         for from_zone, to_zone, source, destination, source_ports, destination_ports in itertools.product(
             _or_any(rule.from_zones),

@@ -36,10 +36,10 @@ def holders(
     far: Iterable[Port],
     links: Iterable[int],
 ) -> Holders:
-    """Return by prefix the ports of one switch that may send from its addresses.
+    """Return by prefix the ports of one switch that may send packets from its addresses.
 
-    ``here`` and ``ports``: its own stations and ports. ``elsewhere`` and ``far``: those of other switches, whose packets come in by
-    ``links``.
+    ``here`` and ``ports``: the switch's own stations and ports. ``elsewhere`` and ``far``: those of other switches, whose packets
+    come in by the ports ``links``.
     """
     found: dict[tuple[int, int], set[int]] = {}
     towards_switches = set(links)
@@ -89,7 +89,7 @@ class SourceWriter:
                     self._written[first, length] = frozenset(ports)
 
     def write(self, wanted: Mapping[tuple[int, int], frozenset[int]]) -> None:
-        """Write which ports may send from which prefixes, and delete other entries.
+        """Write which ports may send from which prefixes, and delete other entries; do nothing if the program lacks these tables.
 
         The writes are in batches between which packets pass.
         """

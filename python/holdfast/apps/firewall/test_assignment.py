@@ -47,7 +47,10 @@ def bridge(standalone: Any, programs: dict[Variant, Program], executor: str) -> 
 def dhcp(
     kind: int, mac: bytes, *, answers: bool = False, address: str = "0.0.0.0", ciaddr: str = "0.0.0.0", xid: int = 7
 ) -> bytes:
-    """Return a frame with a DHCP message (RFC 2131) that has options 53 and 51 of RFC 2132."""
+    """Return a frame with a DHCP message (RFC 2131) of type ``kind``, from a client or with ``answers`` from the server.
+
+    It has options 53 and 51 of RFC 2132: the message type and the lease time.
+    """
     message = struct.pack("!BBBBIHH", 2 if answers else 1, 1, 6, 0, xid, 0, 0x8000)
     message += (
         ipaddress.IPv4Address(ciaddr).packed + ipaddress.IPv4Address(address).packed + bytes(8) + mac.ljust(16, b"\0")
@@ -61,7 +64,7 @@ def dhcp(
 
 
 def dhcpv6(kind: int, mac: bytes, addresses: list[str], *, answers: bool = False, lifetime_s: int = LEASE_S) -> bytes:
-    """Return a frame with a DHCPv6 message (RFC 8415) that has one association with these addresses."""
+    """Return a frame with a DHCPv6 message (RFC 8415) of type ``kind`` that has one identity association with ``addresses``."""
     inner = b"".join(
         struct.pack("!HH", 5, 24) + ipaddress.IPv6Address(a).packed + struct.pack("!II", lifetime_s, lifetime_s)
         for a in addresses

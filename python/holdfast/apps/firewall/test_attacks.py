@@ -181,7 +181,10 @@ def test_a_full_table_of_one_source_refuses_its_new_flows(bridge: Any) -> None:
 
 
 def assure(bridge: Any, sender: int, source: str, destination: str, port: int) -> bool:
-    """Begin a UDP flow and send an answer; return True if the firewall passed the first packet."""
+    """Begin a UDP flow from ``sender``.
+
+    Return True if the firewall passes its first packet, after the other end's answer passed too.
+    """
     version = 6 if ":" in source else 4
     wrap, ether_type = (make.ipv6, 0x86DD) if version == 6 else (make.ipv4, 0x0800)
     macs = (make.mac(2), make.mac(1)) if sender == INSIDE else (make.mac(1), make.mac(2))

@@ -86,7 +86,7 @@ class Wire:
 
 @pytest.fixture(params=["routed", "bridged"])
 def variant(request: pytest.FixtureRequest) -> Any:
-    """Return the test's variant with flows; a test runs once with each."""
+    """Return the variant of ``firewall.p4``, routed or bridged; a test runs once with each."""
     return request.param
 
 

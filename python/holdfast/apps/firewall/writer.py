@@ -67,7 +67,7 @@ class FirewallWriter:
             self._keys = {f"k{i}": int(active.params[f"k{i}"]) for i in range(program.HASH_KEYS)}
 
     def write_stations(self, rules: RuleSet, ports: Iterable[Port], stations: Iterable[Station]) -> None:
-        """Write the entries of ``ports`` and of the bindings ``stations``, and delete those of others."""
+        """Write the entries of ``ports`` and of the bindings ``stations``, and delete the entries of other ports and bindings."""
         self._write(self._settings, rules, list(ports), stations)
 
     def _write(self, settings: Desired, rules: RuleSet, ports: list[Port], stations: Iterable[Station]) -> None:
@@ -94,7 +94,10 @@ class FirewallWriter:
         self._rules.change(removed=[each.key for each in rules if each.match["generation"] == generation])
 
     def _settings_of(self, rules: RuleSet, ports: list[Port], epoch: int) -> Desired:
-        """Return all that is written with a rule set but entries: rates, timeouts, flooding, and the epoch."""
+        """Return what is written with a rule set besides table entries: digest, meters, limits, timeouts, flooding, and the epoch.
+
+        The epoch is the number that selects the active generation of rules.
+        """
         found: list[Entity] = [
             Digest(program.LOG, max_timeout_ns=100_000_000, max_list_size=100, ack_timeout_ns=1_000_000_000),
             Meter(program.LOG_RATE, None, _one_rate(rules.log_per_reason)),
@@ -134,7 +137,7 @@ def drops(client: Client) -> dict[str, tuple[int, int]]:
 def hits(client: Client) -> dict[str, int]:
     """Return how many packets each active rule in a switch has decided about, by rule name.
 
-    A rule decides about the first packet of each flow, and about the next packet after rules are replaced.
+    A rule decides about the first packet of each flow, and after a rule set is replaced about the flow's next packet.
     """
     active = client.read_default(program.RULE_SET)
     generation = int(active.params["epoch"]) % 2 if active.action == program.ACTIVATE else 0

@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 
 
 def compile_ipmc(defines: dict[str, str] | None = None) -> Program:
-    """Compile ``ipmc.p4`` with the preprocessor's ``defines``."""
+    """Compile ``ipmc.p4`` with the preprocessor macros ``defines``."""
     return Program.compile(str(HERE / "ipmc.p4"), defines=defines or {})
 
 
@@ -99,7 +99,7 @@ class IpmcController(Controller):
         self.members_changed(self._static.leave(channel, host))
 
     def members_changed(self, changes: Iterable[ChannelChange]) -> None:
-        """Plan the trees of the changed channels again, and write what differs: one batch for each switch."""
+        """Plan the trees of the changed channels again, and write the entries that differ: one batch for each switch."""
         put: dict[str, list[Entity]] = {}
         removed: dict[str, list[Key]] = {}
         for channel in dict.fromkeys(change.channel for change in changes):

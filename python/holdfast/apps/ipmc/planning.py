@@ -40,9 +40,10 @@ def tree(
     members: Mapping[str, frozenset[int]],
     number: int,
 ) -> Mapping[str, tuple[MulticastGroup, TableEntry]]:
-    """Return by switch its multicast group and its entry for one channel's tree. ``members``: by switch, the ports with receivers.
+    """Return by switch its multicast group and its table entry for the distribution tree of one channel.
 
-    The tree has the routers' path from its root to each member; a member to which no path leads is left out.
+    The tree has the routers' path from its root to each member; a member to which no path leads is left out. ``members``: by
+    switch, the ports with receivers. ``number``: of the multicast group.
     """
     source, group = channel
     header = f"hdr.ipv{group.version}"

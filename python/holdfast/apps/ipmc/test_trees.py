@@ -35,7 +35,7 @@ def received(network: SimulatedNetwork, flow: int, host: str) -> int:
 
 
 def entries_of(network: SimulatedNetwork) -> int:
-    """Return the number of channels' entries in all switches together."""
+    """Return the number of entries for channels, in the tables of all switches together."""
     tables = [f"ipv{version}_{kind}" for version in (4, 6) for kind in ("sources", "groups")]
     return sum(len(client.read_table(table)) for client in network.clients.values() for table in tables)
 

@@ -59,7 +59,7 @@ class MplsController(Controller):
         self._routes: set[tuple[str, str]] = set()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Create the planner of paths on the network's map, and the writer of the ports that lead to other routers."""
+        """Create the planner of paths on the network's topology, and the writer of the ports that lead to other routers."""
         super().attach(plane)
         check_routed(plane.topology, "the MPLS router")
         self._planner = PathPlanner(self.topology, self._explicit_null)
@@ -122,7 +122,10 @@ class MplsController(Controller):
         return forth, back
 
     def _attach(self, lsp: Lsp, sources: Sequence[str], destinations: Sequence[str]) -> None:
-        """Send packets to ``destinations`` into an LSP, and route them from ``sources`` to the ingress and from the egress."""
+        """Send packets to the hosts ``destinations`` into an LSP, and add the routes to and from it.
+
+        The routes lead from the switches of ``sources`` to the ingress, and from the egress to the destinations' switches.
+        """
         for name in destinations:
             place = self.topology.attachment(name)
             prefix = str(place.host.address.network)
@@ -176,13 +179,13 @@ class MplsController(Controller):
             raise NetworkError(f"LSP {lsp.number} from {lsp.ingress} to {lsp.egress} is not set up")
 
     def add_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Send the packets that ``fec`` describes into an LSP."""
+        """Add a forwarding equivalence class to an LSP: its ingress sends the packets that match ``fec`` into it."""
         self._check_set_up(lsp)
         self.lsrs[lsp.ingress].add_fec(fec, self._bindings[lsp.number])
         lsp.fecs.append(fec)
 
     def remove_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Remove a class of packets from an LSP; its packets are then matched with the other classes.
+        """Remove a forwarding equivalence class from an LSP; its packets are then matched with the other classes.
 
         Raise :class:`NetworkError` if the LSP does not have it.
         """
@@ -208,9 +211,10 @@ class MplsController(Controller):
         del self.lsps[lsp.number]
 
     def resynchronise(self) -> None:
-        """Write to the ingress of each LSP which of its links are down, as known at the nodes next to them.
+        """Write to the ingress of each LSP which of the LSP's links are down, as known at the nodes next to them.
 
-        A notice of a repair is lost if another link on its way was down. Then the LSP stays on its backup until this call.
+        A notice of a repair is lost if another link on its path to the ingress is down. Then the LSP stays on its backup until this
+        call.
         """
         for lsp in self.lsps.values():
             if lsp.recovery.mechanism.notifies:
@@ -240,5 +244,5 @@ class MplsController(Controller):
         )
 
     def on_backup(self, lsp: Lsp) -> list[str]:
-        """Return the nodes that have switched an LSP to its backup, each as of the last packet that it forwarded."""
+        """Return the nodes that have switched an LSP to its backup path, each as of the last packet that it forwarded."""
         return [name for name in self.lsrs if self.clients[name].register(ON_BACKUP, lsp.number)]

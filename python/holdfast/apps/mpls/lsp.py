@@ -44,7 +44,7 @@ class Mechanism(StrEnum):
 
     @property
     def notifies(self) -> bool:
-        """True if the ingress is told of failures."""
+        """True if the ingress is notified of failures elsewhere on the path."""
         return self in (Mechanism.PATH, Mechanism.LOOPBACKVAR)
 
     @property
@@ -61,7 +61,7 @@ class TtlModel(StrEnum):
 
 
 class LastHop(StrEnum):
-    """The label that the egress is sent: none above the packet (penultimate hop popping), label 0, or a label of its own."""
+    """How the egress gets packets: without a label (penultimate hop popping), with label 0, or with a label of its own."""
 
     PHP = "php"
     EXPLICIT_NULL = "explicit_null"
@@ -70,9 +70,9 @@ class LastHop(StrEnum):
 
 @dataclass(frozen=True)
 class Recovery:
-    """A mechanism and its ways.
+    """A recovery mechanism and its parameters.
 
-    ``revertive``: back to the primary when it is repaired, after ``wait_to_restore_ms``. ``merge_capable``: the merge point
+    ``revertive``: back to the primary path when it is repaired, after ``wait_to_restore_ms``. ``merge_capable``: the merge point
     takes packets of both inputs ("electrical"), or of one at a time ("optical").
     """
 
@@ -92,7 +92,10 @@ class Recovery:
 
     @property
     def wait_to_restore_us(self) -> int:
-        """The time before an LSP returns to its primary path, in microseconds, as the register has it."""
+        """The time before an LSP returns to its primary path, in microseconds, as a register holds it.
+
+        A maximum if it never does.
+        """
         return round(self.wait_to_restore_ms * 1000) if self.revertive else NEVER_US
 
 

@@ -83,7 +83,7 @@ class Hop:
     tunnel: tuple[tuple[int, int], ...] = ()
 
     def params(self) -> dict[str, Value]:
-        """Return the parameters that are common to all actions that send a packet to this hop: port and MAC addresses."""
+        """Return the parameters that all actions have that send a packet to this hop: output port and MAC addresses."""
         return {"port": self.port, "src_mac": self.src_mac, "dst_mac": self.dst_mac}
 
 
@@ -111,7 +111,7 @@ class Lsr:
         """By port that may change: by instance, the port that its copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
-        """Write the entries that every router needs: reserved labels, and notices to neighbours that their port has a signal."""
+        """Write the entries that every router needs: for reserved labels, and for notices to neighbours that a port is up."""
         pop = {"lsp": 0, "uniform": int(explicit_null_uniform)}
         self._writer.change(
             [
@@ -135,7 +135,7 @@ class Lsr:
     ) -> Nhlfe:
         """Add and return an NHLFE that sends packets to ``hop`` with ``label``, or without a label if it is None.
 
-        ``labelled``: for packets whose top label is replaced by it; else it is pushed, with ``push_ttl``. Raise
+        ``labelled``: the packets' top label is replaced; else ``label`` is pushed on them, with the TTL ``push_ttl``. Raise
         :class:`NetworkError` for more labels than an entry has room for, or if ``label`` is None though the hop is a tunnel.
         """
         params: dict[str, Value] = hop.params()
@@ -164,7 +164,7 @@ class Lsr:
         return Nhlfe(number, hop.port)
 
     def add_ilm(self, lsp: int, label: int, action: str, params: Mapping[str, Value]) -> None:
-        """Add an ILM entry: the action of ``MplsIngress`` for packets of an LSP that arrive with ``label``."""
+        """Add an incoming label map entry: ``MplsIngress`` applies ``action`` to packets of an LSP that arrive with ``label``."""
         self._install(lsp, TableEntry(ILM, {"label": label}, f"MplsIngress.{action}", params))
 
     def _install(self, lsp: int, entry: TableEntry) -> None:
@@ -180,7 +180,7 @@ class Lsr:
         self._writer.change(removed=[_fec_entry(fec, {}).key])
 
     def add_route(self, prefix: str, hop: Hop) -> None:
-        """Add the route of plain IPv4 packets to ``prefix`` over ``hop``."""
+        """Add a route: plain IPv4 packets to ``prefix`` are sent to ``hop``."""
         self._writer.change([_ftn_lpm(prefix_of(prefix), "forward", hop.params())])
 
     # ---- Notices ----
@@ -195,14 +195,17 @@ class Lsr:
         self._notices[lsp].append((changed_port, instance))
 
     def _add_replica(self, lsp: int, changed_port: int, out_port: int, action: str, params: Mapping[str, Value]) -> int:
-        """Copy notices about ``changed_port`` to one more port, where the action makes them what they are."""
+        """Send a copy of each notice about ``changed_port`` out of one more port, where ``action`` writes it.
+
+        Return its instance.
+        """
         instance = self._instances.allocate(lsp)
         self._replicas.setdefault(changed_port, {})[instance] = out_port
         self._writer.change([*self._copies(changed_port), _notice_entry(instance, action, params)])
         return instance
 
     def _copies(self, changed_port: int) -> Desired:
-        """Return the ports to which notices about ``changed_port`` are copied.
+        """Return the multicast group and the clone session that copy notices about ``changed_port``.
 
         The multicast group is for events of the port, the clone session for packets from which a notice is made; both have the same
         copies.
@@ -218,7 +221,7 @@ class Lsr:
         self._writer.change(also=[*cleared, Register(WAIT_TO_RESTORE, lsp, wait_to_restore_us)])
 
     def set_failed_hops(self, lsp: int, hops: int) -> None:
-        """Write which hops of an LSP the switch takes for failed, as a bit each."""
+        """Write which hops of an LSP the switch assumes to have failed, as a bit for each hop."""
         self._writer.change(also=[Register(FAILED_HOPS, lsp, hops)])
 
     def clear_counters(self, lsp: int) -> None:
@@ -234,7 +237,7 @@ class Lsr:
         return self.client.counter(counter, lsp)[0]
 
     def remove(self, lsp: int) -> None:
-        """Delete all entries of an LSP except its classes of packets; labels go first, so that none leads to a missing entry."""
+        """Delete all entries of an LSP except those of its FECs; labels go first, so that none leads to a missing entry."""
         gone = sorted(self._entries.pop(lsp, []), key=lambda entry: entry.table != ILM)
         self._writer.change(removed=[entry.key for entry in gone])
         for changed_port, instance in self._notices.pop(lsp, []):
@@ -249,7 +252,7 @@ class Lsr:
 
 
 def _fec_entry(fec: Fec, params: Mapping[str, Value]) -> TableEntry:
-    """Return the entry that sends a class of packets into an LSP."""
+    """Return the entry by which the ingress sends the packets of a class into an LSP: a prefix, or a ternary match."""
     match = fec.match()
     if fec.is_prefix and fec.destination is not None:
         return _ftn_lpm(prefix_of(fec.destination), "bind", params)

@@ -33,9 +33,10 @@ def hop_towards(topology: Topology, node: str, following: str, tunnels: Mapping[
 
 
 def failed_hops(topology: Topology, lsrs: Mapping[str, Lsr], lsp: Lsp) -> int:
-    """Return the value of the ingress' register of failed hops, as known at the nodes next to each link.
+    """Return the bit mask of an LSP's hops that have failed, as its ingress has it in a register.
 
-    It has a bit for each hop except the first.
+    There is a bit for each hop except the first, whose port the ingress sees itself; the port state is read at the node before the
+    hop.
     """
     failed = 0
     for i, (node, following) in enumerate(pairwise(lsp.path)):
@@ -59,7 +60,7 @@ class Setup:
         self.backups: dict[int, Nhlfe] = {}
 
     def run(self) -> dict[str, Value]:
-        """Install the LSP at all its nodes; return the parameters that an entry for a class of packets needs."""
+        """Install the LSP at all its nodes; return the action parameters by which an FEC's entry sends packets into it."""
         lsp, recovery = self.lsp, self.lsp.recovery
         self._egress_label()
         for i in range(1, self.last):
@@ -108,7 +109,10 @@ class Setup:
             lsp.labels[lsp.egress] = EXPLICIT_NULL
 
     def _pop(self, label: int, side: int) -> None:
-        """Add the entry for ``label`` at the end of the LSP; ``side``: whether packets come by the primary or another path."""
+        """Add the entry that pops ``label`` at the end of the LSP.
+
+        ``side``: whether its packets come by the primary or another path.
+        """
         params: dict[str, Value] = {"lsp": self.number, "uniform": int(self.uniform)}
         action = "pop"
         if self._single_input(self.last):
@@ -137,7 +141,10 @@ class Setup:
         }
 
     def _transit(self, i: int, label: int | None = None) -> None:
-        """Add the label entry of node ``i``, which is not an end of the path. ``label``: that of packets back from a detour."""
+        """Add the label entry of node ``i``, which is not an end of the path.
+
+        ``label``: the label of packets that come back from a detour; None for those of the primary path.
+        """
         params = self._switch_params(i)
         action = "label_switch"
         if self._single_input(i):
@@ -147,7 +154,10 @@ class Setup:
         self.lsr(i).add_ilm(self.number, self.lsp.labels[self.lsp.path[i]] if label is None else label, action, params)
 
     def _way(self, way: Sequence[str]) -> int | None:
-        """Set up the other path ``way`` to the node where it meets the primary path; return its first label, None without one."""
+        """Set up a backup path or a detour, to the node where it meets the primary path.
+
+        Return its first label, None without one.
+        """
         meets = self.lsp.path.index(way[-1])
         if meets < self.last:
             label: int | None = self.lsr(meets).allocate_label(self.number)
@@ -167,7 +177,7 @@ class Setup:
         return label
 
     def _reverse(self, backup: Sequence[str], first: int | None) -> dict[int, int]:
-        """Set up the LSP back to the ingress for notices and looped packets; return its labels by position on the path."""
+        """Set up the LSP back to the ingress, for notices and for packets sent back; return its labels by position on the path."""
         mechanism = self.lsp.recovery.mechanism
         labels: dict[int, int] = {}
         if self.last < 2:

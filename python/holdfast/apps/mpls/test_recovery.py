@@ -115,7 +115,7 @@ def near(count: int, expected_ms: float) -> bool:
 
 
 def one_way(mechanism: Mechanism, case: Case, *, forth: bool) -> tuple[float, float]:
-    """Return (loss, extra delay) in ms of one direction, by Table 8 and the packets on the failed link.
+    """Return the expected (loss, extra delay) in ms of one direction, by Table 8 and the packets on the failed link.
 
     With some mechanisms packets are lost that reach the link before the ingress has switched.
     """
@@ -357,7 +357,7 @@ def test_every_link_of_a_longer_path(program: Program, mechanism: Mechanism, hop
 
 
 def late_ms(network: SimulatedNetwork, flow: int) -> list[float]:
-    """Return the times of sending, in ms, of packets that took the longer path."""
+    """Return the times at which those packets were sent, in ms, whose delay was more than 8 ms, as they took the longer path."""
     log = network.received(flow)
     sent, received = log.sent_ps, log.received_ps
     return [here / PS_PER_MS for here, there in zip(sent, received, strict=True) if there - here > 8 * PS_PER_MS]

@@ -34,7 +34,7 @@ def hop(port: int, *tunnel: tuple[int, int]) -> Hop:
 
 
 def node(program: Program, executor: str) -> tuple[Switch, LocalClient]:
-    """Return a switch, and its client, in which labels 16 to 33 are used in every possible way."""
+    """Return a switch and its client, with table entries for labels 16 to 33 that cover every kind of label operation."""
     switch = Switch(program, executor=executor)  # type: ignore[arg-type]
     client = LocalClient(Device(1, switch, executor=executor))
     client.set_pipeline(program)

@@ -46,7 +46,7 @@ class Acceptance:
             raise NetworkError(f"reset_ms is {self.reset_ms}; 0 for never, or 0.001 to {_LONGEST_RESET_MS:.0f}")
 
     def action(self, index: int) -> tuple[str, dict[str, int]]:
-        """Return the name and the parameters of the action in ``egress_connections``. ``index``: of the connection's registers."""
+        """Return (name, parameters) of the action by which the egress accepts copies; ``index``: of the connection's registers."""
         reset = {"reset_timeout_us": round(self.reset_ms * 1000)}
         if self.algorithm == "vector":
             return "select_vector", {"index": index, "history_length": self.history} | reset
@@ -58,9 +58,9 @@ class Acceptance:
 
     @staticmethod
     def of(action: str, params: Mapping[str, int | str]) -> Acceptance:
-        """Return the acceptance that an entry with this action stands for.
+        """Return the acceptance algorithm that an entry with this action selects: the inverse of :meth:`action`.
 
-        Raise :class:`NetworkError` or KeyError if the action is none of acceptance.
+        Raise :class:`NetworkError` or KeyError if the action selects no such algorithm.
         """
         name = action.rsplit(".", 1)[-1]
         if name == "select_connection":

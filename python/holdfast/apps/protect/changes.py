@@ -44,7 +44,7 @@ class Phase(IntEnum):
 
 
 class Changes:
-    """Collects writes; :meth:`apply` does them."""
+    """Writes to several switches that are collected first; :meth:`apply` performs them."""
 
     def __init__(self) -> None:
         self._writes: dict[tuple[Phase, str], list[tuple[Write, Write | None]]] = {}
@@ -68,12 +68,12 @@ class Changes:
         self.add(phase, switch, ("delete", entity))
 
     def set(self, phase: Phase, switch: str, cells: Iterable[Entity]) -> None:
-        """Add writes of cells that packets change, which are not undone."""
+        """Add writes of registers and other cells that packets change, too; they are not undone."""
         for cell in cells:
             self.add(phase, switch, ("modify", cell))
 
     def otherwise(self, call: Callable[[], None]) -> None:
-        """Add a function that is called if the writes are not made; the one added last is called first."""
+        """Add a function to be called if the writes are not made; the function that was added last is called first."""
         self._otherwise.append(call)
 
     def afterwards(self, call: Callable[[], None]) -> None:
@@ -89,10 +89,10 @@ class Changes:
         return sum(map(len, self._writes.values()))
 
     def apply(self, clients: Mapping[str, Client], *, lenient: bool = False) -> None:
-        """Make all writes in the order of phases. If a switch refuses a batch, undo the earlier ones and raise its error.
+        """Make all writes in the order of phases; if a switch refuses a batch, undo the earlier batches and raise the error.
 
-        ``lenient`` is for deletions: a switch that refuses or does not answer keeps its entries, which a later take-over finds, and
-        the writes to other switches are made.
+        ``lenient`` is for deletions: a switch that refuses or does not answer keeps its entries, which a later controller finds,
+        and the writes to other switches are made.
         """
         done: list[tuple[str, list[tuple[Write, Write | None]]]] = []
         order = {name: i for i, name in enumerate(clients)}
@@ -124,7 +124,10 @@ class Transactions:
 
     @contextmanager
     def changes(self) -> Iterator[Changes]:
-        """Yield changes that are written at the end of the outermost block; none is made if a switch refuses."""
+        """Yield an object that collects changes, which are written when the outermost block ends.
+
+        None is made if a switch refuses.
+        """
         if self._open is not None:
             yield self._open
             return
@@ -139,7 +142,7 @@ class Transactions:
         changes.apply(self._plane.clients)
 
     def when_drained(self, remove: Callable[[Changes], None]) -> None:
-        """Call ``remove`` and make its writes, once packets on the way have had time to arrive."""
+        """Call ``remove`` and make its writes after ``drain_ms``, when packets on the way have had time to arrive."""
 
         def run() -> None:
             changes = Changes()

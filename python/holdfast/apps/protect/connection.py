@@ -91,7 +91,7 @@ class PathSet:
 
     @property
     def paths(self) -> list[Path]:
-        """The paths that copies take now, by their number."""
+        """The paths that copies of a packet take now, in the order of the copies' numbers."""
         return [copy.tunnel.path for copy in self.copies]
 
     def __str__(self) -> str:
@@ -127,12 +127,12 @@ class Connection:
 
     @property
     def paths(self) -> list[Path]:
-        """The paths that copies take now."""
+        """The paths that copies of a packet take now."""
         return self.path_set.paths
 
     @property
     def addresses(self) -> list[str]:
-        """The PTE's address on each path."""
+        """The addresses of the PTE, one on each path."""
         return [copy.tunnel.address for copy in self.path_set.copies]
 
 

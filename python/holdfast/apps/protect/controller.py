@@ -142,18 +142,18 @@ class ProtectController(Controller):
 
     @property
     def topology(self) -> Topology:
-        """The network's map: as it is declared, or as it was discovered."""
+        """The network's topology: as it is declared, or as it was discovered."""
         return self._links.topology
 
     @property
     def discovery(self) -> Discovery:
-        """The discovered links. Raises :class:`NetworkError` if the controller takes the declared map."""
+        """The object that discovers links. Raises :class:`NetworkError` if the controller takes the declared topology."""
         return self._links.discovery
 
     # ---- Events ----
 
     def on_start(self) -> None:
-        """Take over what the switches hold; then install routes, and connections for the pairs of hosts to protect.
+        """Take over the entries that the switches hold; then install routes, and connections for the pairs of hosts to protect.
 
         Switches that have just been loaded hold nothing, so the controller installs everything.
         """
@@ -185,7 +185,7 @@ class ProtectController(Controller):
             self._links.hear(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Record a port's state; then let routes follow if ``reroute`` is set, and copies if ``repair`` is set."""
+        """Record a port's state; then change routes if ``reroute`` is set, and move copies to other paths if ``repair`` is set."""
         changed = self._links.port_changed(switch, port, up)
         self._note_down()
         if changed and self.reroute:
@@ -193,7 +193,7 @@ class ProtectController(Controller):
         self._repair_soon()
 
     def on_links_changed(self) -> None:
-        """Adapt routes and copies to links that were discovered or lost, and retry pairs of hosts without a connection."""
+        """Adapt routes and copies to links that were discovered or lost, and connect pairs of hosts that had no paths before."""
         self._domain.install()
         self._note_down()
         if not self._keeps_routes:
@@ -242,14 +242,14 @@ class ProtectController(Controller):
 
     @property
     def waiting(self) -> dict[tuple[str, str], str]:
-        """The reason why a pair of hosts has no connection yet, for each such pair."""
+        """The reason why a pair of hosts has no connection yet, for each pair that is still to be protected."""
         return dict(self._waiting)
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
         """Protect all packets from host ``source`` to ``destination``; return the connection between their switches.
 
-        IPv6 is protected too if both hosts have it. Other hosts may share the connection, unless packets are put in order behind
-        the egress: then each destination there has its own, as the ordering would wait for numbers that went elsewhere.
+        IPv6 is protected too if both hosts have it. Other hosts may share the connection. They do not if packets are put in order
+        behind the egress: then each destination there has its own, as it would wait for numbers of packets to others.
         """
         ends = self.topology.attachment(source), self.topology.attachment(destination)
         connection = self._find_for(destination, ends[0].switch, ends[1].switch) or self.add_connection(
@@ -283,7 +283,7 @@ class ProtectController(Controller):
     def together(self) -> Iterator[None]:
         """Collect the writes inside the context and make them at its end: one batch per switch and phase, none if a switch refuses.
 
-        Steps of which one overwrites another one's entries do not belong together.
+        Steps that overwrite each other's entries do not belong into one context.
         """
         with self._transactions.changes():
             yield
@@ -345,8 +345,8 @@ class ProtectController(Controller):
     ) -> None:
         """Change a connection that carries traffic, without losing a packet.
 
-        Values that are None stay as they are. New paths are ready before the first packet takes them, and old ones stay until the
-        last one has left them. Sequence numbers continue; with another ``acceptance``, everything before the last number
+        Values that are None stay as they are. New paths are installed before the first packet takes them, and old ones are removed
+        after the last one has left them. Sequence numbers continue; with another ``acceptance``, everything before the last number
         counts as seen.
         """
         self.registry.check(connection)
@@ -394,7 +394,7 @@ class ProtectController(Controller):
         return acceptance
 
     def remove_connection(self, connection: Connection) -> None:
-        """Remove a connection: its flows at once, the rest when the packets on the way have arrived."""
+        """Remove a connection: its flows at once, its other entries when the packets on the way have arrived."""
         self.registry.check(connection)
         with self._transactions.changes() as changes:
             for flow, _ in list(connection.flows):
@@ -484,7 +484,7 @@ class ProtectController(Controller):
 
     @property
     def repairs(self) -> list[Repair]:
-        """The repairs of copies whose path failed, in order."""
+        """The copies whose path failed, and how each was moved to another path, in the order of the repairs."""
         return [] if self._repairer is None else self._repairer.repairs
 
     @property
@@ -500,7 +500,7 @@ class ProtectController(Controller):
 
 
 def _forwarding_action(topology: Topology, route: Route) -> str:
-    """Return the action of a route.
+    """Return the action of a route's table entry.
 
     If packets are put in order before a host's link, the action keeps their sequence numbers as far as there.
     """
@@ -513,9 +513,9 @@ def _history_bits(client: Client) -> int:
 
 
 def _all_seen(connection: Connection, client: Client) -> list[Entity]:
-    """Return the mark of all recent numbers as seen at the egress, so that second copies on the way do not pass as first copies.
+    """Return the register write that marks all recent numbers as seen at the egress; empty if no packet has come yet.
 
-    It is empty if no packet has come yet.
+    So second copies that are still on their way do not pass as first copies.
     """
     if not client.register(program.LAST_ACCEPTED, connection.egress_index):
         return []

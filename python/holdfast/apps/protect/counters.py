@@ -64,7 +64,7 @@ def _path_statistics(connection: Connection, egress: Client) -> Iterable[PathSta
 
 
 def connections_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
-    """Return a row per connection with its counts, without its paths."""
+    """Return a row of counts per connection, for the connection as a whole."""
     names = [f.name for f in fields(ConnectionStatistics) if f.name != "paths"]
     schema = {name: pl.String if name == "connection" else pl.Int64 for name in names}
     return pl.DataFrame([{name: getattr(row, name) for name in names} for row in rows], schema=schema)
@@ -79,7 +79,7 @@ def paths_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
 def brought_by_path(
     clients: Mapping[str, Client], connections: Sequence[Connection]
 ) -> dict[Connection, tuple[list[int], list[int]]]:
-    """Return by connection two lists with a number per path: packets passed on, and copies discarded.
+    """Return by connection two lists with a number per path: packets that the egress passed on, and copies that it discarded.
 
     Connections whose egress does not answer are left out.
     """

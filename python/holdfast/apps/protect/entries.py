@@ -82,7 +82,7 @@ def copy_group(topology: Topology, path_set: PathSet) -> MulticastGroup:
 def flow_entry(topology: Topology, connection: Connection, flow: Flow, priority: int) -> TableEntry:
     """Return the flow table's entry by which the connection's tunnel ingress (PTI) protects the packets of ``flow``.
 
-    ``priority``: of overlapping flows, the higher one matches.
+    If flows overlap, the one with the higher ``priority`` matches.
     """
     return TableEntry(
         program.FLOW_TABLES[flow.version],
@@ -102,7 +102,7 @@ def flow_entry(topology: Topology, connection: Connection, flow: Flow, priority:
 
 
 def connection_entry(connection: Connection) -> TableEntry:
-    """Return the entry at the PTE that accepts packets of ``connection``."""
+    """Return the entry by which the PTE (tunnel egress) accepts packets of ``connection``, with its acceptance algorithm."""
     action, parameters = connection.acceptance.action(connection.egress_index)
     noted = {
         "ingress": connection.ingress,
@@ -123,7 +123,10 @@ def connection_entry(connection: Connection) -> TableEntry:
 
 
 def cleared_ingress(index: int) -> list[Entity]:
-    """Return the counters and registers of the connection with this index at its PTI, with their initial values."""
+    """Return the counters and registers of the connection with this index at its PTI, with their initial values.
+
+    The PTI is the tunnel ingress.
+    """
     return [
         Register(program.LAST_SENT, index, 0),
         Counter(program.PROTECTED, index),

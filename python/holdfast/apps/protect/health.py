@@ -119,9 +119,10 @@ class HealthMonitor:
         discarded: Sequence[int],
         known_down: Sequence[bool],
     ) -> None:
-        """Take a reading of a connection's counters, a number per path, and raise or clear alarms.
+        """Store a reading of a connection's counters, which are a number per path, and raise or clear alarms.
 
-        Paths in ``known_down`` have no latent errors.
+        ``passed``: the copies that the egress passed on; ``discarded``: the second copies that it discarded. Paths in
+        ``known_down`` raise no alarm.
         """
         watched = self._watched.get(connection)
         brought = tuple(p + d for p, d in zip(passed, discarded, strict=True))
@@ -155,7 +156,7 @@ class HealthMonitor:
             self._tell(Alarm(now_ps, connection, number, watched.nodes[i], expected, seen, raised=True))
 
     def _is_short(self, watched: Watched, i: int) -> bool:
-        """Return True if path ``i`` has brought too few packets, now and at the previous reading.
+        """Return True if path ``i`` has delivered too few packets, now and at the previous reading.
 
         The tolerance covers packets that are under way on a slower path.
         """
@@ -168,10 +169,10 @@ class HealthMonitor:
         return all(r.expected - r.brought[i] - watched.base[i] > tolerated for r in (before, last))
 
     def _is_silent(self, readings: deque[_Reading], i: int) -> bool:
-        """Return True if path ``i`` brought nothing in the last two intervals, though others brought enough in the first one.
+        """Return True if path ``i`` delivered nothing in the last two intervals, though others delivered enough in the first one.
 
-        Packets that the others brought in the second interval may still be under way on a slower path. A path that was down in the
-        first interval is not silent, as it could not bring any.
+        Packets that the others delivered in the second interval may still be under way on a slower path. A path that was down in
+        the first interval is not silent, as it could not deliver any.
         """
         if len(readings) < 3:
             return False
@@ -189,5 +190,5 @@ class HealthMonitor:
 
 
 def _ran_backwards(readings: deque[_Reading], reading: _Reading) -> bool:
-    """Return True if a counter is lower than at the previous reading, because it was cleared."""
+    """Return True if a counter is lower than at the previous reading, because it was reset meanwhile."""
     return bool(readings) and any(now < then for now, then in zip(reading.brought, readings[-1].brought, strict=True))

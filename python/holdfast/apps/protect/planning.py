@@ -13,7 +13,7 @@ _CACHED = 100_000
 
 
 class PathPlanner:
-    """``count`` and ``disjoint``: of connections that do not ask for something else."""
+    """Chooses disjoint paths. ``count`` and ``disjoint``: the defaults for connections that state neither."""
 
     def __init__(self, links: LinkState, count: int, disjoint: Disjoint) -> None:
         self._links = links
@@ -52,7 +52,7 @@ class PathPlanner:
     ) -> list[Path]:
         """Return the paths along the nodes in ``paths``; if it is None, the cheapest ``count`` disjoint paths.
 
-        Raise :class:`NetworkError` for paths that cannot be used.
+        ``count`` and ``disjoint`` may be None for the defaults. Raise :class:`NetworkError` for paths that cannot be used.
         """
         kind = disjoint or self.disjoint
         if paths is None:
@@ -69,7 +69,7 @@ class PathPlanner:
 
 
 def checked_count(count: int) -> int:
-    """Return ``count``, a number of paths. Raise :class:`NetworkError` if a connection cannot have as many or as few."""
+    """Return ``count``, a number of paths. Raise :class:`NetworkError` if a connection cannot have that number of paths."""
     if not 2 <= count <= MAX_PATHS:
         raise NetworkError(f"a connection has 2 to {MAX_PATHS} paths, not {count}")
     return count

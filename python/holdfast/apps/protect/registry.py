@@ -95,7 +95,7 @@ class Registry:
             numbers.give_back(number)
 
     def reserve_egress(self, egress: str, cid: int, egress_index: int, reserve: Callable[[Numbers, int], None]) -> None:
-        """Reserve the numbers in a leftover entry at a PTE, the connection identifier and the index, by calling ``reserve``."""
+        """Reserve the connection identifier and the index that a leftover entry at a PTE uses, by calling ``reserve`` for each."""
         reserve(self.cids[egress], cid)
         reserve(self.egress_indices[egress], egress_index)
 

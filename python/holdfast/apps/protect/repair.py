@@ -70,13 +70,13 @@ class Repairer:
             suspects.append(path)
 
     def run_soon(self) -> None:
-        """Schedule one run for all changes of this moment: when a node fails, each of its neighbours reports it."""
+        """Schedule one call of the repair for all changes of this moment: when a node fails, each of its neighbours reports it."""
         if not self._is_due:
             self._is_due = True
             self._plane.call_later(0, self._run)
 
     def _run(self) -> None:
-        """Give each path set with a failed path other paths, and plan the return of the others to their preferred paths."""
+        """Move each path set with a failed path to other paths, and schedule the return of the others to their preferred paths."""
         self._is_due = False
         down = self._links.down
         path_sets = list(self._tunnels.path_sets.values())
@@ -108,7 +108,10 @@ class Repairer:
         self._move(path_set, paths, "failed")
 
     def _replacements(self, path_set: PathSet, down: frozenset[int]) -> list[Path]:
-        """Return other paths in place of the failed ones, disjoint from the rest; if there are none, other paths for all."""
+        """Return other paths in place of the failed ones, disjoint from the intact ones.
+
+        If there are none, new paths for all copies.
+        """
         topology, kind = self._links.topology, path_set.disjoint
         whole = {i: path for i, path in enumerate(path_set.paths) if down.isdisjoint(path.links)}
         lost = len(path_set.paths) - len(whole)
@@ -144,7 +147,10 @@ class Repairer:
             self._plane.call_later(self._wait_to_restore_ms, partial(self._return, path_set, self._waits))
 
     def _return(self, path_set: PathSet, wait: int) -> None:
-        """Move a path set back to its preferred paths, unless something has failed since the wait ``wait`` began."""
+        """Move a path set back to its preferred paths.
+
+        Do nothing if ``wait`` is not its present wait, as something has failed since.
+        """
         if self._waiting.get(path_set) != wait:
             return
         del self._waiting[path_set]

@@ -35,7 +35,7 @@ from holdfast.topology import Topology
 
 @dataclass(frozen=True)
 class TakeOver:
-    """The findings: ``connections`` and ``flows`` that go on; entries of theirs that were ``restored``; leftovers ``removed``."""
+    """What a take-over did, in numbers: ``connections`` and ``flows`` kept, their entries ``restored``, leftovers ``removed``."""
 
     connections: int
     flows: int
@@ -120,7 +120,7 @@ def _number(entry: TableEntry, field: str) -> int:
 
 
 def _metadata(entry: TableEntry) -> dict[str, Any] | None:
-    """Return the metadata of an entry, decoded; None if this application did not write it."""
+    """Return the metadata of an entry, decoded from JSON; None if this application did not write it."""
     try:
         value = json.loads(entry.metadata)
     except ValueError:
@@ -170,7 +170,7 @@ class _Takeover:
         self.changes.delete(phase, switch, entity)
 
     def _remove_later(self, phase: Phase, switch: str, entity: Entity) -> None:
-        """Schedule the removal of an entry that packets on the way may still need."""
+        """Schedule the removal of a leftover entry for later, as packets on the way may still match it."""
         self.removed += 1
         self.leftovers.append((phase, switch, entity))
 
@@ -308,7 +308,7 @@ class _Takeover:
     # ---- Tunnels and routes ----
 
     def _compare_tunnels(self) -> None:
-        """Write and remove routes and addresses until they are exactly those of the tunnels in use."""
+        """Write and remove routes and endpoint entries until they are exactly those of the tunnels in use."""
         endpoints: dict[str, set[str]] = {name: set() for name in self.found}
         routes: dict[str, set[Prefix]] = {name: set() for name in self.found}
         for tunnel in list(self.tunnels.tunnels.values()):

@@ -76,7 +76,7 @@ def test_any_arrivals(program: Program, acceptance: Acceptance, events: list[tup
 
 @st.composite
 def copies(draw: st.DrawFn) -> tuple[int, list[int], int]:
-    """Draw the first number, the packets 0, 1, ... in the order of their arrivals on two paths, and their count.
+    """Draw (first sequence number, packets by index 0, 1, ... in the order of their arrivals on two paths, number of packets).
 
     The paths lose, duplicate and reorder packets. No packet is 4 or more behind.
     """

@@ -254,7 +254,7 @@ def test_with_and_without_discovery(
 
 
 def client_port(controller: ProtectController, switch: str, copy: int) -> int:
-    """Return the port by which the first connection of ``switch`` sends copy ``copy``, by the controller's map."""
+    """Return the port by which the first connection of ``switch`` sends copy ``copy``, by the controller's topology."""
     (connection, *_) = [c for c in controller.connections if c.ingress == switch]
     link = controller.topology.links[connection.paths[copy].links[0]]
     return link.a_port if link.a == switch else link.b_port

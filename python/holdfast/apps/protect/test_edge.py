@@ -130,7 +130,7 @@ def of_links(t: Topology) -> set[tuple[str, int]]:
 
 
 def copies(tmp_path: Path) -> list[Packet]:
-    """Return copies that an attacker has captured in the same network."""
+    """Return the copies of protected packets that an attacker between the switches has captured in an equal network."""
     t = square()
     controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=10, mtu=MTU)
     network = SimulatedNetwork(t, compile_protect(), [controller], seed=1)

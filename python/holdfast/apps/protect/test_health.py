@@ -17,7 +17,7 @@ INTERVAL_MS = 2000 / 3
 
 
 class Reader:
-    """Drives a monitor with readings a third of a period apart, of packets that go both ways unless a path loses them."""
+    """Feeds a monitor with readings, a third of a period apart; packets arrive on both of two paths unless a path loses them."""
 
     def __init__(self, detection: LatentErrorDetection | None = None) -> None:
         self.heard: list[Alarm] = []
@@ -27,9 +27,10 @@ class Reader:
         self.intervals = 0
 
     def interval(self, packets: int, loss: tuple[float, float] = (0, 0), late: int = 0, down: bool = False) -> None:
-        """Advance an interval with ``packets`` packets and read the counters. ``late``: copies still on their way on path 2.
+        """Advance an interval with ``packets`` packets and read the counters.
 
-        ``loss``: the share of copies lost on each path.
+        ``loss``: the share of copies lost on each path. ``late``: copies still on their way on path 2. ``down``: path 2 is known to
+        be down.
         """
         brought = [round(packets * (1 - loss[0])), round(packets * (1 - loss[1]))]
         self.passed[0] += brought[0]

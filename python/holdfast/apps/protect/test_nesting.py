@@ -15,7 +15,7 @@ from holdfast.topology import Topology
 
 
 def segment() -> Topology:
-    """Build a network from a to z with two paths: by w, or by x and y, between which m1 and m2 are two paths."""
+    """Build a network from a to z with two paths: over w, or over x and y, which m1 and m2 connect with each other."""
     t = Topology("segment")
     t.add_host("h1")
     t.add_host("h2")

@@ -39,7 +39,10 @@ def executor(request: pytest.FixtureRequest) -> str:
 def frame(
     destination: int, vid: int | None = None, sequence: int | None = None, payload: bytes = b"\x12\x34data"
 ) -> bytes:
-    """Return a frame with the tags that are not None. The payload begins with its EtherType."""
+    """Return a frame with a VLAN tag and an R-TAG (IEEE 802.1CB), where they are not None.
+
+    ``payload`` begins with its EtherType.
+    """
     vlan = b"" if vid is None else b"\x81\x00" + (0xA000 | vid).to_bytes(2, "big")
     rtag = b"" if sequence is None else b"\xf1\xc1\0\0" + sequence.to_bytes(2, "big")
     return destination.to_bytes(6, "big") + bytes(6) + vlan + rtag + payload

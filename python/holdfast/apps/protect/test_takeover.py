@@ -23,7 +23,7 @@ from holdfast.scheduler import Scheduler
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Raised by a write: the controller's process has been killed."""
 
 
 def kill_at_write(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
@@ -51,7 +51,7 @@ def successor(network: SimulatedNetwork, **parameters: object) -> ProtectControl
 
 
 def dump(controller: ProtectController) -> dict[str, object]:
-    """Return everything in the switches except counters, by switch."""
+    """Return all table entries and groups in the switches, without counters, by switch."""
     tables = (ROUTE_TABLE, COPY_TABLE, ENDPOINT_TABLE, CONNECTION_TABLE, FLOW_TABLES[4])
     return {
         name: (
@@ -104,7 +104,7 @@ def test_nothing_changes_in_the_switches(program: Program) -> None:
 
 
 def steps(controller: ProtectController) -> list[Callable[[], object]]:
-    """Return functions that do a few things with a controller: change, add and remove connections and flows."""
+    """Return functions that change, add and remove connections and flows with a controller."""
 
     def change() -> None:
         controller.change_connection(controller.connections[0], paths=[["a", "m3", "z"], ["a", "m4", "z"]], mtu=1500)

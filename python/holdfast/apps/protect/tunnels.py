@@ -41,7 +41,7 @@ class Tunnels:
     # ---- Path sets ----
 
     def acquire(self, changes: Changes, paths: Sequence[Path], disjoint: Disjoint) -> PathSet:
-        """Return the path set over ``paths``, with one more user; set it up first if no connection uses it yet."""
+        """Return the path set over ``paths`` and count one more user of it; set it up first if no connection uses it yet."""
         ingress, egress = paths[0].nodes[0], paths[0].nodes[-1]
         path_set = self._shared.get((ingress, disjoint, tuple(paths)))
         if path_set is None:
@@ -75,7 +75,10 @@ class Tunnels:
             del self._shared[key]
 
     def release(self, changes: Changes, path_set: PathSet) -> None:
-        """Count one user of a path set less, and remove the path set from the switches if no user is left."""
+        """Count one user of a path set less.
+
+        If no user is left, remove its copies, tunnels and multicast group from the switches.
+        """
         path_set.users -= 1
         if path_set.users:
             return
@@ -88,8 +91,8 @@ class Tunnels:
     def move(self, changes: Changes, path_set: PathSet, paths: Sequence[Path]) -> list[Copy]:
         """Move the copies of a path set to ``paths``, from one packet to the next; return the copies that are replaced.
 
-        The new tunnels are set up before the group changes. Pass the returned copies to :meth:`drop_copy` when no packet is on
-        their way any more.
+        The new tunnels are set up before the multicast group changes. Pass the returned copies to :meth:`drop_copy` when no packet
+        is on their paths any more.
         """
         before, copies = list(path_set.copies), []
         used = {copy.instance for copy in before + path_set.leaving}
@@ -122,7 +125,7 @@ class Tunnels:
         return copy
 
     def drop_copy(self, changes: Changes, path_set: PathSet, copy: Copy) -> None:
-        """Remove a copy that the group does not make any more, and its tunnel if no other copy uses it."""
+        """Remove a copy that the multicast group does not make any more, and its tunnel if no other copy uses it."""
         changes.delete(Phase.UNCOPY, path_set.ingress, copy_entry(self._topology, path_set, copy))
         if copy in path_set.leaving:
             path_set.leaving.remove(copy)

@@ -15,7 +15,7 @@ from holdfast.controller import ControlPlane
 
 
 class LatentErrorWatch:
-    """Reads from :meth:`run` on; :attr:`alarms` has what it found, and ``on_alarm`` is told."""
+    """Reads the counters periodically after :meth:`run`; stores alarms in :attr:`alarms`, and calls ``on_alarm`` with each."""
 
     def __init__(
         self,

@@ -107,7 +107,7 @@ class Alternates:
         return self._chosen.get((self.paths.number[switch], self.paths.number[destination]))
 
     def tunnels(self) -> set[tuple[int, int]]:
-        """Return (first switch behind the repairing one, PQ node at the end) of all tunnels that alternates use, as numbers."""
+        """Return (first switch behind the repairing one, PQ node at the end), as node numbers, of all tunnels of alternates."""
         chosen = self._chosen.values()
         return {(one.hop.neighbour, one.pq_node) for one in chosen if one.pq_node is not None}
 
@@ -161,7 +161,7 @@ class Alternates:
         return {p for p in range(len(self.paths.nodes)) if self._avoids_link(node, p, s, protected)}
 
     def extended_p_space(self, s: int, protected: Hop) -> set[int]:
-        """Return the union of the P-spaces of the neighbours of ``s``, except the one behind the protected link."""
+        """Return the union of the P-spaces of the neighbours of ``s`` (RFC 7490), except the one behind the protected link."""
         return {p for p, hops in self._first_hops(s, protected).items() if hops}
 
     def q_space(self, s: int, protected: Hop) -> set[int]:
@@ -193,7 +193,10 @@ class Alternates:
         }
 
     def _ways(self, s: int, protected: Hop) -> list[tuple[int, Hop, int]]:
-        """Return (PQ node, cheapest hop towards it, cost of the way there) for each PQ node."""
+        """Return (PQ node, cheapest hop towards it, cost of the path to it) for each PQ node.
+
+        A PQ node is a node at which a tunnel around the protected link may end (RFC 7490).
+        """
         q_space = self.q_space(s, protected)
         ways = []
         for p, hops in self._first_hops(s, protected).items():
@@ -204,10 +207,10 @@ class Alternates:
         return ways
 
     def _best_way(self, s: int, primary: Hop, d: int, ways: list[tuple[int, Hop, int]]) -> Alternate | None:
-        """Return the best remote alternate for destination ``d``, which has no LFA; None if there is none.
+        """Return the best remote LFA for destination ``d``, which has no LFA; None if there is none.
 
-        As there is no LFA, E and the way to P need no check. If the neighbour's way to P crossed E but not the link S-E, the
-        neighbour would be in the Q-space, and an LFA.
+        As there is no LFA, no check is needed that the tunnel avoids E, the next hop. If the path of a neighbour to P crossed E but
+        not the link S-E, the neighbour would be in the Q-space, and an LFA.
         """
         to_d, from_e = self._distance[d], self._distance[primary.neighbour]
         e_to_d = to_d[primary.neighbour]
@@ -225,7 +228,7 @@ class Alternates:
     # ---- Coverage ----
 
     def coverage(self) -> list[Protection]:
-        """Return a row per switch and destination behind another switch: its alternate, and what the alternate protects."""
+        """Return a row per switch and destination behind another switch: its alternate, and the failures from which it protects."""
         names, rows = self.paths.nodes, []
         for (s, d), primary in sorted(self._primary.items(), key=lambda item: item[0]):
             chosen = self._chosen.get((s, d))

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 def compile_router(defines: dict[str, str] | None = None) -> Program:
-    """Compile ``router.p4`` with the preprocessor's ``defines``."""
+    """Compile ``router.p4`` with the preprocessor macros ``defines``."""
     return Program.compile(str(HERE / "router.p4"), defines=defines or {})
 
 
@@ -46,12 +46,12 @@ class RouterController(Controller):
 
     @property
     def topology(self) -> Topology:
-        """The network's map: as it is declared, or as it was discovered."""
+        """The network's topology: as it is declared, or as it was discovered."""
         return self._links.topology
 
     @property
     def discovery(self) -> Discovery:
-        """The discovered links. Raises :class:`NetworkError` if the controller takes the declared map."""
+        """The object that discovers links. Raises :class:`NetworkError` if the controller takes the declared topology."""
         return self._links.discovery
 
     def on_start(self) -> None:
@@ -62,7 +62,7 @@ class RouterController(Controller):
             self._install()
 
     def on_links_changed(self) -> None:
-        """Install the routes of the new map, after a link was discovered or lost."""
+        """Install the routes of the new topology, after a link was discovered or lost."""
         self._install()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:

@@ -41,7 +41,7 @@ def compile_ipfrr(defines: dict[str, str] | None = None) -> Program:
 
 
 def loopback(topology: Topology, switch: str) -> ipaddress.IPv4Address:
-    """Return the address of the switch itself."""
+    """Return a switch's own IPv4 address, at which repair tunnels to it end."""
     return LOOPBACKS[topology.switches[switch].index]
 
 
@@ -70,7 +70,7 @@ class FastRerouteEntries:
         return entries
 
     def _encode(self, route: Route) -> tuple[str, Mapping[str, int | str]]:
-        """Return a route's action and parameters.
+        """Return the action and parameters of a route's entry: plain, or with the alternate to use while the port is down.
 
         Routes with the same hops share the parameters, which callers must not change.
         """
@@ -110,7 +110,7 @@ class FastRerouteEntries:
     def tunnel_routes(self, passed: Mapping[int, Collection[int]]) -> dict[int, dict[int, TableEntry]]:
         """Return, by PQ node and by node on the way, the route to the PQ node's loopback address.
 
-        The ways begin at the nodes in ``passed``. These routes have no alternates.
+        ``passed``: by PQ node, the nodes at which tunnels to it begin. These routes have no alternates.
         """
         routes: dict[int, dict[int, TableEntry]] = {}
         for pq_node, starts in sorted(passed.items()):
@@ -194,9 +194,9 @@ class IpFrrController(Controller):
             self._install()
 
     def _plan(self, unusable: frozenset[int]) -> FastRerouteEntries:
-        """Return the entries for the network without ``unusable`` links.
+        """Return the entries for the network without the ``unusable`` links.
 
-        The plan of the whole network is kept, as repairs lead back to it.
+        Those of the whole network are cached, as they are needed again when links have been repaired.
         """
         if unusable:
             return FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
@@ -223,6 +223,6 @@ class IpFrrController(Controller):
             writer.write([*routes[switch], *tunnels[switch], self._tunnel_end(switch)])
 
     def _tunnel_end(self, switch: str) -> TableEntry:
-        """Return the entry by which a switch takes packets out of tunnels to its own address."""
+        """Return the entry by which a switch decapsulates packets in tunnels to its own address."""
         match = {"hdr.tunnel.dst_addr": int(loopback(self.topology, switch))}
         return TableEntry("IpfrrIngress.loopbacks", match, "NoAction")

@@ -180,7 +180,7 @@ def test_remote_alternates_are_the_best_pq_nodes() -> None:
 
 
 def walk(paths: ShortestPaths, alternates: Alternates, s: str, d: str, failed: int) -> bool:
-    """Return True if a packet gets from ``s`` to ``d`` by alternates alone while the link ``failed`` is down."""
+    """Return True if a packet gets from ``s`` to ``d`` while link ``failed`` is down and each switch uses only its alternates."""
     at, tunnel = paths.number[s], None
     for _ in range(4 * len(paths.nodes)):
         if tunnel == at:

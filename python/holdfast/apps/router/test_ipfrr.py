@@ -276,10 +276,11 @@ def test_every_failure_between_all_pairs(program: Program) -> None:
 
 
 def every_failure(program: Program, topology: Topology) -> Counter[tuple[str, str]]:
-    """Send a packet between each pair of hosts while each element is down; count what happened to them, by kind.
+    """Check that packets between hosts arrive as predicted while each link or switch is down; count them by (element, reason).
 
     If a switch fails, its neighbour's alternate helps if it is node-protecting. A link-protecting one may help or not; then packets
-    may loop until their TTL ends. Packets to the failed switch itself loop or are dropped.
+    may loop until their TTL ends. Packets to the failed switch itself loop or are dropped. Packets of which nothing is predicted
+    are not counted.
     """
     controller = IpFrrController(reroute=False, reaction_delay_ms=0)
     network = SimulatedNetwork(topology, program, [controller], detection_delay_ms=1)

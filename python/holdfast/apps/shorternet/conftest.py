@@ -30,7 +30,7 @@ def program() -> Program:
 
 @cache
 def compiled() -> Program:
-    """Return the compiled program, for hypothesis tests, which cannot use fixtures of a function."""
+    """Return the compiled program; hypothesis tests use this function instead of a fixture."""
     return compile_shorternet()
 
 
@@ -56,7 +56,10 @@ class Edge:
             self.client.enable_digest(digest)
 
     def send(self, data: Packet | bytes, port: int = HOST) -> list[tuple[int, bytes]]:
-        """Send a packet into ``port``, and return (port, frame) of what leaves. A packet of scapy gets an Ethernet header."""
+        """Send a packet into ``port``, and return (port, frame) of what leaves.
+
+        A packet of scapy gets an Ethernet header; bytes are a whole frame.
+        """
         frame = data if isinstance(data, bytes) else bytes(Ether(src=HOST_MAC, dst=PORT_MAC) / data)
         return [(out, bytes(sent)) for out, sent in self.switch.process(port, frame, 0)]
 

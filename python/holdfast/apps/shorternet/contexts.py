@@ -29,7 +29,7 @@ Protocol = Literal[253, 254]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The fields of a flow that are the same in all of its packets, in the order of :data:`FIELDS`."""
+    """The values of a flow's header fields that all of its packets have in common, in the order of :data:`FIELDS`."""
 
     version: int
     values: tuple[int, ...]
@@ -47,7 +47,7 @@ class Flow:
 
     @property
     def profile(self) -> int:
-        """The part of the header behind IP that is in the context, as in ``shorternet.p4``."""
+        """The code that ``shorternet.p4`` has for the header behind IP that is in the context: 1 for UDP, 2 for TCP, else 0."""
         protocol = self.values[3 if self.version == 4 else 2]
         return {UDP: 1, TCP: 2}.get(protocol, 0)
 
@@ -64,15 +64,15 @@ class Context:
 
     @property
     def protocol(self) -> int:
-        """The IP protocol number of the frames with this context."""
+        """The IP protocol number that marks shortened frames with this context: 253 for IPv4 flows, 254 for IPv6 flows."""
         return 253 if self.flow.version == 4 else 254
 
     def flow_entry(self) -> TableEntry:
-        """Return the entry by which the sender shortens the flow's packets."""
+        """Return the entry by which the sending edge replaces the headers of the flow's packets by the context's number."""
         return flow_entry(self.flow, self.number)
 
     def context_entry(self) -> TableEntry:
-        """Return the entry by which the receiver restores the flow's packets."""
+        """Return the entry by which the receiving edge restores the headers of the flow's packets."""
         key = {"station": self.station, "context": self.number, "profile": self.flow.profile}
         params = dict(zip(FIELDS[self.flow.version], self.flow.values, strict=True))
         version = self.flow.version
@@ -93,15 +93,15 @@ def context_table(version: int) -> str:
 
 
 def flow_entry(flow: Flow, number: int) -> TableEntry:
-    """Return the entry by which a sender shortens ``flow`` to the context ``number``."""
+    """Return the entry by which a sending edge replaces the headers of ``flow`` by the context number ``number``."""
     key = dict(zip(FIELDS[flow.version], flow.values, strict=True))
     return TableEntry(flow_table(flow.version), key, f"{SHORTEN}.shorten", {"context": number})
 
 
 class Contexts:
-    """The contexts that there are, by flow and by number.
+    """The contexts in use, by flow and by number.
 
-    ``limit``: the most that a sender and a receiver have of a version each, counting those on their way out.
+    ``limit``: the most contexts per IP version that an edge has as sender or as receiver, counting those that are being removed.
     """
 
     def __init__(self, limit: int) -> None:
@@ -122,16 +122,16 @@ class Contexts:
         return self._by_flow.get((sender, flow))
 
     def numbered(self, station: int, protocol: int, number: int) -> Context | None:
-        """Return the context that a number stands for, or None.
+        """Return the context that a frame's station, protocol and number stand for, or None.
 
         A context that is being removed is returned as well.
         """
         return self._by_number.get((station, 4 if protocol == 253 else 6, number))
 
     def allot(self, flow: Flow, sender: str, receiver: str, station: int) -> Context | None:
-        """Return a new context for ``flow``, with the number that has been free for longest.
+        """Add and return a new context for ``flow``, with the number that has been free for longest.
 
-        None if one of both edges has no room.
+        Return None if one of the two edges has no room.
         """
         version = flow.version
         if not self._has_room(sender, receiver, version):
@@ -156,11 +156,11 @@ class Contexts:
         self._count(context, 1)
 
     def retire(self, context: Context) -> None:
-        """Record that the sender does not have a context any more; its number stays in use until :meth:`free`."""
+        """Record that the sender has removed a context; its number stays in use until :meth:`free`."""
         del self._by_flow[context.sender, context.flow]
 
     def free(self, context: Context) -> None:
-        """Record that the receiver does not have a context any more either, and free its number."""
+        """Record that the receiver has removed a context, too, and free its number."""
         del self._by_number[context.station, context.flow.version, context.number]
         self._count(context, -1)
 

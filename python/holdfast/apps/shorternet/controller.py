@@ -124,7 +124,7 @@ class ShorternetController(Controller):
         """Those of contexts and flows."""
 
     def on_start(self) -> None:
-        """Install the routes between stations, take over an earlier controller's contexts, and ask for reports of flows."""
+        """Install the routes between stations, adopt an earlier controller's contexts, and enable digests of new and lost flows."""
         self._links.ask_ports()
         self._stations = stations(self.topology, self._host_stations)
         self._names = {number: name for name, number in self._stations.items()}
@@ -150,7 +150,7 @@ class ShorternetController(Controller):
             self._install()
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
-        """Install contexts for new flows, and repair contexts that frames did not find at their receiver."""
+        """Install contexts for new flows, and repair contexts that were missing at the receiver of a frame."""
         for value in digest.values:
             assert isinstance(value, dict)
             if digest.digest == "lost_context_t":
@@ -221,7 +221,10 @@ class ShorternetController(Controller):
         self.contexts.free(context)
 
     def _mend(self, switch: str, value: Mapping[str, object]) -> None:
-        """Repair the context of a frame that could not be restored, or remove the flows that use its number wrongly."""
+        """Repair the context of a frame that could not be restored.
+
+        If there is none, remove the flow entries that use its number.
+        """
         station, protocol, number = value["station"], value["protocol"], value["id"]
         assert isinstance(station, int) and isinstance(protocol, int) and isinstance(number, int)
         context = self.contexts.numbered(station, protocol, number)
@@ -232,7 +235,10 @@ class ShorternetController(Controller):
             self._remove_flows(sender, 4 if protocol == 253 else 6, number)
 
     def _check(self, context: Context) -> None:
-        """Write the entries of a context where they are missing or wrong, the receiver's first."""
+        """Write the entries of a context that are missing or wrong in the switches, the receiver's first.
+
+        The sender's is not written if the context is being removed.
+        """
         self._repair(context.receiver, context.context_entry())
         if self.contexts.of(context.sender, context.flow) is context:  # it is not on its way out
             self._repair(context.sender, self._flow_entry(context))
@@ -249,7 +255,7 @@ class ShorternetController(Controller):
         self.counts["repaired"] += self._writers[sender].change(removed=[entry.key for entry in wrong])
 
     def _adopt(self) -> None:
-        """Take over the contexts on which both edges agree, and remove the others, at senders first."""
+        """Take over the contexts on which both edges agree, and remove all others, at the sending edges first."""
         restored: dict[tuple[int, int, int], tuple[str, TableEntry]] = {}
         for name, client in self.clients.items():
             tables = [table(version) for version in (4, 6) for table in (context_table, flow_table)]

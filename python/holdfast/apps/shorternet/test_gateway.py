@@ -109,7 +109,7 @@ def test_frames_that_ethernet_pads_on_either_link_come_out_right(edges: tuple[Ed
 
 
 def never_shortened() -> list[bytes]:
-    """Return frames that cannot be shortened, because no context could restore their fields."""
+    """Return frames that the edge must not shorten, because no context could restore their headers."""
     ether = bytes(Ether(src=HOST_MAC, dst=PORT_MAC, type=0x800))[:14]
     wrong_udp = bytearray(bytes(udp()))
     wrong_udp[24:26] = (99).to_bytes(2, "big")

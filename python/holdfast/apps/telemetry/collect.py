@@ -64,14 +64,14 @@ class Receiver:
         return self._socket.port
 
     def receive(self, timeout_s: float, for_s: float = 0.0) -> int:
-        """Wait at most ``timeout_s`` for a packet, take it and those that wait, and return how many there were.
+        """Wait at most ``timeout_s`` for a packet; take it and the packets that wait behind it, and return how many were taken.
 
-        Other threads run meanwhile.
+        Other Python threads run meanwhile.
         """
         return self._collector.core.receive(self._socket, timeout_s, for_s)
 
     def count_drops(self) -> None:
-        """Read how many packets the kernel has dropped, into the collector's ``receive_drops``."""
+        """Read how many packets the kernel has dropped at the socket, and store the number in the collector's ``receive_drops``."""
         self._collector.receive_drops = self._socket.drops()
 
     def run(self, until_s: float | None, refresh: Callable[[], None]) -> None:

@@ -30,14 +30,14 @@ class Limits(Parameters):
 
 
 class HopKey(NamedTuple):
-    """An output port of a node; None if the reports do not say which."""
+    """The key of a hop: a node and its output port, None if the reports do not say which."""
 
     node_id: int
     egress_port: int | None
 
 
 class HopState(NamedTuple):
-    """An output port of a node, as reports tell of it. Latencies and times are in microseconds, queues in packets."""
+    """The state of an output port of a node, as reported. Latencies and times are in microseconds, queues in packets."""
 
     packets: int
     latency_count: int
@@ -70,7 +70,7 @@ class FlowState(NamedTuple):
 
 
 class ReporterState(NamedTuple):
-    """A hardware subsystem of a node."""
+    """The state of a reporter, which is a hardware subsystem of a node."""
 
     reports: int
     lost: int
@@ -100,7 +100,7 @@ class Counts(NamedTuple):
 
 
 class Collector:
-    """Takes the payloads of UDP packets; no payload makes it raise."""
+    """Collects telemetry reports from the payloads of UDP packets; no payload makes it raise."""
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class Collector:
     ) -> None:
         """Create a collector without reports. ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators of INT.
 
-        ``with_rows``: keep a row per hop of all reports for :mod:`.rows`. Beyond ``most_rows`` rows that nobody has taken, hops are
-        counted but get no row.
+        ``with_rows``: keep a row per hop of all reports for :mod:`.rows`. When ``most_rows`` rows wait to be taken, further hops
+        are counted but get no row.
         """
         it = limits or Limits()
         self.core = _core.ReportCollector(
@@ -161,5 +161,5 @@ class Collector:
         return self.core.drops(first=first)
 
     def reporters(self) -> dict[tuple[int, int], ReporterState]:
-        """Return the reporters by (node, hardware subsystem)."""
+        """Return the state of each reporter by (node, hardware subsystem)."""
         return {key: ReporterState._make(state) for key, state in self.core.reporters().items()}

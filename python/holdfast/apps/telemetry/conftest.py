@@ -217,5 +217,5 @@ def l4(
 
 
 def int_packet(kind: str, header: bytes, stack: bytes, *, int_type: int = 1, **more: Any) -> Packet:
-    """Return a packet with INT in a domain that the DSCP indicates: shim, ``header``, ``stack`` and a payload."""
+    """Return a packet with an INT shim, ``header`` and ``stack``, then a payload; its DSCP indicates INT."""
     return l4(kind, shim(int_type, 0, 3 + len(stack) // 4, 0x2E << 2) + header + stack + b"payload", dscp=DSCP, **more)

@@ -123,7 +123,7 @@ class TelemetryController(Controller):
         self._install()
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Plan routes and the ways of reports again without links of which a port is down, if ``reroute`` is set."""
+        """Plan routes, also those of reports, again without links of which a port is down, if ``reroute`` is set."""
         if self._links.port_changed(switch, port, up) and self.reroute:
             self._install()
 
@@ -133,7 +133,7 @@ class TelemetryController(Controller):
         return self._watchlist
 
     def watch(self, watchlist: Sequence[Watch]) -> None:
-        """Replace the watchlist in all switches; each changes at one moment.
+        """Replace the watchlist in all switches; each switch changes in one step.
 
         Raise :class:`NetworkError` for an entry that the domain cannot have.
         """

@@ -64,7 +64,10 @@ class Reporter:
 def switch_configuration(
     node_id: int, ports: Mapping[int, PortRole], watches: Sequence[TableEntry], reporter: Reporter | None
 ) -> Desired:
-    """Return the telemetry configuration of one switch. ``reporter``: None if the switch sends no reports."""
+    """Return the entries that configure one switch: its node id, ports, watchlist, and where it sends reports.
+
+    ``reporter``: None if the switch sends no reports.
+    """
     reports: Desired = ()
     if reporter is not None:
         to = DefaultAction(program.REPORT_SETTINGS, program.REPORT_TO, _report_params(reporter))
@@ -132,9 +135,9 @@ def _report_params(reporter: Reporter) -> dict[str, int]:
 
 
 def unwatched(collector: IPv4Address, port: int, watchlist: Sequence[Watch]) -> TableEntry:
-    """Return the entry, with priority over all of a watchlist's, that keeps reports from being reported themselves.
+    """Return the watchlist entry of highest priority, which matches reports themselves and does not watch them.
 
-    Otherwise reports would multiply.
+    Otherwise each report would cause further reports.
     """
     match = ternary_key({"dst_addr": str(collector)}, {"protocol": (PROTOCOL_UDP, 0xFF), "dst_port": (port, 0xFFFF)})
     return TableEntry(program.WATCHLISTS[4], match, "NoAction", {}, 2 * len(watchlist) + 1)
@@ -143,7 +146,7 @@ def unwatched(collector: IPv4Address, port: int, watchlist: Sequence[Watch]) -> 
 def watch_entries(watchlist: Sequence[Watch], *, domain_id: int, by_port: bool) -> list[TableEntry]:
     """Return the table entries of a watchlist. ``by_port``: INT is indicated by a UDP port, else by the DSCP.
 
-    Modes that embed something are for packets on their way into the domain. If the DSCP indicates INT, it is inserted only behind
+    Modes that embed INT headers are for packets that enter the domain. If the DSCP indicates INT, headers are inserted only behind
     TCP and UDP; then an entry for all protocols becomes one for each of the two.
     """
     found = []

@@ -9,7 +9,7 @@ from enum import IntFlag
 
 
 class Instructions(IntFlag):
-    """The values that each node is asked for; bit 0 of the specification is the most significant."""
+    """The metadata that each node is asked for, as an instruction bitmap; bit 0 of the specification is the most significant."""
 
     NODE_ID = 1 << 15
     PORTS = 1 << 14

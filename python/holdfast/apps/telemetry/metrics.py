@@ -23,7 +23,7 @@ MOST_SERIES = 1000
 
 
 def families(collector: Collector) -> Iterator[Metric]:
-    """Yield all metrics of a collector."""
+    """Yield all metrics of a collector: totals, per hop, and reported drops."""
     yield from _totals(collector)
     yield from _of_hops(collector)
     yield exposition.family(

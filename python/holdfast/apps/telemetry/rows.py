@@ -130,7 +130,7 @@ class RowWriter:
         """The last failure to write a file; None if there was none."""
 
     def write_full(self) -> None:
-        """Write a file if the collector has enough rows to fill one."""
+        """Write a file if the collector has gathered enough rows to fill one; else do nothing."""
         if self._collector.core.rows >= self._rows_per_file:
             self._write()
 

@@ -38,7 +38,7 @@ def watch(**fields: object) -> Watch:
 
 
 def of(node: Node, packet: Packet, port: int = HOST) -> list[tuple[int, bytes]]:
-    """Send a packet into ``port``, and return (port, frame) of what leaves, except for reports."""
+    """Send a packet into ``port``, and return (port, frame) of what leaves, without telemetry reports."""
     return [(out, data) for out, data in node.send(packet, port) if out != COLLECTOR_PORT]
 
 

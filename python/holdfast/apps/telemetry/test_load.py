@@ -33,7 +33,7 @@ ONES = words(0xFFFFFFFF)
 
 
 def load_word(rate: int, time_us: int, sent_bytes: int, queue_bytes: int) -> bytes:
-    """Return the 8 bytes of the load instruction's data.
+    """Return the 8 bytes that a node with these values adds for the load instruction.
 
     Widths in bits: rate 4, time 24, transmitted 20 (in units of 128 bytes), queue 16 (in units of 64 bytes).
     """
@@ -153,7 +153,7 @@ HPCC = TcpOptions(
 
 
 def run(options: TcpOptions, senders: int = 4) -> tuple[list[int], int, int]:
-    """Return the bytes that arrived from each sender from second 1 to second 2, and two counts.
+    """Run TCP transfers through a bottleneck; return the bytes from each sender in seconds 1 to 2, and two counts.
 
     They are the most packets in the queue during that time, and the segments sent again.
     """

@@ -102,7 +102,7 @@ class Log:
 
 
 def identity(frame: bytes) -> bytes:
-    """Return the bytes that identify a packet of a UDP stream: flow, number and time, whatever headers are in front."""
+    """Return the bytes of the payload that identify a packet of a UDP stream: flow, number and time, whatever headers precede."""
     return frame[-PAYLOAD : -PAYLOAD + 24] if len(frame) >= PAYLOAD + 28 else frame
 
 

@@ -41,7 +41,7 @@ def report_frame(
     sequence: int, md_bits: int, metadata: bytes, inner: bytes, *, d: int = 0, q: int = 0, f: int = 1, i: int = 0,
     domain: int = DOMAIN_ID, v6: bool = False,
 ) -> tuple[int, bytes]:  # fmt: skip
-    """Return (port, frame) of a report by section 3 of the specification.
+    """Return (port, frame) of a report as section 3 of the specification describes it.
 
     It has outer headers, the group header, the individual report header with the main contents of RepType 1, and the truncated
     packet.

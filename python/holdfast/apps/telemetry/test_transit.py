@@ -60,7 +60,7 @@ def expect(node: Node, sent: Packet, expected: Packet) -> None:
 
 
 def transit_value(number: int, node: Node) -> bytes:
-    """Return the words that an instruction adds; utilisation is unknown (all ones) to the program for transit only."""
+    """Return the words that a node adds for an instruction; a program for transit only adds all ones (unknown) for utilisation."""
     known = {c.preamble.name for c in node.client.p4info.message.counters}
     if number == 7 and "TelemetryEgress.discarded" not in known:
         return words(0xFFFFFFFF)

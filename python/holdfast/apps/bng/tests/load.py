@@ -56,7 +56,10 @@ def site(**given: Any) -> Iterator[Site]:
 
 
 def setups(number: int, rate: float) -> dict[str, Any]:
-    """Run ``number`` dual-stack subscribers with CHAP that dial, ``rate`` per second; return times and what is held afterwards."""
+    """Let ``number`` dual-stack subscribers with CHAP dial, ``rate`` per second.
+
+    Return the times, and the sessions' state afterwards.
+    """
     with site() as gateway:
         return _set_up(gateway, number, rate)[0]
 
@@ -83,7 +86,7 @@ def _set_up(gateway: Site, number: int, rate: float) -> tuple[dict[str, Any], Cr
 
 
 def held(number: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Set up and hold ``number`` subscribers with echoes and traffic; kill the control plane, restart it, return what was lost."""
+    """Set up and hold ``number`` subscribers with traffic; kill and restart the control plane; return what was lost."""
     with site() as gateway:
         gateway.echo()
         result, crowd = _set_up(gateway, number, rate)
@@ -168,7 +171,7 @@ def deaths(number: int, rate: float) -> Iterator[dict[str, Any]]:
 
 
 def storms(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
-    """Run each kind of storm beside established sessions with traffic, and yield its cost.
+    """Run each kind of storm beside established sessions with traffic, and yield what it costs: packets, sessions, time, memory.
 
     In the middle of a storm a new subscriber dials.
     """
@@ -213,7 +216,7 @@ def storm(gateway: Site, crowd: Crowd, kind: str, order: int, rate: float, secon
 
 
 def handover(number: int, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
-    """Drain a forwarding plane and give it its share back, at the highest rate without other losses, at most ``rate``."""
+    """Drain a forwarding plane and give it its share back, at the highest rate up to ``rate`` without loss; yield the results."""
     with site(planes=2) as gateway:
         crowd = gateway.crowd(number, 200, patience_s=120)
         yield {"subscribers": crowd.hear()["states"]}
@@ -291,7 +294,7 @@ def loaded(
 ) -> dict[str, Any]:
     """Send ``rate`` packets per second up and as many down through all sessions, and return how many were lost.
 
-    ``operate`` is called with ``drain`` and ``undrain``. ``lost`` can be negative, as control packets (ARP) arrive too.
+    ``operate`` is called with ``drain`` and ``undrain`` meanwhile. ``lost`` can be negative, as control packets (ARP) arrive too.
     ``uncounted`` follows from the sessions' counters, and is exact. With ``crowd``, which has all subscribers, its echoes run as
     well, and no other packets are sent down, as the crowd looks at every packet.
     """
@@ -344,7 +347,7 @@ def _share(packets: int, sessions: int, which: int) -> int:
 
 
 def upstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
-    """Return a packet of each session to an address without a host, as its line carries it."""
+    """Return a frame of each session, as its line carries it, with a packet to an address at which there is no host."""
     found = []
     for row in rows:
         packet = head(IPv4Address(row["ipv4"]), IPv4Address(NOBODY)) + bytes(PAYLOAD)
@@ -356,7 +359,7 @@ def upstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
 
 
 def downstream(rows: Iterable[dict[str, Any]]) -> list[bytes]:
-    """Return a packet to each session, as the core's router sends it."""
+    """Return a frame with a packet to each session's subscriber, as the core's router sends it."""
     ends = bytes.fromhex((CORE_MAC + ROUTER_MAC).replace(":", "")) + b"\x08\x00"
     return [ends + head(IPv4Address(SERVER), IPv4Address(row["ipv4"])) + bytes(PAYLOAD) for row in rows]
 

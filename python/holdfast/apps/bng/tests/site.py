@@ -48,7 +48,7 @@ def free_tcp_port() -> int:
 
 
 class Site:
-    """All of it. ``planes``: forwarding planes behind a balancer; 0 is a gateway of one switch."""
+    """A gateway with its networks, switches and RADIUS server. ``planes``: forwarding planes behind a balancer; 0: one switch."""
 
     def __init__(
         self,
@@ -169,7 +169,10 @@ class Site:
         return said
 
     def hear(self, what: str) -> tuple[str, str]:
-        """Return the control plane's output up to a line with ``what``, and that line; the line is empty if it never comes."""
+        """Return the control plane's output up to a line that contains ``what``, and that line.
+
+        The line is empty if the output ends.
+        """
         assert self.process is not None
         assert self.process.stdout is not None
         said = ""
@@ -206,16 +209,16 @@ class Site:
         return [row.model_dump() for row in answer.sessions]
 
     def rows(self) -> dict[int, dict[str, Any]]:
-        """Return the sessions by number, with the fields that an operator sees."""
+        """Return the sessions of the running gateway by identifier, with the fields that an operator sees."""
         return {row["session"]: row for row in self.sessions()}
 
     def started(self) -> int:
-        """Return the number of sessions whose start was accounted to RADIUS."""
+        """Return the number of sessions for which RADIUS has received an Accounting-Request of type Start."""
         records = [each for each in self.radius.accounted() if each["Acct-Status-Type"] == "Start"]
         return len({each["Acct-Session-Id"] for each in records})
 
     def arrived(self) -> tuple[int, int]:
-        """Return how many packets have arrived at the home network and at the core since their start."""
+        """Return how many packets have arrived at the interfaces of the home network and of the core."""
         home, core = (each.interface_counters("eth0").rx_packets for each in (self.home, self.core))
         return home, core
 
@@ -247,7 +250,7 @@ class Site:
         return process
 
     def crowd(self, number: int, rate: float, patience_s: float = 60.0, first: int = 0) -> Crowd:
-        """Start ``number`` subscribers in one process, which dial at ``rate`` per second; return the crowd."""
+        """Start ``number`` subscribers in one process, which dial at ``rate`` per second; return the :class:`Crowd`."""
         words = interpreter.module("holdfast.subscribers.tests.crowd", "eth0", "--user", "crowd")
         words += ["--redial-s", "1", "--number", str(number), "--rate", str(rate)]
         words += ["--patience-s", str(patience_s), "--first", str(first)]

@@ -110,7 +110,7 @@ def rule_sets(rng: random.Random) -> list[Rule]:
 
 
 class Side:
-    """A switch with the tables of a model."""
+    """A switch whose tables are filled from those of a model."""
 
     def __init__(self, model: Model, program: Program, executor: Executor) -> None:
         self.switch = Switch(program, executor=executor)
@@ -154,7 +154,7 @@ class Side:
                 client.configure_meter(names.NEW_FLOWS, None, (*model.new_flows, *model.new_flows))
 
     def write_rules(self, rules: list[Rule], epoch: int, judges_again: bool) -> None:
-        """Write a rule set beside the active one, and then make it active with one write."""
+        """Write a rule set into the generation of the table that is not active, and then make it active with one write."""
         generation = epoch & 1
         with self.client.batch():
             for match, priority in self._generations[generation]:
@@ -255,7 +255,7 @@ class Conversation:
         self.restart(rng)
 
     def restart(self, rng: random.Random) -> None:
-        """Start again with the first segment, at random sequence numbers."""
+        """Go back to the first segment of the conversation, at random sequence numbers."""
         self.next = [rng.choice((rng.getrandbits(32), 2**32 - rng.randrange(400))) for _ in range(2)]
         self.acked = [self.next[0], self.next[1]]
         self.scales = [rng.choice((None, 0, 2, 7, 14, 20)) for _ in range(2)]
@@ -312,7 +312,7 @@ class Conversation:
         return 58 if self.protocol == 1 and self.version == 6 else self.protocol
 
     def heard(self, passed: bool) -> None:
-        """Ignore whether the packet passed: these ends do not depend on it."""
+        """Ignore whether the packet passed: a conversation goes on as if it had."""
 
 
 class Recovery(Conversation):
@@ -328,7 +328,7 @@ class Recovery(Conversation):
         """Do nothing: these ends open new connections by themselves."""
 
     def packet(self, rng: random.Random) -> tuple[int, bytes]:
-        """Return an end (0 or 1) and its next segment that is on its way, or one that the end sends of itself."""
+        """Return an end (0 or 1) and its next segment: one that waits to be delivered, or a new one if none does."""
         pair = self.pair
         while not any(pair.flying):
             end = rng.randrange(2)
@@ -372,7 +372,7 @@ def _mutated(rng: random.Random, protocol: int, segment: bytes) -> bytes:
 
 @dataclass
 class Feedback:
-    """The outcome of the packet before: ends that are not answered begin anew."""
+    """Which conversation sent the last packet, and whether it passed, so that unanswered ends begin anew."""
 
     dropped: bool = False
 
@@ -431,7 +431,7 @@ def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[
 
 
 def _elsewhere(rng: random.Random, port: int, src: str, dst: str) -> tuple[int, str, str]:
-    """Return a packet's port and addresses with one of them replaced: another port, another host's address, or a strange one."""
+    """Return a packet's port and addresses, one of which is replaced by another port, another host's address or an invalid one."""
     other = HOSTS[rng.choice(sorted(HOSTS))][":" in src]
     strange = (
         ("::1", "::", "ff02::1", "::ffff:10.0.1.1", "fe80::1", "2001:db8:1::77", "::10.0.1.1", "2001:db8:8::9")
@@ -494,7 +494,7 @@ def _flipped(rng: random.Random, frame: bytes) -> bytearray:
 def _error(
     rng: random.Random, port: int, packet: bytes, sender: int, talk: Conversation, bridged: bool
 ) -> tuple[int, bytes]:
-    """Return (port, frame) of an ICMP error about a packet that was sent.
+    """Return (port, frame) of an ICMP error that quotes a packet that was sent.
 
     Its source is the packet's receiver or a router there, and sometimes another host.
     """
@@ -518,7 +518,7 @@ def _error(
 
 
 def _control(rng: random.Random, bridged: bool) -> tuple[int, bytes]:
-    """Return (port, frame) of ARP, neighbour discovery, DHCP, LLDP or another protocol for control."""
+    """Return (port, frame) of a random control packet: ARP, neighbour discovery, DHCP, LLDP or another protocol."""
     port = rng.choice(sorted(HOSTS))
     sender = make.mac(port if rng.random() < 0.9 else rng.randrange(1, 9))
     if rng.random() < 0.02:
@@ -558,7 +558,7 @@ def compare(
     program: Program | None = None,
     begin_us: int = 1,
 ) -> Counter[str]:
-    """Send packets to program and model; return how often each decision was made.
+    """Send ``count`` random packets to program and model; return how often each decision was made.
 
     Raise :class:`AssertionError` at the first difference. The clock begins at ``begin_us``, on which the model does not depend: its
     times are whole numbers without a limit.

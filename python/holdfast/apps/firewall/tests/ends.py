@@ -20,7 +20,7 @@ State: TypeAlias = Literal["listen", "closed", "syn_sent", "syn_received", "esta
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment; ``scale`` is the option of one with SYN."""
+    """A TCP segment with ``data`` bytes; ``scale`` is the window scale option of one with SYN."""
 
     flags: int
     seq: int
@@ -36,7 +36,7 @@ class Segment:
 
 @dataclass
 class End:
-    """An end. Methods return the segments that leave."""
+    """One end of a TCP connection. Its methods return the segments that it sends."""
 
     rng: random.Random
     listens: bool = True
@@ -62,7 +62,7 @@ class End:
         self.scale = self.rng.choice((None, 0, 7, 14))
 
     def connect(self) -> list[Segment]:
-        """Open a connection and return its first segment; return none if there is a connection already."""
+        """Open a connection and return its SYN segment; do nothing and return none if there is a connection already."""
         if self.state not in ("listen", "closed"):
             return []
         self._begin()
@@ -92,7 +92,7 @@ class End:
         return [segment]
 
     def abort(self) -> list[Segment]:
-        """Drop the connection, if there is one, and return the RST that ends it at the other end."""
+        """Drop the connection, if there is one, and return the RST that aborts it at the other end; else return none."""
         had = self.state in ("established", "syn_received")
         self.reboot()
         return [Segment(RST, self.nxt)] if had else []
@@ -183,7 +183,7 @@ Network: TypeAlias = Callable[[int, Segment], bool]
 
 @dataclass
 class Pair:
-    """Two ends and what is on its way between them, in order for each direction."""
+    """Two ends and the segments on their way between them, in order for each direction."""
 
     rng: random.Random
     network: Network
@@ -211,7 +211,7 @@ class Pair:
             self.dropped.append((end, segment))
 
     def settle(self) -> None:
-        """Deliver all segments on their way and the answers to them, up to 50 per end; discard the rest.
+        """Deliver all segments on their way and the answers to them, in at most 50 rounds; discard the rest.
 
         So ends that answer each other's answers endlessly fall silent, as RFC 5961, section 7, demands.
         """
@@ -222,7 +222,7 @@ class Pair:
             queue.clear()
 
     def act(self) -> str:
-        """Do something random at an end or with segments on their way; return its name and the end as text."""
+        """Perform a random action at a random end or on the segments on their way; return its name and the end as text."""
         end = self.rng.randrange(2)
         what = self.rng.choice(
             ("connect", "connect", "reboot", "abort", "send", "send", "again", "settle") + 6 * ("deliver",)
@@ -236,7 +236,7 @@ class Pair:
         return f"{what} {end}"
 
     def connects(self, end: int, most: int, wait: Callable[[int], None] = lambda seconds: None) -> int:
-        """Restart an end, open a connection and exchange data; return the number of SYNs, ``most + 1`` if that fails.
+        """Restart an end, open a connection and exchange data; return the number of SYNs that it took, ``most + 1`` if it failed.
 
         ``wait``: called with the seconds before each repeated SYN (RFC 6298, 5.5).
         """

@@ -53,7 +53,7 @@ class Rule:
 
 @dataclass
 class Bucket:
-    """Tokens that fill at a rate per second; a packet that finds too few is not conforming."""
+    """A token bucket that fills at a rate per second; a packet that needs more tokens than there are does not conform."""
 
     rate: int
     burst: int
@@ -85,7 +85,7 @@ class End:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The first segment of a connection that an end of a living flow sent: nobody has answered it."""
+    """The SYN of a new connection that one end of a living flow has sent and nobody has answered."""
 
     by_initiator: bool
     number: int
@@ -114,7 +114,7 @@ class Flow:
     """Whether the initiator has sent an answer that does not fit, and what it acknowledged."""
 
     def turned(self) -> None:
-        """Exchange initiator and responder of the flow, with all that belongs to each."""
+        """Exchange initiator and responder of the flow, with their ports, zones and TCP states."""
         self.initiator, self.responder = self.responder, self.initiator
         self.initiator_port, self.responder_port = self.responder_port, self.initiator_port
         self.zones = self.zones[::-1]
@@ -412,9 +412,9 @@ class Model:
             raise _Bad("icmp_unrelated")
 
     def _check_sender(self, packet: Packet, role: Role) -> bool:
-        """Raise :class:`_Bad` if the port may not send from these addresses.
+        """Raise :class:`_Bad` if the packet's port may not send from its MAC and IP addresses.
 
-        Return True if the packet is for the controller, to assign an address.
+        Return True if the packet assigns or claims an address, and so is for the controller.
         """
         nobody = packet.src is not None and int(packet.src) == 0
         if packet.src_mac[0] & 1:
@@ -530,7 +530,10 @@ class Model:
         return None
 
     def _find(self, packet: Packet, now_us: int) -> tuple[Flow | None, bool]:
-        """Return the living flow of a packet, and True if its initiator sent the packet; (None, True) if there is no flow."""
+        """Return the live flow of a packet, and True if the packet comes from the flow's initiator.
+
+        (None, True) if there is no flow.
+        """
         here = (packet.flow_src, packet.src_port, packet.flow_dst, packet.dst_port, packet.flow_protocol)
         there = (packet.flow_dst, packet.dst_port, packet.flow_src, packet.src_port, packet.flow_protocol)
         if packet.is_echo:
@@ -608,14 +611,14 @@ class Model:
 
     @staticmethod
     def _answers(packet: Packet, flow: Flow, forward: bool) -> bool:
-        """Return True if a segment acknowledges the attempt of the other end to open a connection."""
+        """Return True if a segment acknowledges the SYN that the other end has sent to open a new connection."""
         attempt = flow.attempt
         if attempt is None or attempt.by_initiator == forward or not packet.flags & ACK:
             return False
         return 0 < (packet.ack - attempt.number) % 2**32 <= attempt.length
 
     def _reopen(self, packet: Packet, flow: Flow, forward: bool, now_us: int) -> None:
-        """Begin the flow again with the attempt that this segment completes."""
+        """Begin the flow anew with the stored SYN (:class:`Attempt`) that this segment answers."""
         attempt = flow.attempt
         assert attempt is not None
         begins = replace(flow)
@@ -686,7 +689,7 @@ class Model:
         flow.ends[0].acknowledged, flow.ends[0].scale = packet.seq, packet.scale
 
     def _advance(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """Update a flow by its packet. Raise :class:`_Bad` if the packet does not pass."""
+        """Update a flow by one of its packets. Raise :class:`_Bad` if the packet must be dropped."""
         if packet.kind == "error":
             end = flow.ends[0 if forward else 1]
             attempt = flow.attempt
@@ -705,7 +708,10 @@ class Model:
         flow.until_us = now_us + self.timeouts_us[flow.state]
 
     def _recovering(self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int) -> None:
-        """Pass a segment that fits the flow, or that may belong to a new connection of its end; else raise :class:`_Bad`."""
+        """Update the flow by a segment that fits it, or that may belong to a new connection of the same end.
+
+        Else raise :class:`_Bad`.
+        """
         only_acks = packet.flags & (ACK | RST | FIN) == ACK and packet.data == 0
         try:
             self._segment(packet, flow, forward, limit, now_us)
@@ -726,9 +732,9 @@ class Model:
     def _segment(
         self, packet: Packet, flow: Flow, forward: bool, limit: int, now_us: int, state: str | None = None
     ) -> None:
-        """Update a flow by a segment that neither is an attempt nor answers one.
+        """Update a flow by a segment that neither opens a new connection in it nor answers such a segment.
 
-        ``state``: the state to assume, if it is not the flow's own. Raise :class:`_Bad` if the segment does not pass.
+        ``state``: the state to assume, if it is not the flow's own. Raise :class:`_Bad` if the segment must be dropped.
         """
         mine, theirs = flow.ends if forward else flow.ends[::-1]
         syn, ack, rst, fin = (bool(packet.flags & bit) for bit in (SYN, ACK, RST, FIN))

@@ -110,7 +110,7 @@ def topology() -> Topology:
 
 
 def begin(network: Network, rate_per_s: float, seconds: float) -> tuple[list[int], float]:
-    """Add packet generators that run for ``seconds``; return their numbers, and the network time in s of the first packet."""
+    """Add packet generators that run for ``seconds``; return their numbers, and the time in s when the first packet is sent."""
     period_ms = 1000 * DESTINATIONS / rate_per_s
     count = max(1, round(seconds * rate_per_s / DESTINATIONS))
     start_ms = network.now_ps / 1e9 + SOON_MS
@@ -130,7 +130,7 @@ def begin(network: Network, rate_per_s: float, seconds: float) -> tuple[list[int
 
 @dataclass(frozen=True)
 class Swapped:
-    """The counts of packets.
+    """The counts of packets while a rule set is replaced.
 
     ``wrong``: verdicts of neither set, in words. ``before`` and ``after``: packets that passed by the old and the new set.
     ``seconds``: of the network's clock, from the first packet that passed to the last.
@@ -146,12 +146,15 @@ class Swapped:
 
     @property
     def per_s(self) -> float:
-        """The packets that came in per second."""
+        """The packets per second that entered the firewall."""
         return self.injected / self.seconds
 
 
 def judged(passed: Sequence[int]) -> tuple[int, int, list[str]]:
-    """Return (packets passed by the old set, by the new set, contradictions) from the numbers in the order of arrival."""
+    """Return (packets passed by the old set, by the new set, contradictions) for destination numbers in the order of arrival.
+
+    A contradiction is a pair of packets, in words, between which a packet was passed or dropped by neither set.
+    """
     wrong = []
     change = next((i for i, number in enumerate(passed) if number % 2), len(passed))
     for i, (one, following) in enumerate(pairwise(passed), 1):

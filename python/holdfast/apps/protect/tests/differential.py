@@ -140,11 +140,11 @@ class Egress:
 
 
 def arrivals(rng: random.Random, space: int, history: int) -> Iterator[tuple[int, int, int]]:
-    """Yield endlessly (microseconds since the last arrival, sequence number, path).
+    """Yield endlessly (microseconds since the last arrival, sequence number, path) for random arrivals at an egress.
 
-    An ingress numbers packets; up to four paths lose, duplicate, delay and reorder them, for a while all or not at all. Now and
-    then it restarts with other numbers, is silent, or somebody else sends any number: often enough to meet everything, seldom
-    enough that most of the time the connection works.
+    An ingress numbers packets; up to four paths lose, duplicate, delay and reorder them, or lose all or none for a while. Rarely
+    the ingress restarts with other numbers or is silent, or an attacker sends any number, so that most of the time the connection
+    works.
     """
     sn = rng.randrange(space)
     away = 0
@@ -188,7 +188,7 @@ def _overtaking(rng: random.Random, queue: deque[int]) -> int:
 
 
 def compare(configuration: Configuration, events: int, seed: int, executor: Executor = "jit") -> Counts:
-    """Send arrivals to program and model; return what both counted.
+    """Send ``events`` random arrivals to program and model; return what both counted.
 
     Raise :class:`AssertionError` at the first difference.
     """

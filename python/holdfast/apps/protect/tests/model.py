@@ -50,10 +50,7 @@ class SequenceRecovery:
 
     @property
     def is_paper_window(self) -> bool:
-        """True for the paper's window.
-
-        The paper has no reset: its registers start with zero, which counts as the last number.
-        """
+        """True for P4-Protect's window, which has no reset: its registers start with zero, which counts as the last number."""
         return self.acceptance.algorithm == "window" and self.acceptance.reset_ms == 0
 
     def sequence_recovery_reset(self) -> None:
@@ -75,7 +72,7 @@ class SequenceRecovery:
                 self.sequence_recovery_reset()
 
     def receive(self, sequence_number: int, path: int) -> bool:
-        """Receive a copy with this number by ``path``; return True if it is passed on."""
+        """Receive a copy with this sequence number by ``path``; return True if it is passed on."""
         if self.take_any:
             accepted = self._take(sequence_number)
         elif self.acceptance.algorithm == "vector":
@@ -99,12 +96,12 @@ class SequenceRecovery:
         return True
 
     def _delta(self, sequence_number: int) -> int:
-        """Return the signed difference from the last number to this one, as two's complement in the number space."""
+        """Return the signed difference from the last accepted number to this one, as two's complement in the number space."""
         delta = (sequence_number - self.recov_seq_num) % self.recov_seq_space
         return delta - self.recov_seq_space if delta >= self.recov_seq_space // 2 else delta
 
     def _vector(self, sequence_number: int, path: int) -> bool:
-        """Run the VectorRecoveryAlgorithm (7.4.3.4) on a number; return True if it accepts."""
+        """Apply VectorRecoveryAlgorithm (7.4.3.4) to a sequence number; return True if it accepts the packet."""
         delta = self._delta(sequence_number)
         length = self.acceptance.history
         if delta >= length or delta <= -length:
@@ -131,7 +128,7 @@ class SequenceRecovery:
         self.sequence_history.insert(0, new_value)
 
     def _match(self, sequence_number: int, path: int) -> bool:
-        """Run the MatchRecoveryAlgorithm (7.4.3.5) on a number; return True if it accepts."""
+        """Apply MatchRecoveryAlgorithm (7.4.3.5) to a sequence number; return True if it accepts the packet."""
         delta = self._delta(sequence_number)
         if delta == 0:
             return False
@@ -141,9 +138,9 @@ class SequenceRecovery:
         return True
 
     def _window(self, sequence_number: int, path: int) -> bool:
-        """Return True if P4-Protect accepts the number (equations 1 to 3), with SN_max the largest number and W = N / 2.
+        """Apply P4-Protect's window (equations 1 to 3) to a sequence number; return True if it accepts the packet.
 
-        N is the size of the number space.
+        SN_max is the largest number and W = N / 2, with N numbers in the number space.
         """
         last, sn_max, window = self.recov_seq_num, self.recov_seq_space - 1, self.recov_seq_space // 2
         if last + window < sn_max:

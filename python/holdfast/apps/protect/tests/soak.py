@@ -69,12 +69,15 @@ class Soak:
 
     @property
     def side(self) -> int:
-        """The number of ingress nodes, and of egress nodes: each pair of them is a connection, until there are enough."""
+        """The number of ingress nodes, which is also that of egress nodes.
+
+        Each pair of them is a connection, until there are enough.
+        """
         return math.isqrt(self.connections - 1) + 1
 
     @property
     def guard_s(self) -> float:
-        """The seconds from a failure of one path to the next failure of the other, so that packets on their way have arrived."""
+        """The shortest time in seconds between failures of different paths, in which packets on their way arrive."""
         return 2 * (PLANES * LINK_DELAY_MS / 1e3 + self.slower_us / 1e6)
 
     def topology(self) -> Topology:
@@ -298,7 +301,7 @@ class Run:
             self._schedule(error)
 
     def _schedule(self, error: LatentError) -> None:
-        """Schedule the loss of one path's route at the transit node, from the error's ``begin_s`` to its ``end_s``."""
+        """Schedule a latent error: a path's route is deleted at the transit node at ``begin_s`` and inserted at ``end_s``."""
         connection = self.connections[error.connection]
         client = self.network.clients[connection.paths[error.path].nodes[1]]
         key = {"dst_addr": f"{connection.addresses[error.path]}/32"}
@@ -307,7 +310,7 @@ class Run:
         self.network.call_later(error.end_s * 1e3, partial(client.insert, ROUTE_TABLE, key, entry.action, entry.params))
 
     def run(self, goes_on: Callable[[float], bool] = lambda _: True) -> Outcome:
-        """Run to the end, and a little longer for packets on their way, and return the outcome.
+        """Run the soak to its end, and a little longer for packets on their way, and return the outcome.
 
         ``goes_on`` is called with the virtual time in s, some times per second, and ends the run by returning False.
         """
@@ -379,7 +382,7 @@ class Run:
 
 
 def promises(soak: Soak) -> dict[str, bool]:
-    """Return for each count True if protection promises that it is zero.
+    """Return for each kind of fault True if the protection promises that no packet suffers it.
 
     Duplicates: always. Order: always with *window*, which drops what was overtaken; with *vector* if a packet has come by the
     slower path before the next one comes by the faster. Losses: with *vector* if the paths differ by less than the history, with
@@ -395,7 +398,7 @@ def promises(soak: Soak) -> dict[str, bool]:
 
 
 def broken(outcome: Outcome) -> Iterator[str]:
-    """Yield a sentence for each promise that was not kept."""
+    """Yield a sentence for each promise of :func:`promises` that the outcome breaks, and for each wrong count or alarm."""
     for name, promised in promises(outcome.soak).items():
         if promised and (count := getattr(outcome, name)):
             yield f"{count} packets {name}"

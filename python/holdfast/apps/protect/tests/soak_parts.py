@@ -130,7 +130,7 @@ def _interrupts(stop: Event) -> Iterator[None]:
 
 @dataclass
 class Limits:
-    """When a part ends early, and whom it tells how far it is."""
+    """The conditions that end a part early, and the function that is told its progress."""
 
     until: float
     stop: Event

@@ -133,7 +133,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Soaked:
-    """Counts of packets and reports. Shares are of one core."""
+    """Counts of packets and reports, and the shares of one processor core that the processes used."""
 
     seconds: float
     sent_packets: int
@@ -161,7 +161,7 @@ class Soaked:
 
 @contextmanager
 def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient, int]]:
-    """Yield the namespaces by port, the switch between them, a client of it, and its device id."""
+    """Run a switch between namespaces; yield the namespaces by port, the switch, a client of it, and its device id."""
     with ExitStack() as stack:
         namespaces, interfaces = {}, []
         for port, name in NAMES.items():
@@ -182,9 +182,9 @@ def network() -> Iterator[tuple[dict[int, _core.Namespace], Process, GrpcClient,
 
 
 def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> Soaked:
-    """Run the soak and return its result. Raise :class:`LiveError` if something does not start.
+    """Send packets through the switch for ``seconds`` and collect its reports; return what was sent, lost and used.
 
-    ``collect``: more options of ``holdfast collect``.
+    ``collect``: more options of ``holdfast collect``. Raise :class:`LiveError` if something does not start.
     """
     with network() as (namespaces, switch, client, device_id), ExitStack() as stack:
         configure(client)
