@@ -23,8 +23,9 @@ import sys
 import sysconfig
 import uuid
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -130,7 +131,7 @@ def reachable(module: str) -> dict[str, Path]:
         found[name] = file
         if file.suffix == ".py":
             package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-            waiting += _imports(_parsed(file), package)
+            waiting += _imports(file.read_bytes(), package)
     return found
 
 
@@ -143,12 +144,64 @@ def _installed_with(name: str) -> set[str]:
     return {name, *(each for each, found in owners.items() if set(found) & set(owners.get(name, ())))}
 
 
-def _parsed(file: Path) -> ast.Module:
-    """Return a module's syntax tree, or an empty one if the file is not valid Python of this version."""
+def _parsed(text: bytes) -> ast.Module:
+    """Return a module's syntax tree, or an empty one if the text is not valid Python of this version."""
     try:
-        return ast.parse(file.read_bytes())
+        return ast.parse(text)
     except (SyntaxError, ValueError):
         return ast.Module([], [])
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the statements of a module, those inside functions, classes and other statements included."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for inner in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, inner, ())
+
+
+@dataclass(frozen=True)
+class _Import:
+    """An import: the level of a relative one (0: absolute), the module, and the names taken from it (none: the module itself)."""
+
+    level: int
+    module: str
+    names: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def _stated(text: bytes) -> tuple[_Import | str, ...]:
+    """Return the imports that a module's text states, and the names that it gives to ``import_module`` as texts.
+
+    Equal texts are parsed once: mechanisms reach hundreds of modules, and most of them the same.
+    """
+    tree = _parsed(text)
+    found: list[_Import | str] = []
+    for node in _statements(tree):
+        if isinstance(node, ast.Import):
+            found += [_Import(0, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append(_Import(node.level, node.module or "", tuple(alias.name for alias in node.names)))
+    # Calls are anywhere in expressions, of which there are many more.
+    for node in ast.walk(tree) if b"import_module" in text or b"__import__" in text else ():
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            name = node.args[0].value
+            if called in ("import_module", "__import__") and isinstance(name, str) and name.strip("."):
+                found.append(name)
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _names_of_files(text: bytes) -> frozenset[str]:
+    """Return the texts in a module that could name a file."""
+    return frozenset(
+        node.value
+        for node in ast.walk(_parsed(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _can_be_a_name(node.value)
+    )
 
 
 def _is_installed(file: Path) -> bool:
@@ -168,23 +221,21 @@ def _file_of(name: str) -> Path | None:
     return Path(spec.origin) if spec and spec.origin and spec.has_location else None
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*above, *([base] if base else [])])
-            for alias in node.names:
-                inner = f"{base}.{alias.name}"
-                yield base if _file_of(inner) is None else inner
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            name = node.args[0].value
-            if called in ("import_module", "__import__") and isinstance(name, str) and name.strip("."):
-                yield importlib.util.resolve_name(name, package) if package or not name.startswith(".") else name
+def _imports(text: bytes, package: str) -> Iterator[str]:
+    """Yield the names of the modules that a module of ``package`` with this text imports."""
+    for each in _stated(text):
+        if isinstance(each, str):
+            yield importlib.util.resolve_name(each, package) if package or not each.startswith(".") else each
+            continue
+        base = each.module
+        if each.level:
+            above = package.split(".")[: len(package.split(".")) - each.level + 1]
+            base = ".".join([*above, *([base] if base else [])])
+        if not each.names:
+            yield base
+        for name in each.names:
+            inner = f"{base}.{name}"
+            yield base if _file_of(inner) is None else inner
 
 
 # ---- Files that modules outside Holdfast read ----
@@ -196,11 +247,7 @@ def _read_by(modules: Iterable[Path]) -> set[Path]:
     folders: dict[Path, None] = {}
     below: dict[Path, list[Path]] = {}
     for module in modules:
-        texts = {
-            node.value
-            for node in ast.walk(_parsed(module))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and _can_be_a_name(node.value)
-        }
+        texts = _names_of_files(module.read_bytes())
         files = below.get(module.parent)
         if files is None:
             files = below[module.parent] = list(_walk(module.parent))

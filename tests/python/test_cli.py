@@ -1,4 +1,4 @@
-"""The command line as users see it, wrong arguments included. Each command runs in a process of its own."""
+"""The command line as users see it, wrong arguments included."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from holdfast_command import COMMAND, holdfast
+from holdfast_command import COMMAND, holdfast, holdfast_process
 from rich.console import Console
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -400,8 +400,19 @@ def test_wrong_entries_name_what_is_wrong(tmp_path: Path) -> None:
         assert result.stderr.count("\n") <= 2, result.stderr  # the second names the entry
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["compile", ROUTER], ["schema", "topology"], ["firewall", "check", "rules.yaml"], ["stf", "empty", "--all"]],
+)
+def test_a_command_needs_nothing_that_another_has_imported(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    (tmp_path / "empty").mkdir()
+    here, there = holdfast(*arguments, cwd=tmp_path), holdfast_process(*arguments, cwd=tmp_path)
+    assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
+
+
 def test_doctor() -> None:
-    result = holdfast("doctor")
+    result = holdfast_process("doctor")
     assert result.returncode == 0, result.stderr
     assert "simulation" in result.stdout
     assert "AF_PACKET" in result.stdout

@@ -8,7 +8,6 @@ import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from holdfast_command import COMMAND, holdfast, holdfast_process
 
 from holdfast.compare import advice, report, results, runs, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
@@ -552,23 +552,13 @@ def test_a_network_from_a_zoo(tmp_path: Path) -> None:
 # ---- The command ----
 
 
-def holdfast(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from holdfast.cli import main; main()", "compare", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=300,
-        check=False,
-    )
-
-
 TIMES = ("--before-s", "0.3", "--down-s", "0.4", "--after-s", "0.1")
 
 
 def test_the_command_prints_a_ranking_and_writes_files(square: Path, tmp_path: Path) -> None:
     traffic = str(square.with_name("traffic.yaml"))
-    result = holdfast(str(square), "--fail", "s1-s2", "--traffic", traffic, *TIMES, "--seeds", "2", cwd=tmp_path)
+    arguments = ("--fail", "s1-s2", "--traffic", traffic, *TIMES, "--seeds", "2", "--jobs", "1")
+    result = holdfast_process("compare", str(square), *arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert all(name in result.stdout for name in MECHANISMS)
     assert "loses nothing" in result.stdout
@@ -584,7 +574,7 @@ def test_the_command_prints_a_ranking_and_writes_files(square: Path, tmp_path: P
 
 def test_interrupted_it_goes_on(square: Path, tmp_path: Path) -> None:
     arguments = [str(square), "--fail", "all", "--mechanisms", "static,reroute", "--seeds", "6", *TIMES]
-    command = [sys.executable, "-c", "from holdfast.cli import main; main()", "compare", *arguments, "--jobs", "2"]
+    command = [*COMMAND, "compare", *arguments, "--jobs", "2"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     journal = tmp_path / "out/compare/runs/journal.jsonl"
     deadline = time.monotonic() + 120
@@ -597,7 +587,7 @@ def test_interrupted_it_goes_on(square: Path, tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "continues from here" in errors
     finished = journal.read_text().count("\n")
-    result = holdfast(*arguments, cwd=tmp_path)
+    result = holdfast("compare", *arguments, "--jobs", "1", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     about = json.loads((tmp_path / "out/compare/runs/sweep.json").read_text())
     assert about["runs"] == 2 * 6 * 6
@@ -659,7 +649,7 @@ def test_a_wrong_topology_gets_one_sentence(name: str, tmp_path: Path) -> None:
     files, message = WRONG_TOPOLOGIES[name]
     for file, text in files.items():
         (tmp_path / file).write_text(text)
-    result = holdfast("t.yaml", "--fail", "all", cwd=tmp_path)
+    result = holdfast("compare", "t.yaml", "--fail", "all", cwd=tmp_path)
     said = " ".join(result.stderr.split())
     assert result.returncode == 1
     assert said.startswith("error: ")
@@ -684,7 +674,7 @@ def test_a_wrong_topology_gets_one_sentence(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_arguments_get_one_sentence(arguments: list[str], message: str, square: Path, tmp_path: Path) -> None:
-    result = holdfast(str(square), *arguments, cwd=tmp_path)
+    result = holdfast("compare", str(square), *arguments, cwd=tmp_path)
     assert result.returncode == 1
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr

@@ -224,6 +224,38 @@ def test_a_helper_beside_the_function_of_a_sweep_counts(outside: Path, module: M
         before = fingerprint.fingerprint("outside_mechanism")
 
 
+EVERYWHERE = """
+if 1: import m1
+else: import m2
+for _ in (): import m3
+else: import m4
+while 0: import m5
+else: import m6
+try: import m7
+except OSError: import m8
+else: import m9
+finally: import m10
+with x: import m11
+def f(): import m12
+async def g():
+    async for _ in (): import m13
+    async with x: import m14
+class C: import m15
+match x:
+    case 1: import m16
+call(lambda: [importlib.import_module("m17") for _ in ()])
+f"{__import__('m18')}"
+"""
+
+
+def test_an_import_counts_wherever_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {f"m{number}" for number in range(1, 19)}
+    for name, text in {"everywhere": EVERYWHERE, **dict.fromkeys(names, "X = 1\n")}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert set(fingerprint.reachable("everywhere")) == {"everywhere", *names}
+
+
 TOPOLOGY = {
     "hosts": ["h1", "h2"],
     "switches": ["s1", "s2", "s3"],

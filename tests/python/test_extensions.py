@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from holdfast_command import COMMAND, holdfast
+from holdfast_command import COMMAND, holdfast_process
 
 from holdfast.compare import mechanisms, results, scenario
 from holdfast.compare.mechanism import Built, Mechanism
@@ -178,7 +178,7 @@ def test_a_file_is_compared_and_measured_again_when_it_changes(tmp_path: Path) -
     )
 
     def compare(*more: str) -> dict[str, float]:
-        done = holdfast(*command, *more, cwd=tmp_path)
+        done = holdfast_process(*command, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return summaries(tmp_path / "o")
 
@@ -208,7 +208,9 @@ def test_one_without_a_place_is_refused_before_anything_runs(tmp_path: Path) -> 
 
 def test_one_is_compared_with_all_others_unless_they_are_named(tmp_path: Path) -> None:
     write_mechanism(tmp_path, "mine")
-    done = holdfast("compare", "line:2", *SHORT, "--mechanism", "mechanism_mine:MINE", "--out", "o", cwd=tmp_path)
+    done = holdfast_process(
+        "compare", "line:2", *SHORT, "--mechanism", "mechanism_mine:MINE", "--out", "o", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert set(summaries(tmp_path / "o")) == {*mechanisms.MECHANISMS, "mine"}
 

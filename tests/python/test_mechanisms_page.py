@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from holdfast_command import holdfast
+from holdfast_command import holdfast_process
 
 from holdfast.compare import mechanisms
 
@@ -44,14 +44,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_prints_what_the_page_shows(folder: Path) -> None:
     shown, _ = blocks("")
     command, _, expected = shown.removeprefix("$ holdfast ").partition("\n")
-    done = holdfast(*command.split(), "--jobs", "1", cwd=folder)
+    done = holdfast_process(*command.split(), "--jobs", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert words(expected) in words(done.stdout)
 
 
 def test_an_own_topology_and_own_traffic_are_compared(folder: Path) -> None:
     _, shown = blocks("")
-    done = holdfast(*shown.removeprefix("$ holdfast ").split(), "--out", "own", cwd=folder)
+    done = holdfast_process(*shown.removeprefix("$ holdfast ").split(), "--out", "own", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "spine 3 (5 switches): leaf0-spine0 down" in words(done.stdout) and "2 UDP streams" in done.stdout
     assert "reroute loses" in words(done.stdout)
@@ -60,13 +60,13 @@ def test_an_own_topology_and_own_traffic_are_compared(folder: Path) -> None:
 def test_the_prompt_takes_the_controller(folder: Path) -> None:
     (command,) = re.findall(r"`holdfast (run backup\.p4 [^`]*)`", PAGE)
     (folder / "script.txt").write_text("pingall\nlink s1-s2 down\nh1 ping h3\nswitch s1 tables\n")
-    done = holdfast(*command.split(), "--simulated", "--script", "script.txt", cwd=folder)
+    done = holdfast_process(*command.split(), "--simulated", "--script", "script.txt", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "20 pairs, 0 without an answer" in done.stdout and "BackupIngress.routes" in done.stdout
 
 
 def test_the_program_has_no_read_of_an_invalid_header(folder: Path) -> None:
-    done = holdfast("compile", "backup.p4", "--check", cwd=folder)
+    done = holdfast_process("compile", "backup.p4", "--check", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from holdfast_command import holdfast
+from holdfast_command import holdfast_process
 
 from holdfast.errors import TopologyWarning
 from holdfast.topologies import load
@@ -122,7 +122,7 @@ def test_every_network_is_the_same_when_it_was_written_and_read_again(tmp_path: 
 )
 def test_a_sample_is_compared(name: str, failures: int, arguments: tuple[str, ...], tmp_path: Path) -> None:
     times = ("--before-s", "0.3", "--down-s", "0.5", "--after-s", "0.2")
-    found = holdfast("compare", str(ZOO / f"{name}.graphml"), *arguments, *times, cwd=tmp_path)
+    found = holdfast_process("compare", str(ZOO / f"{name}.graphml"), *arguments, *times, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     summary = json.loads((tmp_path / "out/compare/summary.json").read_text())
     assert summary["failures"] == failures
