@@ -25,7 +25,7 @@ const PS_PER_US: u64 = 1_000_000;
 /// Why there is a packet, or a copy of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PacketPath {
-    /// It goes to egress, to one port.
+    /// It goes from ingress to the egress of one port.
     Unicast,
     /// It is a multicast replica.
     Replica,
@@ -88,7 +88,7 @@ pub(crate) type CloneRequest = (u32, Option<FieldListId>);
 /// The decision on a packet behind ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IngressVerdict {
-    /// True if it is cloned.
+    /// The clone that the program requested, if any.
     pub clone: Option<CloneRequest>,
     /// The destination of the packet itself.
     pub next: AfterIngress,
@@ -110,7 +110,7 @@ pub(crate) enum AfterIngress {
 /// The decision on a packet behind egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EgressVerdict {
-    /// True if it is cloned.
+    /// The clone that the program requested, if any.
     pub clone: Option<CloneRequest>,
     /// The destination of the packet itself.
     pub next: AfterEgress,
@@ -135,20 +135,22 @@ pub(crate) trait Rules: Send + Sync + fmt::Debug {
     /// Writes the time at which a packet enters ingress into its metadata.
     fn set_ingress_time(&self, state: &mut [u64], now_ps: Time);
 
-    /// Writes the metadata of a packet that is made from another packet, whose state is `original`. The state is zero
-    /// except for fields that the new packet keeps from the original.
+    /// Writes the metadata of a packet that is made from another packet (a clone, a resubmitted or recirculated
+    /// packet), whose state is `original`. Before, `state` is zero except for fields that the new packet keeps from
+    /// the original.
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize);
 
-    /// Writes into the metadata how the copy for egress came about (unicast, replica, clone, ...).
+    /// Writes into the metadata why the copy that begins egress exists (unicast, replica, clone, ...).
     fn set_path(&self, state: &mut [u64], path: PacketPath);
 
     /// Decides from the state and the program's requests what happens to a packet after ingress.
     fn after_ingress(&self, state: &[u64], intents: &Intents) -> IngressVerdict;
 
-    /// Returns the priority of the queue that a packet waits in.
+    /// Returns the priority of the queue between ingress and egress in which a packet waits.
     fn priority(&self, state: &[u64]) -> u8;
 
-    /// Returns true if [`Rules::start_egress`] needs the packet's length.
+    /// Returns true if the program reads the packet's length in egress, so that [`Rules::start_egress`] must be given
+    /// it.
     fn measures_in_egress(&self) -> bool;
 
     /// Writes the metadata with which a copy of `bytes` bytes begins egress.

@@ -23,7 +23,7 @@ impl CounterData {
 /// Arrays of up to this many limbs are allocated whole; larger ones keep only the cells that were written.
 const DENSE_LIMBS: u64 = 1 << 22;
 
-/// Cells with their indices, and the index that follows those that were looked at.
+/// Cells with their indices, and the index at which a search for further ones continues.
 pub(crate) type CellSlice<'a> = (Vec<(u64, &'a [u64])>, Option<u64>);
 
 /// Cells of a fixed number of limbs, zero at first.
@@ -93,8 +93,8 @@ impl Cells {
         Some(first_of(found, most, next))
     }
 
-    /// Returns the limbs of all cells, one cell after the other, and the number of limbs of a cell. The list of limbs is
-    /// empty if the cells are stored sparsely.
+    /// Returns the limbs (64-bit words) of all cells, one cell after the other, and the number of limbs of a cell.
+    /// The list of limbs is empty if the cells are stored sparsely.
     pub(crate) fn limbs_mut(&mut self) -> (&mut [u64], usize) {
         (&mut self.dense, self.stride)
     }
@@ -112,7 +112,8 @@ impl Cells {
         Some(&self.dense[at..at + self.stride])
     }
 
-    /// Reads a cell so that it is in the caches, if the array is stored densely. The result has no meaning.
+    /// Loads a cell into the processor's caches ahead of its use, if the array is stored densely. The result means
+    /// nothing; it only keeps the compiler from removing the load.
     #[inline]
     pub(crate) fn touch(&self, index: u64) -> u64 {
         let at = (index as usize).checked_mul(self.stride);
@@ -139,7 +140,8 @@ impl Cells {
 /// Cells that [`Cells::nonzero_from`] looks at for each that it gives at most.
 const LOOKED_AT: usize = 16;
 
-/// Returns the first `most` of the cells, and the index of the cell behind them, or `next` if there are no more cells.
+/// Splits `cells` at `most`: returns the first `most` of them, and the index of the cell that follows; `next` if they
+/// are not more than `most`.
 fn first_of<'a>(
     cells: impl Iterator<Item = (u64, &'a [u64])>,
     most: usize,

@@ -25,7 +25,8 @@ pub const MAX_LIST: usize = 1024;
 /// Bytes that a message takes besides its values.
 const OVERHEAD_BYTES: usize = 64;
 
-/// Returns the largest number of messages that may wait, or be remembered, if their members have these widths in bits.
+/// Returns the largest number of messages of one type that may wait for the controller, or be remembered until it
+/// acknowledges them, if their members have these widths in bits.
 fn most_waiting(widths: &[u32]) -> usize {
     let limbs: usize = widths.iter().map(|width| width.div_ceil(64) as usize).sum();
     MAX_WAITING.min(MAX_WAITING_BYTES / (OVERHEAD_BYTES + 8 * limbs))
@@ -115,8 +116,8 @@ impl DigestQueue {
         }
     }
 
-    /// Exchanges the queues of digest types with those of another switch. Each pair is a type's number in `former` and
-    /// in `self`.
+    /// Exchanges the messages and configurations of digest types with those of another switch. Each pair is a type's
+    /// number in `former` and in `self`.
     pub(crate) fn exchange(&mut self, former: &mut DigestQueue, pairs: &[(usize, usize)]) {
         for &(old, new) in pairs {
             mem::swap(&mut self.queues[new], &mut former.queues[old]);
@@ -183,8 +184,8 @@ impl DigestQueue {
         self.queues.iter().map(|q| q.lost).sum()
     }
 
-    /// Returns [`DigestQueue::due_ps`], or `None` if [`DigestQueue::announce`] has been called since messages were
-    /// last taken.
+    /// Returns the time at which the next list is to be sent ([`DigestQueue::due_ps`]); `None` if no message waits,
+    /// or if the controller has been told of it ([`DigestQueue::announce`]) and has taken no list since.
     pub fn unannounced_due_ps(&self) -> Option<Time> {
         self.due_ps().filter(|_| !self.announced)
     }
@@ -194,19 +195,20 @@ impl DigestQueue {
         self.announced = true;
     }
 
-    /// Returns true if no message of any type waits.
+    /// Returns true if no message of any type waits for the controller.
     pub fn is_empty(&self) -> bool {
         self.queues.iter().all(|q| q.waiting.is_empty())
     }
 
-    /// Returns the time at which the next list becomes due, or `None` if no message waits. If a list is due already,
-    /// returns the time at which it became due.
+    /// Returns the time at which the next list is to be sent because it is full or its timeout has passed, which may
+    /// be in the past; `None` if no message waits.
     pub fn due_ps(&self) -> Option<Time> {
         self.queues.iter().filter_map(Queue::due_ps).min()
     }
 
-    /// Removes and returns lists that are due, of types with a configuration, until they contain at least `most`
-    /// messages together. The lists are ordered by type, then by the time at which they were sent.
+    /// Removes and returns the lists of types with a configuration that are to be sent by `now_ps`, until they
+    /// contain at least `most` messages together. The lists are ordered by type, then by the time at which their
+    /// messages were sent.
     pub fn take_due(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
         let mut taken = 0;
@@ -237,8 +239,8 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// Removes all waiting messages, due or not, and returns them as lists, ordered by type, then by the time at which
-    /// they were sent.
+    /// Removes all waiting messages, even before their list is to be sent, and returns them as lists, ordered by
+    /// type, then by the time at which they were sent.
     pub fn take(&mut self, now_ps: Time) -> Vec<DigestList> {
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
@@ -249,8 +251,8 @@ impl DigestQueue {
         self.was_taken(lists)
     }
 
-    /// Allows the next due lists to be announced, unless `lists` is empty: a consumer that took nothing, since it
-    /// wants other messages, is not told again. Returns `lists`.
+    /// Returns `lists`, which a consumer has taken. If there are any, allows the next lists to be announced; a
+    /// consumer that took nothing, since it wants other messages, is not told again.
     fn was_taken(&mut self, lists: Vec<DigestList>) -> Vec<DigestList> {
         self.announced &= lists.is_empty();
         lists
@@ -284,8 +286,8 @@ impl Queue {
         Some(filled.map_or(by_age, |(at, _)| by_age.min(*at)))
     }
 
-    /// Returns true if an equal message waits already or is in an outstanding list. First drops the lists whose
-    /// acknowledgement timeout has passed.
+    /// Returns true if an equal message waits already or is in a list that the controller has not acknowledged. First
+    /// forgets the lists whose acknowledgement timeout has passed.
     fn is_suppressed(&mut self, values: &[u64], now_ps: Time) -> bool {
         let config = self.config.unwrap_or_default();
         let timeout_ps = u128::from(config.ack_timeout_ns) * 1000;
@@ -299,7 +301,8 @@ impl Queue {
         self.suppressed.contains_key(values) || self.waiting_values.contains(values)
     }
 
-    /// Removes a list from those that are outstanding; returns `false` if it is not outstanding.
+    /// Forgets a list that the controller has not yet acknowledged, so that it no longer suppresses equal messages.
+    /// Returns `false` if there is no such list.
     fn release(&mut self, list_id: u64) -> bool {
         let Some((_, messages)) = self.outstanding.remove(&list_id) else {
             return false;
@@ -341,8 +344,8 @@ impl Queue {
         }
     }
 
-    /// Makes the list that was taken last outstanding until it is acknowledged, and forgets the oldest outstanding
-    /// lists if they contain too many messages.
+    /// Keeps the messages of the list that was taken last until the controller acknowledges it. If the kept lists
+    /// contain too many messages, forgets the oldest of them.
     fn remember(&mut self, now_ps: Time, taken: Vec<Vec<u64>>) {
         while self.outstanding_messages + taken.len() > self.most
             && let Some((&oldest, _)) = self.outstanding.first_key_value()

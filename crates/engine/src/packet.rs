@@ -11,7 +11,7 @@ const HEADROOM: usize = 96;
 /// Longest packet with its headroom that needs no memory of its own: that is the headers and some payload.
 const SHORT_BYTES: usize = 224;
 
-/// Memory of longer packets is a multiple of this, so that it is enough the next time.
+/// The memory of longer packets is a multiple of this many bytes, so that it often fits the next packet too.
 const MEMORY_BYTES: usize = 64;
 
 /// The longest packet that should be made: its length with added headers, and those of its copies, still fit 32 bits.
@@ -80,7 +80,7 @@ impl Body {
     }
 
     /// Makes room for `stored` bytes behind fresh headroom, and returns them; their contents are unspecified. `rest`
-    /// are the shared bytes behind them. What was stored before is lost.
+    /// are the shared bytes that follow. The packet's former contents are lost.
     #[inline]
     fn make_room(&mut self, stored: usize, rest: Shared) -> &mut [u8] {
         let end = HEADROOM + stored;
@@ -132,7 +132,7 @@ impl Packet {
         self.0.as_ref().map_or(&[], |body| body.stored())
     }
 
-    /// Returns the stored bytes for writing.
+    /// Returns the stored bytes like [`Packet::stored`], for writing.
     #[inline]
     pub fn stored_mut(&mut self) -> &mut [u8] {
         self.0.as_mut().map_or(&mut [], |body| body.stored_mut())
@@ -271,8 +271,8 @@ impl Packet {
         }
     }
 
-    /// Returns a pointer to the packet's first byte, dangling if the packet has no memory. The
-    /// [headroom](Packet::headroom) in front of it and the stored bytes from it on belong to the packet.
+    /// Returns a pointer to the packet's first byte, dangling if the packet has no memory. The packet owns the
+    /// [headroom](Packet::headroom) in front of that byte and the stored bytes from it on.
     #[inline]
     pub fn first_byte(&mut self) -> *mut u8 {
         match &mut self.0 {
@@ -284,7 +284,7 @@ impl Packet {
         }
     }
 
-    /// Cuts the packet to at most `length` bytes.
+    /// Cuts the packet to at most `length` bytes by removing its last bytes.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
         if let Some(body) = &mut self.0 {
@@ -297,7 +297,7 @@ impl Packet {
     }
 }
 
-/// Packets that are done with, so that copies need no fresh memory.
+/// Packets that are no longer needed, kept so that new packets can use their memory.
 #[derive(Debug, Default)]
 pub struct Spare(Vec<Packet>);
 
@@ -305,7 +305,8 @@ impl Spare {
     /// The most packets that are kept.
     const MOST: usize = 4096;
 
-    /// Keeps the memory of a packet that is no longer needed, whatever its contents.
+    /// Keeps a packet that is no longer needed, so that another can use its memory; drops it if it has no memory or
+    /// if enough are kept already.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
         // Those whose bytes were taken have left no memory behind.
@@ -314,27 +315,28 @@ impl Spare {
         }
     }
 
-    /// Removes and returns a packet whose contents are unspecified, to be overwritten; one without memory if none is
-    /// left.
+    /// Removes and returns a kept packet, whose contents are unspecified and to be overwritten; a packet without
+    /// memory if none is kept.
     #[inline]
     pub fn take(&mut self) -> Packet {
         self.0.pop().unwrap_or_default()
     }
 }
 
-/// A packet that leaves. Two are equal if what leaves is.
+/// A packet that leaves the switch. Two are equal if their ports and packets are.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Port.
     pub port: u32,
-    /// The number of the packet that it came of among those of its burst ([`Switch::receive_burst`](crate::Switch::receive_burst)).
+    /// The number, in its burst ([`Switch::receive_burst`](crate::Switch::receive_burst)), of the received packet
+    /// that caused this one.
     pub arrival: u32,
     /// Packet.
     pub packet: Packet,
 }
 
 impl Output {
-    /// Makes the output of a packet that leaves at `port`, as caused by arrived packet number 0.
+    /// Makes the output of a packet that leaves at `port`; the received packet that caused it has the number 0.
     #[inline]
     pub fn new(port: u32, packet: Packet) -> Output {
         Output {

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The longest that can be shared: more than fits into an IP packet.
 pub const MAX_BYTES: usize = 1 << 16;
 
-/// The pattern, then zeros.
+/// The bytes that all values of [`Shared`] refer to: the pattern, then zeros.
 static BYTES: [u8; 2 * MAX_BYTES] = {
     let mut bytes = [0; 2 * MAX_BYTES];
     let mut i = 0;
@@ -29,8 +29,8 @@ impl Shared {
     /// No bytes at all.
     pub const NONE: Shared = Shared { from: 0, len: 0 };
 
-    /// Returns a range of a pattern that makes repetitions, shifts and cuts visible: byte `i` is `157 i` xor `i >> 8`,
-    /// modulo 256.
+    /// Returns a range of a fixed pattern, in which repeated, shifted and cut bytes can be recognised: byte `i` is
+    /// `157 i` xor `i >> 8`, modulo 256.
     ///
     /// # Panics
     /// If the range is not one, or ends behind [`MAX_BYTES`].
@@ -76,7 +76,7 @@ impl Shared {
         self.len == 0
     }
 
-    /// Removes the first `count` bytes, and returns them.
+    /// Removes the first `count` bytes from this range, and returns them.
     pub(crate) fn take(&mut self, count: usize) -> &'static [u8] {
         let taken = &self.bytes()[..count];
         self.from += count as u32;
@@ -84,7 +84,7 @@ impl Shared {
         taken
     }
 
-    /// Cuts the bytes to at most `count`.
+    /// Cuts the range to its first `count` bytes, if it is longer.
     pub(crate) fn truncate(&mut self, count: usize) {
         if count < self.len() {
             self.len = count as u32;

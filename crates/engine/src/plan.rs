@@ -49,7 +49,7 @@ impl Plan {
         self.layout.limbs()
     }
 
-    /// Returns the functions of the program's architecture.
+    /// Returns the rules by which the program's architecture decides on packets.
     pub(crate) fn rules(&self) -> &dyn Rules {
         &*self.rules
     }
@@ -107,7 +107,8 @@ impl Plan {
             .sum()
     }
 
-    /// Writes the metadata with which a copy begins egress.
+    /// Writes the metadata with which a copy of a packet begins egress. Its length is calculated only if the program
+    /// reads it there.
     pub(crate) fn start_egress(&self, state: &mut [u64], start: EgressStart) {
         let bytes = match self.rules.measures_in_egress() {
             true => self.headers_bytes(state) + start.payload_bytes,

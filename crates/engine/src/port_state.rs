@@ -12,7 +12,7 @@ pub struct PortStates {
 }
 
 impl PortStates {
-    /// Returns the states of ports that are all up, or all down.
+    /// Makes the states of ports that are all up (or all down), where every port of the architecture exists.
     pub fn all(up: bool) -> PortStates {
         PortStates {
             up,
@@ -21,7 +21,7 @@ impl PortStates {
         }
     }
 
-    /// Returns the states of ports where no port exists yet: a port exists once its state is set.
+    /// Makes the states of ports where no port exists yet: a port exists once its state is set.
     pub fn none() -> PortStates {
         PortStates {
             existing: Some(BTreeSet::new()),
@@ -29,7 +29,7 @@ impl PortStates {
         }
     }
 
-    /// Returns true if the port exists.
+    /// Returns true if the port exists, or if it is not known which ports exist.
     pub fn exists(&self, port: u32) -> bool {
         let existing = self.existing.as_ref();
         existing.is_none_or(|ports| ports.contains(&port))
@@ -52,7 +52,7 @@ impl PortStates {
         }
     }
 
-    /// Returns the state that most ports have, and the set of ports that have the other state.
+    /// Returns the state that most ports have (true if up), and the set of ports that have the other state.
     pub fn most_and_exceptions(&self) -> (bool, &BTreeSet<u32>) {
         (self.up, &self.exceptions)
     }

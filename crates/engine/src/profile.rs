@@ -94,7 +94,7 @@ struct Group {
 }
 
 impl Group {
-    /// Calculates again which members can be selected: those that watch no port, or a port that is up.
+    /// Calculates again which members of the group can be selected: those that watch no port, or a port that is up.
     fn refresh(&mut self, ports: &PortStates) {
         let mut sum = 0;
         self.sums.clear();
@@ -128,7 +128,7 @@ pub(crate) fn size(weights: impl Iterator<Item = u32>, sum_of_members: bool) -> 
         .sum()
 }
 
-/// Values in numbered places that are used again.
+/// Values in numbered places; the place of a removed value is used again.
 #[derive(Clone, Debug)]
 struct Places<T> {
     places: Vec<Option<T>>,
@@ -389,8 +389,8 @@ impl Profile {
         }
     }
 
-    /// Binds an entry to a target, which counts as used from now on. Returns `None` if there is no such member or
-    /// group.
+    /// Binds an entry to a member, a group or a one-shot set, which counts as used from now on. Returns `None` if
+    /// there is no such member or group.
     pub(crate) fn bind(&mut self, target: &Target, ports: &PortStates) -> Option<Binding> {
         match target {
             Target::Member(id) => {
@@ -422,7 +422,8 @@ impl Profile {
         }
     }
 
-    /// Releases the target of an entry that no longer refers to it. A one-shot set of actions is removed.
+    /// Releases what an entry was bound to ([`Self::bind`]) when the entry no longer refers to it. A one-shot set of
+    /// actions is removed.
     pub(crate) fn release(&mut self, binding: Binding) {
         match binding {
             Binding::Member(place) => {
@@ -483,8 +484,9 @@ impl Profile {
         }
     }
 
-    /// Selects the action for a packet, with the limbs of its arguments; `None` if none can be selected. Also returns
-    /// how it was selected. `data` returns the hash that a selector uses.
+    /// Selects the action that runs for a packet: of the member, group or one-shot set of its entry. Returns the
+    /// action with the limbs of its arguments, `None` if no member can be selected, and how it was selected. `data`
+    /// returns the hash that chooses among members, and is not called for a single member.
     #[inline]
     pub(crate) fn select(
         &self,
@@ -536,8 +538,8 @@ fn limbs(args: &[Bits]) -> Box<[u64]> {
     args.iter().flat_map(Bits::limbs).copied().collect()
 }
 
-/// Appends the low `width` bits of a value, most significant bit first, behind the `used` bits in `bytes`, and returns
-/// the new number of bits. Zeros fill the last byte.
+/// Appends the low `width` bits of a value, most significant bit first, behind the first `used` bits of `bytes`, and
+/// returns the number of bits in use then. The last byte is filled with zero bits.
 fn append_bits(bytes: &mut Vec<u8>, used: u32, limbs: &[u64], width: u32) -> u32 {
     let mut end = used;
     let mut left = width;

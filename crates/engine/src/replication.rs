@@ -61,8 +61,8 @@ impl Replication {
         self.replicas.get(group as usize).map_or(&[], |r| r)
     }
 
-    /// Moves the replicas of a group out, until [`Replication::give_back`] returns them; an empty list if there is no
-    /// such group.
+    /// Moves the replicas of a group out, so that the switch can be changed while they are read.
+    /// [`Replication::give_back`] must put them back. Returns an empty list if there is no such group.
     #[inline]
     pub fn take_replicas(&mut self, group: u32) -> Replicas {
         let replicas = self.replicas.get_mut(group as usize);

@@ -208,8 +208,8 @@ impl Runtime {
         }
     }
 
-    /// Replaces every time later than `now_ps` by `now_ps`, after the clock was set back. Otherwise meters would get
-    /// no tokens, and entries would not become idle, until the clock reached its former time again.
+    /// Replaces every stored time later than `now_ps` by `now_ps`, after the clock was set back. Otherwise meters
+    /// would get no tokens, and entries would not become idle, until the clock reached its former time again.
     #[cold]
     fn clock_set_back(&mut self, now_ps: Time) {
         self.latest_ps = now_ps;
@@ -245,7 +245,7 @@ impl Runtime {
         }
     }
 
-    /// Does the same as [`Runtime::lookup`] for a key that was packed by [`crate::table::Packing::of_table`]. The
+    /// Looks up a key like [`Runtime::lookup`], given in the packed form of [`crate::table::Packing::of_table`]. The
     /// table must have such a packing.
     #[inline]
     pub fn lookup_packed(
@@ -258,7 +258,7 @@ impl Runtime {
         self.tables[table.index()].lookup_packed(packed, packet_bytes, self.now_ps)
     }
 
-    /// Does the same as [`Runtime::lookup`] in a table with a direct meter or an implementation.
+    /// Looks up a key like [`Runtime::lookup`], in a table that has a direct meter or an action profile.
     fn lookup_attached(&mut self, table: usize, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
         let now_ps = self.now_ps;
         let entry = self.tables[table].lookup(key, packet_bytes, now_ps).entry;
@@ -458,7 +458,8 @@ impl Runtime {
         &self.tables[table.index()]
     }
 
-    /// Does a part of the work that table updates have postponed; returns true if work remains.
+    /// Does a part of the work that table updates have postponed, such as releasing memory. Returns true if work
+    /// remains.
     pub fn tidy(&mut self) -> bool {
         let mut more = false;
         for table in &mut self.tables {
@@ -535,12 +536,13 @@ impl Runtime {
         former
     }
 
-    /// Replaces the cells of a register, which undoes [`Runtime::fill_register`].
+    /// Replaces all cells of a register, to undo [`Runtime::fill_register`] with its result.
     pub fn replace_register_cells(&mut self, register: RegisterId, cells: Cells) {
         self.registers[register.index()] = cells;
     }
 
-    /// Returns cells of a register that are not zero, like [`Cells::nonzero_from`].
+    /// Returns cells of a register that are not zero, from index `from` on, within the limits of
+    /// [`Cells::nonzero_from`].
     pub(crate) fn registers_from(
         &self,
         register: RegisterId,
@@ -550,7 +552,8 @@ impl Runtime {
         self.registers[register.index()].nonzero_from(from, most)
     }
 
-    /// Returns cells of a counter that are not zero, like [`Cells::nonzero_from`].
+    /// Returns cells of a counter that are not zero, from index `from` on, within the limits of
+    /// [`Cells::nonzero_from`].
     pub(crate) fn counters_from(
         &self,
         counter: CounterId,
@@ -568,7 +571,7 @@ impl Runtime {
         former
     }
 
-    /// Replaces the cells of a counter, which undoes [`Runtime::fill_counter`].
+    /// Replaces all cells of a counter, to undo [`Runtime::fill_counter`] with its result.
     pub fn replace_counter_cells(&mut self, counter: CounterId, cells: Cells) {
         self.counters[counter.index()] = cells;
     }
@@ -593,7 +596,8 @@ impl Runtime {
         }
     }
 
-    /// Reads these cells so that they are in the caches, and changes nothing. The result has no meaning.
+    /// Loads cells into the processor's caches ahead of their use, and changes nothing. The result means nothing; it
+    /// only keeps the compiler from removing the loads.
     pub fn warm_cells(&self, cells: CellArray, indices: &[u64]) -> u64 {
         let sum = |touch: &dyn Fn(u64) -> u64| indices.iter().fold(0, |sum, &i| sum ^ touch(i));
         match cells {
@@ -626,7 +630,8 @@ impl Runtime {
         self.meters[meter.index()].cell(index)
     }
 
-    /// Returns configurations of a meter's cells, like [`MeterArray::configured_from`].
+    /// Returns the configurations of a meter's cells from index `from` on, within the limits of
+    /// [`MeterArray::configured_from`].
     pub(crate) fn meters_from(
         &self,
         meter: MeterId,
@@ -662,7 +667,7 @@ impl Runtime {
         self.random.between(low, high)
     }
 
-    /// Queues a digest message, given as the limbs of each member in turn.
+    /// Queues a digest message for the controller, given as the limbs of each member in turn.
     pub fn digest(&mut self, digest: DigestId, values: &[u64]) {
         self.digests.push(digest, values, self.now_ps);
     }
@@ -740,8 +745,8 @@ impl Runtime {
         self.idle_timers.next_ps()
     }
 
-    /// Returns the earliest time at which a digest list may become due or an entry idle; `None` if neither can happen.
-    /// An entry that is hit in the meantime will become idle later.
+    /// Returns the earliest time at which a digest list may have to be sent, or an entry become idle; `None` if
+    /// neither can happen. An entry that is hit in the meantime will become idle later.
     pub fn next_deadline_ps(&self) -> Option<Time> {
         let due = [self.idle_timers.next_ps(), self.digests.due_ps()];
         due.into_iter().flatten().min()
@@ -776,8 +781,8 @@ fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
     }
 }
 
-/// Returns the time of an entry's last hit and its idle timeout; `None` if the entry no longer exists, even if its
-/// number is in use again.
+/// Returns the time of an entry's last hit and its idle timeout; `None` if the entry no longer exists. An entry that
+/// was inserted later under the same number is another one.
 fn activity(program: &Program, tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
     let table = &tables[ids::table(program, key.0)?.index()];
     let installed = table.entry(entry)?;

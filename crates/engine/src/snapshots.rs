@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, Weak};
 #[derive(Debug)]
 pub struct TableSnapshot {
     pub(crate) table: TableId,
-    /// Entries from this place in the order of insertion on are not part of it.
+    /// The place in the order of insertion from which on entries are too new to be part of the snapshot.
     pub(crate) end: u64,
-    /// For each number, entries that have changed since.
+    /// The entries that have changed or were removed since, as they were when the snapshot was made, by number.
     pub(crate) kept: Mutex<BTreeMap<u32, InstalledEntry>>,
 }
 

@@ -82,8 +82,8 @@ impl Enqueued {
         &self.packet
     }
 
-    /// Records when the copy was enqueued, and how many packets were queued before it. By default, a copy was enqueued
-    /// when it entered ingress, before any other packet.
+    /// Sets the time at which the copy was enqueued for egress, and the number of packets that were in the queue
+    /// before it. By default, a copy is enqueued when it enters ingress, in an empty queue.
     pub fn set_enqueued(&mut self, now_ps: Time, enq_qdepth: u32) {
         self.enqueued_ps = now_ps;
         self.enq_qdepth = enq_qdepth;
@@ -317,8 +317,8 @@ impl Switch {
         &mut self.replication
     }
 
-    /// Exchanges the scratch memory with `other`. A caller with many switches can thus pass the same memory, which is
-    /// still in the caches, from one switch to the next.
+    /// Exchanges the memory in which packets are processed with `other`. A caller with many switches can thus pass
+    /// the same memory, which is still in the processor's caches, from one switch to the next.
     #[inline]
     pub fn swap_scratch(&mut self, other: &mut Box<Scratch>) {
         std::mem::swap(&mut self.scratch, other);
@@ -353,16 +353,16 @@ impl Switch {
         self.runtime.set_port_up(port, up);
     }
 
-    /// Takes over the agent's data from the switch that this one replaces: the time, the states of ports, and the rate
-    /// of copies.
+    /// Takes over from the switch that this one replaces what does not belong to the program: the time, the states of
+    /// ports, and the limit on copies per second.
     pub fn take_over_agent(&mut self, former: &Switch) {
         self.work_rate = former.work_rate;
         self.runtime.set_now_ps(former.runtime.now_ps());
         self.runtime.set_ports(former.runtime.ports().clone());
     }
 
-    /// Runs a packet and all its copies to the end, and appends what leaves the switch to `out`, in order. Copies take
-    /// no time.
+    /// Runs a packet that arrives at `port`, and all its copies, until they leave or are dropped. Appends the packets
+    /// that leave to `out`, in order. Everything happens at `now_ps`.
     pub fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut packets = std::mem::take(&mut self.single);
         packets.push((port, packet));
@@ -370,14 +370,15 @@ impl Switch {
         self.single = packets;
     }
 
-    /// Does the same as [`Switch::receive`] without the fast path.
+    /// Runs a packet like [`Switch::receive`], but without the fast path.
     fn receive_any(&mut self, now_ps: Time, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut work = self.work.take().unwrap_or_default();
         let unicast = self.arrive(now_ps, port, packet, &mut work.enqueued);
         self.work_from(now_ps, unicast, work, out);
     }
 
-    /// Runs all waiting packets to their end, with `unicast` behind those already enqueued.
+    /// Runs all waiting packets to their end, with the copy `unicast` behind those that are already enqueued. Appends
+    /// the packets that leave to `out`.
     fn work_from(
         &mut self,
         now_ps: Time,
@@ -398,7 +399,8 @@ impl Switch {
         self.work = Some(work);
     }
 
-    /// Collects what the last pass emitted, then runs one of the waiting packets.
+    /// Sorts what the last pass of a packet emitted into `out` and the queues of `work`, then runs one of the waiting
+    /// packets: through egress or, if none waits for that, from the parser on.
     fn work_on(&mut self, now_ps: Time, work: &mut Work, out: &mut Vec<Output>) {
         for emission in work.emissions.drain(..) {
             match emission {
@@ -416,8 +418,8 @@ impl Switch {
         }
     }
 
-    /// Does the same as [`Switch::receive`] with the interpreter, and also returns a trace of what happened. Tables,
-    /// registers and counters are used and changed as usual.
+    /// Runs a packet like [`Switch::receive`], but with the interpreter, and also returns a trace of what happened.
+    /// Tables, registers and counters are used and changed as usual.
     pub fn trace(&mut self, now_ps: Time, port: u32, packet: Packet) -> (Vec<Output>, Trace) {
         let interpreter = self
             .interpreter
@@ -493,8 +495,8 @@ impl Switch {
         self.ingress_pass(pass, out)
     }
 
-    /// Runs ingress, and again as long as the program resubmits the packet. Appends clones and replicas to `out`, and
-    /// returns the packet if it is unicast, else `None`.
+    /// Runs ingress for a packet, and again as long as the program resubmits it. Appends clones and multicast
+    /// replicas to `out`. Returns the copy for egress if the packet goes to a single port, else `None`.
     fn ingress_pass(&mut self, pass: Pass, out: &mut Vec<Enqueued>) -> Option<Enqueued> {
         let mut next = Some(pass);
         while let Some(mut pass) = next {
@@ -515,8 +517,8 @@ impl Switch {
         None
     }
 
-    /// Carries out the requests of ingress: clones, and then drops, multicasts, resubmits or forwards the packet. The
-    /// scratch memory contains the headers from the ingress deparser, if the architecture has one.
+    /// Carries out what the program requested in ingress: makes clones, then drops, multicasts, resubmits or forwards
+    /// the packet. The scratch memory contains the headers from the ingress deparser, if the architecture has one.
     fn after_ingress(
         &mut self,
         mut pass: Pass,
@@ -566,8 +568,8 @@ impl Switch {
         Pending::Again(pass)
     }
 
-    /// Turns a packet after ingress into a copy that waits for egress: with its state or, if egress parses again, as
-    /// deparsed bytes and a few preserved fields.
+    /// Turns a packet after ingress into a copy that waits for the egress of `port`. The copy has the packet's state
+    /// or, if egress has a parser, the deparsed bytes and the fields that the architecture preserves.
     fn enqueue(
         &mut self,
         mut pass: Pass,
@@ -595,14 +597,15 @@ impl Switch {
         self.drops[reason as usize] += 1;
     }
 
-    /// Releases a copy that its queue dropped, and returns its packet, whose memory can be reused.
+    /// Ends a copy that its queue dropped, and returns its packet, whose memory can be reused. Does not count it as
+    /// dropped (see [`Switch::count_dropped`]).
     pub fn discard(&mut self, copy: Enqueued) -> Packet {
         self.free_states.push(copy.state);
         copy.packet
     }
 
     /// Runs one copy from egress to the deparser. Appends clones to `out`, then the packet itself if it leaves or is
-    /// recirculated. `deq_qdepth` is the number of packets left behind it in its queue.
+    /// recirculated. `deq_qdepth` is the number of packets that remain in its queue.
     pub fn egress(
         &mut self,
         now_ps: Time,
@@ -615,8 +618,8 @@ impl Switch {
         out.extend(output.map(Emission::Output));
     }
 
-    /// Runs egress for a copy. Appends clones and a recirculated packet to `out`, and returns a packet that leaves,
-    /// else `None`.
+    /// Runs egress for a copy. Appends clones, and the packet if it is recirculated, to `out`. Returns the packet if
+    /// it leaves, else `None`.
     fn egress_pass(
         &mut self,
         now_ps: Time,
@@ -638,8 +641,8 @@ impl Switch {
         self.after_egress(now_ps, copy, &intents, out)
     }
 
-    /// Carries out the requests of egress: clones, and then drops, recirculates or sends the packet. The scratch memory
-    /// contains the emitted headers.
+    /// Carries out what the program requested in egress: makes clones, then drops, recirculates or sends the packet.
+    /// Returns the packet if it leaves. The scratch memory contains the headers that the deparser emitted.
     fn after_egress(
         &mut self,
         now_ps: Time,
@@ -682,7 +685,8 @@ impl Switch {
         Some(Output::new(port, copy.packet))
     }
 
-    /// Runs a part of the pipeline. Returns the program's requests and the number of bytes that the parser consumed.
+    /// Runs a part of the pipeline with `executor`. Returns what the program requested (clone, drop, ...) and the
+    /// number of bytes that the parser consumed.
     fn run(
         &mut self,
         run: Run<'_>,

@@ -47,8 +47,8 @@ pub struct Takeover {
     pub(crate) digests: Vec<Pair>,
 }
 
-/// Returns the pairs of objects of two programs that have the same id and for which `same` returns true, as their
-/// positions in `old` and `new`.
+/// Returns the pairs of objects of two programs that have the same P4Runtime id and for which `same` returns true, as
+/// their positions in `old` and `new`.
 fn pairs<T>(
     old: &[T],
     new: &[T],
@@ -66,9 +66,9 @@ fn pairs<T>(
 }
 
 impl Takeover {
-    /// Returns what a switch that has just been loaded with `program`, whose empty tables `target` returns, can take
-    /// over from a switch with the program `old` and the table facts `facts`. `alike` returns whether a table's
-    /// entries mean the same in both programs, as far as only the control plane knows.
+    /// Returns which objects a switch that has just been loaded with `program` can take over whole from a switch with
+    /// the program `old`. `facts` describe the tables of the old switch, `target` returns the empty tables of the new
+    /// one, and `alike` returns whether a table's entries mean the same in both P4Infos.
     pub fn between<'t>(
         old: &Program,
         facts: &[TableFacts],
@@ -146,51 +146,51 @@ impl Takeover {
         }
     }
 
-    /// Returns true if a table of the old program moves to the new one.
+    /// Returns true if a table of the old program is taken over whole.
     pub fn has_table(&self, table: TableId) -> bool {
         self.tables.iter().any(|moved| moved.old == table)
     }
 
-    /// Returns true if an action profile of the old program moves to the new one.
+    /// Returns true if an action profile of the old program is taken over whole.
     pub fn has_profile(&self, profile: ActionProfileId) -> bool {
         has(&self.profiles, profile.index())
     }
 
-    /// Returns true if a register of the old program moves to the new one.
+    /// Returns true if a register of the old program is taken over whole.
     pub fn has_register(&self, number: usize) -> bool {
         has(&self.registers, number)
     }
 
-    /// Returns true if an indexed counter of the old program moves to the new one.
+    /// Returns true if an indexed counter of the old program is taken over whole.
     pub fn has_counter(&self, number: usize) -> bool {
         has(&self.counters, number)
     }
 
-    /// Returns true if an indexed meter of the old program moves to the new one.
+    /// Returns true if an indexed meter of the old program is taken over whole.
     pub fn has_meter(&self, number: usize) -> bool {
         has(&self.meters, number)
     }
 
-    /// Returns true if a value set of the old program moves to the new one.
+    /// Returns true if a value set of the old program is taken over whole.
     pub fn has_value_set(&self, number: usize) -> bool {
         has(&self.value_sets, number)
     }
 
-    /// Returns true if a digest of the old program moves to the new one.
+    /// Returns true if a digest of the old program is taken over whole.
     pub fn has_digest(&self, number: usize) -> bool {
         has(&self.digests, number)
     }
 
-    /// Returns the next entries whose records [`Takeover::convert`] is to convert, as the old switch's table and the
-    /// first entry's number; `None` if all are converted.
+    /// Returns the entries to be converted next with [`Takeover::convert`], as the old switch's table and the number
+    /// of the first entry; `None` if all are converted.
     pub fn next_slice(&self) -> Option<(TableId, u32)> {
         let moved = self.tables.iter().find(|moved| moved.next.is_some())?;
         Some((moved.old, moved.next?))
     }
 
-    /// Converts the records that [`Table::records_from`](crate::table::Table::records_from) returned for
-    /// [`Takeover::next_slice`]. Fails with the position of an action that an entry runs and the new table does not
-    /// have.
+    /// Converts the records of the entries that [`Takeover::next_slice`] named, as
+    /// [`Table::records_from`](crate::table::Table::records_from) returned them, to the new table's actions. Fails
+    /// with the position of an action that an entry runs and the new table does not have.
     pub fn convert(&mut self, (slice, next): (RecordSlice, Option<u32>)) -> Result<(), u32> {
         let Some(moved) = self.tables.iter_mut().find(|moved| moved.next.is_some()) else {
             return Ok(());
@@ -207,7 +207,8 @@ fn has(pairs: &[Pair], old: usize) -> bool {
     pairs.iter().any(|(at, _)| *at == old)
 }
 
-/// Returns true if two tables have the same key, the same constant entries, and resources of the same kind.
+/// Returns true if two tables have the same key and the same constant entries, and agree in whether they have a
+/// direct counter, a direct meter and idle timeouts.
 fn same_table(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> bool {
     let key = |key: &ir::Key| (key.id, key.width, key.kind);
     let by_bytes = |program: &Program, table: &ir::Table| {
@@ -222,7 +223,8 @@ fn same_table(old: &Program, a: &ir::Table, new: &Program, b: &ir::Table) -> boo
         && constant(old, a).eq(constant(new, b))
 }
 
-/// Returns the constant entries of a table, with their actions by id.
+/// Returns the constant entries of a table: for each its matches, its priority, the P4Runtime id of its action, and
+/// the arguments.
 fn constant<'a>(
     program: &'a Program,
     table: &'a ir::Table,
@@ -240,7 +242,8 @@ fn constant<'a>(
     })
 }
 
-/// Returns true if an action profile means the same in both programs, and all its tables move.
+/// Returns true if an action profile can be taken over whole: it means the same in both programs, and all its tables
+/// are taken over.
 fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pair]) -> bool {
     let of = |table: &ir::Table, profile: usize| {
         table.implementation.is_some_and(|it| it.index() == profile)

@@ -94,7 +94,7 @@ impl Time {
         Time::from_ps(self.ps().saturating_sub(span_ps.into()))
     }
 
-    /// Returns the instant `span_ps` picoseconds after this one.
+    /// Returns the instant `span_ps` picoseconds after this one, at the latest the last that can be represented.
     #[inline(always)]
     pub fn saturating_add(self, span_ps: u64) -> Time {
         self.after(span_ps.into())

@@ -220,7 +220,7 @@ pub enum EventKind {
         /// Its events.
         trace: Vec<Event>,
     },
-    /// Copies beyond [`MAX_COPIES`], with what was made of them, stand for nothing but their numbers here.
+    /// Stands for the copies beyond [`MAX_COPIES`]: their number, and what became of them.
     LeftOut(LeftOut),
     /// The packet left.
     Sent {
@@ -361,8 +361,8 @@ impl Recorder {
     }
 }
 
-/// Moves the traces of copies into the events that made them, and puts a single event in place of all copies that are
-/// left out.
+/// Moves the trace of each copy into the event that made the copy. Removes the events of copies beyond
+/// [`MAX_COPIES`], and puts one event with their summary in place of the first.
 fn adopt(events: Vec<Event>, finished: &mut [Vec<Event>], left_out: &[LeftOut]) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::with_capacity(events.len());
     let mut rest: Option<usize> = None;
@@ -446,7 +446,7 @@ fn match_text(key_match: &KeyMatch) -> String {
     }
 }
 
-/// Describes in words what a selector or action profile selected.
+/// Describes in words which member, of which group or set, was selected for a table hit.
 fn selection_text(selection: &Selection) -> String {
     let member = |member: Option<u32>| match member {
         Some(id) => format!("member {id}"),

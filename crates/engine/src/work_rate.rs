@@ -40,8 +40,8 @@ impl WorkRate {
         }
     }
 
-    /// Uses up one copy now, for a packet that has made `passes` passes; returns `false` if the rate allows none. The
-    /// first passes of a packet do not count.
+    /// Counts one copy of a packet that has made `passes` passes, and returns true; returns `false` if the rate
+    /// allows no copy at this time. The first passes of a packet are always allowed, and not counted.
     pub(crate) fn take(&mut self, now_ps: Time, passes: u32) -> bool {
         if passes < FREE_PASSES {
             return true;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The entries, or cells, of one slice.
+/// The largest number of table entries, or of cells, that one slice of an answer contains.
 pub(crate) const PER_SLICE: u32 = 512;
 
 /// The source of one request's answers: a switch, and the snapshots that it opened, one of each table, because each has to be kept up to date.
@@ -52,7 +52,7 @@ impl<'a> Source<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     parts: VecDeque<Part>,
-    /// True if an error follows if nothing is found.
+    /// True if the entity asks for one entry, so that the read fails with NOT_FOUND if the answer has none.
     pub must_find: bool,
 }
 
@@ -92,19 +92,21 @@ impl Copied for Arc<dyn Copied> {
 }
 
 impl Answer {
-    /// Builds an answer from what has been read at once.
+    /// Builds an answer whose only part is `found`, state that was copied from the switch when the read began.
     pub fn of(found: impl Copied + 'static) -> Answer {
         Answer::shared(Arc::new(found))
     }
 
-    /// Builds an answer from what another answer of the request has read at once.
+    /// Builds an answer whose only part is `found`, which an answer to an earlier entity of the same request has
+    /// copied from the switch already.
     pub fn shared(found: Arc<dyn Copied>) -> Answer {
         let mut answer = Answer::default();
         answer.parts.push_back(Part::Found(found));
         answer
     }
 
-    /// Returns what has been read at once, if the answer begins with it.
+    /// Returns the state with which [`Answer::of`] made this answer, so that equal entities of a request can share
+    /// it; `None` if the answer begins with a slice that is yet to be copied.
     pub fn at_once(&self) -> Option<Arc<dyn Copied>> {
         match self.parts.front() {
             Some(Part::Found(found)) => Some(Arc::clone(found)),
@@ -112,7 +114,7 @@ impl Answer {
         }
     }
 
-    /// Appends state that has already been read to the answer.
+    /// Appends a part that is state that has already been copied from the switch.
     pub fn push_copied(&mut self, copied: impl Copied + 'static) {
         self.parts.push_back(Part::Copied(Slice::of(copied)));
     }

@@ -1,10 +1,12 @@
-//! Whether a P4Info is of a program. A client may push any two; what is served must be one.
+//! Whether a P4Info describes a program: a client may push any pair of the two, and only a pair that agrees is
+//! served.
 
 use crate::info::{Array, Field, Info, Table};
 use crate::values::Type;
 use ir::{MatchKind, Program};
 
-/// Returns a sentence about the first statement in the P4Info that is not true of the program; `None` if all are true.
+/// Compares a P4Info with a program. Returns a sentence about the first statement in the P4Info that is not true of
+/// the program; `None` if all are true.
 pub(crate) fn contradiction(program: &Program, info: &Info) -> Option<String> {
     tables(program, info)
         .or_else(|| arrays(program, info))
@@ -175,8 +177,8 @@ pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
     }
 }
 
-/// Returns a phrase about two different widths in bits; `None` if they are the same, or if the P4Info gives no width
-/// (`claimed` is 0).
+/// Compares a width in the program (`own`) with that in the P4Info (`claimed`), both in bits. Returns a phrase that
+/// names both; `None` if they are equal, or if the P4Info gives no width (`claimed` is 0).
 fn different(own: u32, claimed: u32) -> Option<String> {
     let same = claimed == 0 || own == claimed;
     (!same).then(|| format!("{own} bits, in the P4Info {claimed}"))

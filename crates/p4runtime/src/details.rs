@@ -86,7 +86,8 @@ fn details(
     }
 }
 
-/// Appends field number 3, an `Any` that contains a `p4.v1.Error`, to `out`.
+/// Appends one element of the field `details` (number 3) of a `google.rpc.Status` to `out`: an `Any` that contains
+/// `error`, a serialized `p4.v1.Error`.
 fn put_any(error: &[u8], out: &mut Vec<u8>) {
     let field = |contents: usize| 1 + encoded_len_varint(contents as u64) + contents;
     let value = if error.is_empty() {
@@ -102,7 +103,8 @@ fn put_any(error: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a field with the number `tag` that contains a string or bytes to `out`.
+/// Appends a field of a serialized message to `out`: its number `tag`, the length in bytes, and `contents`, a string
+/// or bytes. The number must be below 16.
 fn put_bytes(tag: u8, contents: &[u8], out: &mut Vec<u8>) {
     out.push(tag << 3 | 2);
     encode_varint(contents.len() as u64, out);

@@ -1,5 +1,5 @@
-//! Entries as bytes, which are most of what is read: every length is filled in when what it is of has been written. Messages of entries
-//! are decoded from these bytes where they are needed.
+//! Entries as serialized messages, since most of what clients read is entries. The length of a nested message is
+//! filled in after its contents have been written. Where a decoded message is needed, it is decoded from these bytes.
 
 use crate::entries;
 use crate::info::{Field, Table};

@@ -31,7 +31,8 @@ macro_rules! entities {
                 match self { $(EntityKind::$variant(message) => message,)* }
             }
 
-            /// Returns the name of the kind, as the field of `p4.v1.Entity` has it.
+            /// Returns the name of the entity's kind, which is that of its field in `p4.v1.Entity`, such as
+            /// `"table_entry"`.
             pub fn name(&self) -> &'static str {
                 match self { $(EntityKind::$variant(_) => $word,)* }
             }
@@ -82,8 +83,8 @@ impl Copied for Vec<EntityKind> {
     }
 }
 
-/// Builds an answer from entities. Fails with the error that `missing` returns if a single object was requested (`id` is not 0) but not
-/// found.
+/// Builds an answer from the messages of `entities`. If there are none and a single object was requested (`id` is not
+/// 0), fails with the error that `missing` returns for the id.
 fn found(
     entities: Vec<EntityKind>,
     id: u32,

@@ -57,7 +57,9 @@ impl Table {
         Ok((self.table_id(), matches, message.priority))
     }
 
-    /// Checks that a message uses only resources that the table has.
+    /// Checks that the table has the direct counter, direct meter and idle timeouts that a `TableEntry` names;
+    /// counters and meters only if `writing`, since a read may ask for what does not exist. Fails with
+    /// INVALID_ARGUMENT.
     pub fn check_resources(
         &self,
         message: &m::TableEntry,
@@ -323,8 +325,8 @@ impl Field {
 }
 
 impl Pipeline {
-    /// Converts an action of a table, with its arguments. Fails if the table does not have the action, or does not
-    /// allow it as a default or in entries, respectively.
+    /// Converts an action of a table entry or, if `is_default`, of a default entry, with its arguments. Fails if the
+    /// table does not have the action, or has it only for the other purpose (`@defaultonly`, `@tableonly`).
     pub(crate) fn call(
         &self,
         table: &Table,
@@ -421,8 +423,8 @@ impl Pipeline {
         }))
     }
 
-    /// Builds the message for a table's default entry, with the action that runs on a miss. `is_const` in it concerns
-    /// the default action.
+    /// Builds the message for a table's default entry, whose action `call` runs when no entry matches. Its `is_const`
+    /// says whether the program forbids to change that action.
     pub(crate) fn default_message(
         &self,
         table: &Table,
@@ -488,12 +490,13 @@ pub(crate) fn note(note: Option<&Note>) -> m::EntryNote {
     note.unwrap_or_default()
 }
 
-/// Returns whether a watch is the number of a port rather than its name.
+/// Returns whether the port that a member watches is given as a number, the deprecated form, rather than as bytes.
 pub(crate) fn is_numeric(watch: Option<&m::Watch>) -> bool {
     matches!(watch, Some(m::Watch::Number(_)))
 }
 
-/// Returns the part of a one-shot set that the switch does not store.
+/// Returns the parts of a one-shot action set that the switch stores without interpreting them: its mode and
+/// semantics, and the positions of the actions whose watched port is given in the deprecated numeric form.
 fn set_note(set: &m::ActionSet) -> m::EntryNote {
     let numeric = set.actions.iter().zip(0..);
     let numeric = numeric.filter(|(action, _)| is_numeric(action.watch.as_ref()));

@@ -296,7 +296,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Builds the description of a parameter, or of a field of a controller header.
+    /// Describes a value of a client's messages, an action parameter or a field of a controller header: `bitwidth`
+    /// and `type_name` are its type in the P4Info, `own` is its width in bits in the program.
     fn value_field(
         &mut self,
         (id, name): (u32, &str),
@@ -378,8 +379,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the translation of a type whose values have another form for the controller: strings, or numbers with a
-    /// given mapping; `None` for any other type.
+    /// Returns the translation of a type that is annotated with `@p4runtime_translation`, if its values are strings
+    /// for clients or a mapping of its numbers is given; `None` for any other type.
     fn translation(
         &mut self,
         type_name: &Option<p4::P4NamedType>,
@@ -673,7 +674,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Iterates over the preambles of all objects to which messages refer by id.
+    /// Iterates over the preambles (id, name, annotations) of all objects of the P4Info that messages name by id.
     fn preambles(&self) -> impl Iterator<Item = &p4::Preamble> {
         let info = self.info;
         let preambles = (info.actions.iter().map(|it| &it.preamble))
@@ -851,8 +852,8 @@ impl Header {
 }
 
 impl Field {
-    /// Returns the length in bits of a mask or prefix, in the controller's form, that selects exactly one value: the
-    /// width of the type, or the length of the string.
+    /// Returns how many bits a mask has, or a prefix is long, that selects only `value`, given as clients write it:
+    /// the width of the type, or the length of the string.
     pub fn mask_width(&self, value: &[u8]) -> u32 {
         match self.width {
             0 => 8 * value.len() as u32,

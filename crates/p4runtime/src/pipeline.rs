@@ -24,7 +24,7 @@ pub struct Pipeline {
     notes: Mutex<BTreeMap<Noted, ObjectNote>>,
 }
 
-/// An object of which clients say something that the switch has no use for.
+/// An object for which the pipeline stores an [`ObjectNote`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Noted {
     /// A group of a profile.
@@ -33,7 +33,7 @@ pub(crate) enum Noted {
     Session(u32),
 }
 
-/// The note of such an object.
+/// What clients said of an object and the switch does not use, to be returned to them when they read the object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ObjectNote {
     pub metadata: Bytes,
@@ -72,7 +72,7 @@ impl Pipeline {
         &self.program
     }
 
-    /// Returns the bits of a port's number in the program's architecture.
+    /// Returns the width in bits of port numbers in the program's architecture.
     pub(crate) fn port_bits(&self) -> u32 {
         self.program.architecture.description().port_bits()
     }
@@ -94,7 +94,9 @@ impl Pipeline {
         }
     }
 
-    /// Adopts the notes of the objects that move from the old pipeline.
+    /// Moves notes, which are what clients said of objects and the switch does not use (metadata, and which ports
+    /// were given by the deprecated number), from the old pipeline to this one: those of all multicast groups and
+    /// clone sessions, and those of groups whose profile is in `moves`.
     pub(crate) fn inherit_notes(&self, old: &Pipeline, moves: &Takeover) {
         let stays = |of: &Noted| match of {
             Noted::Multicast(_) | Noted::Session(_) => true,
@@ -188,8 +190,9 @@ impl Pipeline {
         Some(message.encode_to_vec())
     }
 
-    /// Removes digest lists that are due from a switch, until they contain at least `most` messages together, and
-    /// returns them. Also discards up to `most` messages of digests that are not enabled.
+    /// Removes the digest lists that are to be sent now (full, or older than their timeout) from a switch, until they
+    /// contain at least `most` messages together, and returns them. Also discards up to `most` messages of digests
+    /// that no client has enabled.
     pub fn take_digests(&self, switch: &mut Switch, most: usize) -> Vec<DigestList> {
         let now_ps = switch.runtime().now_ps();
         // Messages that nobody asked for.
@@ -233,8 +236,9 @@ impl Pipeline {
         }
     }
 
-    /// Removes at most `most` idle entries from a switch's list of idle entries, and returns the table id and a
-    /// serialized `IdleTimeoutNotification` for each table.
+    /// Takes at most `most` entries that have been idle for their timeout from a switch. Returns an
+    /// `IdleTimeoutNotification`, serialized, for each table that has any, with the table's id. The entries stay in
+    /// their tables.
     pub fn take_idle(&self, switch: &mut Switch, now_ns: i64, most: usize) -> Vec<(u32, Vec<u8>)> {
         let now_ps = switch.runtime().now_ps();
         let mut found: Vec<(u32, m::IdleTimeoutNotification)> = Vec::new();
@@ -272,7 +276,7 @@ pub fn p4info_text(message: &[u8]) -> Result<String, DecodeError> {
     Ok(proto::text::p4info(message))
 }
 
-/// Builds the error for an operation during which the pipeline was replaced, so that the program's objects it refers
+/// Builds the ABORTED error for an operation during which another pipeline was loaded, so that the objects it refers
 /// to are gone.
 pub(crate) fn replaced(during: &str) -> ControlError {
     ControlError::new(

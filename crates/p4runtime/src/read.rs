@@ -40,7 +40,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Begins to answer a read request. Entities that are answered at once are fetched now, the others in slices.
+    /// Begins to answer a read request. Small entities (such as groups, digests and value sets) are copied from the
+    /// switch now, entries and cells later in slices ([`Self::fetch`]).
     pub fn new(
         pipeline: Arc<Pipeline>,
         ReadRequest(request): &ReadRequest,
@@ -84,7 +85,8 @@ impl Reading {
         (self.count, &self.failures)
     }
 
-    /// Copies the next slice from the switch and returns it; `None` at the end.
+    /// Copies the next slice from the switch and returns it; `None` when all entities are answered. Entities that
+    /// cannot be read are passed over, and recorded in [`Self::failures`].
     pub fn fetch(&mut self, switch: &Switch) -> Option<Slice> {
         loop {
             let at = self.count - self.asked.len();
@@ -116,7 +118,8 @@ impl Reading {
     }
 }
 
-/// Answers one entity of a request. Fails if the role may not read it, or another program has come.
+/// Begins the answer to one entity of a request. Fails if the role may not read the entity, or if the switch has got
+/// another program since the pipeline was made.
 fn answer(source: &mut Source<'_>, entity: &EntityKind) -> Result<Answer, ControlError> {
     let entity = entity.served();
     source

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 pub struct Number(SmallVec<[u8; 32]>);
 
 impl Number {
-    /// Makes a number from its bytes in network order.
+    /// Makes a number from its bytes, the most significant first; leading zeros are removed.
     pub fn from_be_bytes(bytes: &[u8]) -> Number {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         Number(SmallVec::from_slice(&bytes[zeros..]))

@@ -19,8 +19,8 @@ pub(crate) trait Served {
     /// read is not valid.
     fn answer(&self, source: &mut Source<'_>) -> Result<Answer, ControlError>;
 
-    /// Returns the ids that determine the answer to a read, if it is answered at once; `None` if it is answered in
-    /// slices.
+    /// Returns two ids that identify what a read of this entity selects, so that equal reads of a request share one
+    /// copy; `None` if the answer is copied in slices.
     fn at_once(&self) -> Option<(u32, u32)> {
         None
     }

@@ -60,13 +60,14 @@ impl Reconciliation {
         }
     }
 
-    /// Returns the next entries to convert, like [`Takeover::next_slice`].
+    /// Returns the old switch's table and the number of the entry from which on entries are to be converted next
+    /// ([`Self::convert`]); `None` when all tables are done.
     pub fn next_slice(&self) -> Option<(TableId, u32)> {
         self.moves.next_slice()
     }
 
-    /// Converts the entries of a slice to the new program. Fails with INVALID_ARGUMENT if an entry has an action that
-    /// the new program's table does not have.
+    /// Converts the entries of a slice, which was copied from the old switch's table, to the new program's numbering
+    /// of actions. Fails with INVALID_ARGUMENT if an entry has an action that the new program's table does not have.
     pub fn convert(&mut self, slice: (RecordSlice, Option<u32>)) -> Result<(), ControlError> {
         let Some((table, _)) = self.moves.next_slice() else {
             return Ok(());
@@ -83,7 +84,8 @@ impl Reconciliation {
         })
     }
 
-    /// Returns the tables whose entries must be copied, by [`Reconciliation::take_entries`].
+    /// Returns the tables of the old pipeline that cannot be taken over whole, so that their entries must be copied
+    /// with [`Reconciliation::take_entries`].
     pub fn tables_to_copy(&self) -> Vec<TableId> {
         let tables = self.old.info.tables.list.iter().map(|it| it.table_id());
         tables.filter(|it| !self.moves.has_table(*it)).collect()
@@ -94,8 +96,9 @@ impl Reconciliation {
         self.entries.entry(table).or_default().extend(entries);
     }
 
-    /// Plans to copy some of the objects, other than tables, whose state does not move unchanged. Returns whether more
-    /// remain. [`Reconciliation::write`] must be called after each step. Fails if the state cannot be kept.
+    /// Plans to copy some of the objects other than tables that cannot be taken over whole. Returns whether more
+    /// remain. [`Reconciliation::write`] must be called after each step. Fails if the new program has no place for
+    /// the state.
     pub fn read_some(&mut self, old_switch: &Switch) -> Result<bool, ControlError> {
         let (kind, place) = self.at;
         let Some(keep) = TRANSFERS.get(kind) else {
@@ -117,8 +120,9 @@ impl Reconciliation {
         }
     }
 
-    /// Deletes the initial entries of the tables whose state does not move unchanged. Fails with INVALID_ARGUMENT if
-    /// such a table with entries is gone or has another key. Must be called after all entries were added.
+    /// Deletes the entries with which the new program initialised the tables whose entries are to be copied. Fails
+    /// with INVALID_ARGUMENT if such a table of the old program has entries and is missing in the new one or has
+    /// another key there. Must be called after all entries were added.
     pub fn clear(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         let initial = initial_entries(prepared)?;
         let mut transfer = self.transfer();
@@ -127,8 +131,8 @@ impl Reconciliation {
         self.write(prepared)
     }
 
-    /// Writes the entries of the tables whose state does not move unchanged. They are written last, since they refer
-    /// to members. Fails with INVALID_ARGUMENT if an entry is refused.
+    /// Writes the entries that were added with [`Reconciliation::take_entries`] to the prepared switch. Comes last,
+    /// since entries refer to members. Fails with INVALID_ARGUMENT if an entry is refused.
     pub fn write_entries(&mut self, prepared: &mut Switch) -> Result<(), ControlError> {
         for (id, entries) in std::mem::take(&mut self.entries) {
             let mut transfer = self.transfer();
@@ -153,14 +157,16 @@ impl Reconciliation {
         }
     }
 
-    /// Returns what moves when the prepared switch takes the place of the old one. Must be called at that moment.
+    /// Ends the preparation: copies the clients' data about objects to the new pipeline, and returns the list of
+    /// objects that the prepared switch takes over whole. Must be called when the prepared switch takes the place of
+    /// the old one.
     pub fn finish(self) -> Takeover {
         self.new.inherit_notes(&self.old, &self.moves);
         self.moves
     }
 }
 
-/// Returns the entries of a switch that are not constant.
+/// Returns the entries of all tables of a switch except for constant ones, each with its table.
 fn initial_entries(switch: &Switch) -> Result<Vec<(TableId, Entry)>, ControlError> {
     let mut found = Vec::new();
     for table in (0..switch.program().tables.len() as u32).map(TableId) {

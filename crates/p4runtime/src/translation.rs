@@ -70,8 +70,8 @@ impl Translation {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adopts the numbers that another translation has assigned to strings, if both have the same width and neither
-    /// mapping is given.
+    /// Copies the assignment of strings to numbers from another translation, if both have the same width and no
+    /// mapping is given for this one.
     pub fn inherit(&self, other: &Translation) {
         if !self.is_given && self.width == other.width {
             let theirs = other.known().clone();
@@ -82,8 +82,8 @@ impl Translation {
         }
     }
 
-    /// Translates a controller's value into the switch's number, which is assigned if necessary. Fails with
-    /// INVALID_ARGUMENT if there is none.
+    /// Translates a client's value into the switch's number. A string that is new gets a number, unless a mapping is
+    /// given. Fails with INVALID_ARGUMENT if the value has no number.
     pub fn to_switch(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<u64, ControlError> {
         let wrong = |why: String| invalid(format!("{}: {why}", what()));
         let value = if self.width == 0 {
@@ -114,8 +114,8 @@ impl Translation {
         }
     }
 
-    /// Translates a number of the switch into the controller's value. A number that no client has written gets its own
-    /// decimal form.
+    /// Translates a number of the switch into the client's value. If no client has written the number and the type's
+    /// values are strings, the string is the number in decimal.
     pub fn to_controller(&self, number: &Bits) -> Bytes {
         let Some(small) = number.to_u64() else {
             return values::bytestring(number);

@@ -140,7 +140,7 @@ impl Batch {
         self.plans.is_empty()
     }
 
-    /// Removes and returns the failures of the updates that have been applied so far.
+    /// Returns the failures of the updates that have been applied so far, and forgets them.
     pub fn take_failures(&mut self) -> Vec<Failure> {
         std::mem::take(&mut self.failures)
     }
@@ -150,7 +150,7 @@ impl Batch {
         self.at
     }
 
-    /// Applies the next update on its own; returns false if none was left.
+    /// Applies the next update on its own, and records its failure. Returns true if more updates remain.
     pub fn apply_next(&mut self, switch: &mut Switch) -> bool {
         let at = self.at;
         let Some(Some(plan)) = self.plans.get_mut(at) else {
@@ -166,7 +166,7 @@ impl Batch {
         self.at < self.plans.len()
     }
 
-    /// Applies all updates or none. If one fails, the others fail with ABORTED.
+    /// Applies all updates, or none if one fails; all other updates then fail with ABORTED.
     pub fn apply_atomic(&mut self, switch: &mut Switch) {
         self.at = self.plans.len();
         self.failures = self.outcome(switch, Atomicity::RollbackOnError);

@@ -20,7 +20,7 @@ use ir::{Bridged, Program, SlotId};
 #[derive(Clone, Copy, Debug)]
 struct Psa(Metadata<Place>);
 
-/// Makes the rules for a program.
+/// Makes the rules of PSA for a program; `place` returns the position of a metadata slot in the packet state.
 pub(super) fn rules(program: &Program, place: &dyn Fn(SlotId) -> Place) -> Box<dyn Rules> {
     Box::new(Psa(Metadata::of(&program.architecture).map(place)))
 }

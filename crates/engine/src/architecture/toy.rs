@@ -11,7 +11,8 @@ use ir::{Program, SlotId};
 #[derive(Debug)]
 struct Toy(Metadata<Place>);
 
-/// Makes the rules for a program.
+/// Makes the rules of the toy architecture for a program; `place` returns the position of a metadata slot in the
+/// packet state.
 pub(super) fn rules(program: &Program, place: &dyn Fn(SlotId) -> Place) -> Box<dyn Rules> {
     Box::new(Toy(Metadata::of(&program.architecture).map(place)))
 }

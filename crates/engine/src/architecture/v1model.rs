@@ -46,7 +46,7 @@ struct V1Model {
     egress_reads_length: bool,
 }
 
-/// Makes the rules for a program.
+/// Makes the rules of v1model for a program; `place` returns the position of a metadata slot in the packet state.
 pub(super) fn rules(program: &Program, place: &dyn Fn(SlotId) -> Place) -> Box<dyn Rules> {
     Box::new(V1Model::new(program, place))
 }

@@ -52,8 +52,8 @@ impl Switch {
             .collect())
     }
 
-    /// Returns the entries of a table with numbers from `from` to below `from + most`, each as its place in the order
-    /// of insertion and its number, and the number at which to continue, `None` at the end.
+    /// Returns the entries of a table whose numbers are from `from` to below `from + most`, each as its place in the
+    /// order of insertion and its number. Also returns the number at which to continue, `None` at the end.
     pub fn order_from(
         &self,
         table: TableId,
@@ -258,8 +258,8 @@ impl Switch {
         found.ok_or_else(not_found)
     }
 
-    /// Returns the number of the entry with these matches and this priority. Fails if there is no such entry, or if it
-    /// cannot be modified or deleted (P4_16 1.2.5, 14.2.1.4).
+    /// Returns the number of the entry with these matches and this priority. Fails if there is no such entry, or if
+    /// the program forbids to modify or delete it (constant entries, P4_16 1.2.5, 14.2.1.4).
     fn find_changeable(
         &self,
         table: TableId,
@@ -476,7 +476,8 @@ pub(super) fn reconfigured(
     }
 }
 
-/// Does the same as [`reconfigured`] for the boxed meter of an entry.
+/// Returns a boxed meter with a new configuration and full buckets, as [`reconfigured`] does for a meter that is not
+/// boxed; an entry stores its direct meter in a box.
 pub(super) fn attached_meter(
     former: Option<Box<Meter>>,
     config: Option<MeterConfig>,

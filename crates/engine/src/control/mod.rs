@@ -360,8 +360,8 @@ impl Switch {
         }
     }
 
-    /// Applies one update, and returns what is needed to undo it. If not `undoable`, the change need not be possible
-    /// to undo. Fails, without any change, if the update is not valid.
+    /// Applies one update, and returns what is needed to undo it; if not `undoable`, possibly [`Undo::Unwanted`],
+    /// which saves a copy of the former state. Fails, without any change, if the update is not valid.
     fn apply(&mut self, update: &Update, undoable: bool) -> Result<Undo, ControlError> {
         let operation = update.operation;
         match update.entity {

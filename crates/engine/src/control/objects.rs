@@ -206,17 +206,20 @@ impl Switch {
         Ok(self.runtime().value_set(value_set).members())
     }
 
-    /// Removes all waiting digest messages, due or not, and returns them as lists.
+    /// Removes all digest messages that wait for the controller, and returns them as lists, even if it is not yet
+    /// time to send them.
     pub fn take_digests(&mut self, now_ps: Time) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take(now_ps)
     }
 
-    /// Removes digest lists that are due, until they contain at least `most` messages together, and returns them.
+    /// Removes the digest lists that are to be sent by `now_ps` (full, or older than their timeout), until they
+    /// contain at least `most` messages together, and returns them.
     pub fn take_due_digests(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take_due(now_ps, most)
     }
 
-    /// Removes at most `most` waiting messages of digests without a configuration, and returns them as lists.
+    /// Removes at most `most` waiting messages of the digests that the controller has not configured, and returns
+    /// them as lists.
     pub fn take_unconfigured_digests(&mut self, now_ps: Time, most: usize) -> Vec<DigestList> {
         let digests = self.runtime_mut().digests_mut();
         digests.take_unconfigured(now_ps, most)
@@ -256,8 +259,8 @@ impl Switch {
         }
     }
 
-    /// Acknowledges that the controller has received a digest list. Messages equal to those in the list are no longer
-    /// suppressed. Fails if the list is not outstanding.
+    /// Records that the controller has received a digest list. From now on, messages equal to those in the list are
+    /// queued again. Fails if no list with this id waits for an acknowledgement.
     pub fn acknowledge_digest(
         &mut self,
         digest: DigestId,

@@ -33,7 +33,8 @@ impl Runtime {
         }
     }
 
-    /// Exchanges the objects that `takeover` lists with those of the former switch; all others stay.
+    /// Exchanges the objects that `takeover` lists (tables, registers, counters, ...) with those of the switch that
+    /// this one replaces; all others stay.
     pub(crate) fn take_over(&mut self, former: &mut Runtime, takeover: Takeover) {
         let mut ids = BTreeSet::new();
         for moved in takeover.tables {

@@ -21,7 +21,8 @@ impl Switch {
         self.replication.give_back(group, replicas);
     }
 
-    /// Enqueues one copy of a clone for each replica. If there is only one replica, the clone itself is enqueued.
+    /// Enqueues the copies of a clone, one for each replica. If there is only one replica, the clone itself is
+    /// enqueued.
     fn replicate_clone(
         &mut self,
         mut clone: Enqueued,
@@ -36,9 +37,9 @@ impl Switch {
         enqueue(clone);
     }
 
-    /// Enqueues one copy for each replica, in order. The last copy uses the original's memory. If the original is a
-    /// copy itself, each replica but the first counts towards the limits, so that a packet cannot multiply without
-    /// end.
+    /// Enqueues copies of a packet, one for each replica, in order. The last copy uses the packet's memory. If the
+    /// packet is a copy itself, each replica but the first counts towards the limits on copies, so that a packet
+    /// cannot multiply without end.
     fn replicate(
         &mut self,
         original: Enqueued,
@@ -80,8 +81,8 @@ impl Switch {
         }
     }
 
-    /// Makes a clone of the packet as it arrived. The clone is parsed again, by this function or by egress, and goes
-    /// to egress.
+    /// Makes a clone of a received packet as it arrived, and appends the clone's copies for egress to `out`. The
+    /// clone is parsed again: by this function, or by egress if the architecture's egress has a parser.
     pub(super) fn clone_ingress(
         &mut self,
         original: &Pass,
@@ -129,7 +130,8 @@ impl Switch {
         self.replicate_clone(clone, &session.replicas, |copy| out.push(copy));
     }
 
-    /// Makes a clone of the packet as the egress control left it. The clone goes through egress again.
+    /// Makes a clone of the packet as the egress control left it, and appends its copies, which go through egress
+    /// again, to `out`.
     pub(super) fn clone_egress(
         &mut self,
         now_ps: Time,
@@ -173,8 +175,9 @@ impl Switch {
         });
     }
 
-    /// Returns the clone session and the lineage of the clone. If there is no such session, or a limit forbids the
-    /// clone, counts a dropped clone and returns `None`.
+    /// Returns the clone session `id` and the lineage (number of passes, and trace) of a clone of the packet with
+    /// `lineage`. If there is no such session, or a limit forbids the clone, counts a dropped clone and returns
+    /// `None`.
     fn clone_session(
         &mut self,
         id: u32,
@@ -218,8 +221,8 @@ impl Switch {
         }));
     }
 
-    /// Returns the lineage of a packet's next pass, which has a trace of its own; `None` if the limits forbid another
-    /// pass.
+    /// Returns the lineage (number of passes, and trace) that a packet has when it is resubmitted, recirculated or
+    /// cloned; `None` if the limits forbid that.
     pub(super) fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
         if lineage.passes >= MAX_PASSES || !self.take_work(lineage.passes) {
             return None;
@@ -230,8 +233,8 @@ impl Switch {
         })
     }
 
-    /// Uses up one of the copies that the limits allow, for a packet that has made `passes` passes; returns `false` if
-    /// no copy is allowed.
+    /// Uses up one of the copies that the limits allow (per received packet, and per second), for a packet that has
+    /// made `passes` passes; returns `false` if none is left.
     fn take_work(&mut self, passes: u32) -> bool {
         let now_ps = self.runtime.now_ps();
         let rate = &mut self.work_rate;

@@ -9,10 +9,10 @@ use crate::Time;
 use crate::exec::{Exit, FastPath, FastPathContext, Stop};
 use std::sync::Arc;
 
-/// So many packets that ran before one stopped make it likely that many will again.
+/// If so many packets of a burst ran before one left the fast path, it is likely that so many will again.
 const STEADY: usize = 4;
 
-/// Records in each output the number of the packet in the burst that caused it.
+/// Records in `outputs` the number, in its burst, of the received packet that caused them.
 fn come_of(number: usize, outputs: &mut [Output]) {
     for output in outputs {
         output.arrival = number as u32;
@@ -20,8 +20,9 @@ fn come_of(number: usize, outputs: &mut [Output]) {
 }
 
 impl Switch {
-    /// Runs packets, each given with its arrival port, and all their copies to the end, one packet after the other, as
-    /// [`Switch::receive`] does for a single packet. `packets` is empty afterwards.
+    /// Runs packets, each given with the port at which it arrives, and all their copies until they leave or are
+    /// dropped, one packet after the other. Appends what leaves to `out`, like [`Switch::receive`]. `packets` is
+    /// empty afterwards.
     pub fn receive_burst(
         &mut self,
         now_ps: Time,
@@ -32,7 +33,7 @@ impl Switch {
         self.reuse(packets.drain(..).map(|(_, packet)| packet));
     }
 
-    /// Keeps packets that are no longer needed, so that copies can use their memory. Keeps some thousands at most.
+    /// Keeps packets that are no longer needed, so that copies can use their memory; at most some thousands are kept.
     pub fn reuse(&mut self, packets: impl IntoIterator<Item = Packet>) {
         for packet in packets {
             self.scratch.spare.push(packet);
@@ -94,8 +95,8 @@ impl Switch {
         })
     }
 
-    /// Completes the packet that stopped the fast path, then continues on the fast path with those behind it, until
-    /// none is left or the fast path is no longer supported. Returns the number of the first packet that remains.
+    /// Runs the packet that left the fast path to its end, then those behind it on the fast path, until none is left
+    /// or the fast path is no longer supported. Returns the number of the first packet that has not run.
     #[cold]
     fn after_stop(
         &mut self,
@@ -120,7 +121,7 @@ impl Switch {
         }
     }
 
-    /// Runs a packet to its end, from the point at which it left the fast path.
+    /// Runs a packet to its end on the slow path, from the point at which it left the fast path (`stop`).
     fn leave_fast_path(&mut self, now_ps: Time, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();

@@ -9,7 +9,8 @@ use std::mem::swap;
 use std::sync::Arc;
 
 impl Switch {
-    /// Returns what a [`Takeover`] needs to know about each table, in the order of the program's tables.
+    /// Returns the number of entries and the default action, if it was changed, of each table, in the order of the
+    /// program's tables. A [`Takeover`] is made from them.
     pub fn facts(&self) -> Vec<TableFacts> {
         let tables = self.program.tables.iter().zip(0..);
         let tables = tables.map(|(declared, number)| {
@@ -26,7 +27,7 @@ impl Switch {
     }
 
     /// Replaces the executor, which must belong to the switch's program, and the configuration, as if the switch had
-    /// been made with them. All entries count as inserted at `now_ps`.
+    /// been made with them. Random numbers begin anew with the new seed; all entries count as inserted at `now_ps`.
     pub fn settle(&mut self, executor: Arc<dyn Executor>, config: SwitchConfig, now_ps: Time) {
         self.executor = executor;
         self.config = config;
@@ -35,8 +36,9 @@ impl Switch {
         self.runtime.restart_idle_timers();
     }
 
-    /// Takes over the agent's data and all objects listed in `takeover` from the switch that this one replaces.
-    /// `former` gets the replaced objects, so that they can be dropped when there is time.
+    /// Takes over, from the switch that this one replaces, the time, port states, drop counts, groups and sessions,
+    /// and the objects that `takeover` lists. `former` gets the replaced objects, so that its owner can free them
+    /// later.
     pub fn take_over(&mut self, former: &mut Switch, takeover: Takeover) {
         self.take_over_agent(former);
         self.drops = former.drops;

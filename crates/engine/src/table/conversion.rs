@@ -21,8 +21,9 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Begins to convert the entries of a table for the table `target`. `positions` contains, for each action of the
-    /// old table, its position in `target`, where it has the same parameters, or `None`.
+    /// Begins to convert the entries of a table for the table `target` of another program. `positions` contains, for
+    /// each action of the old table, its position in `target`, or `None` if `target` does not have it with the same
+    /// parameters.
     pub fn new(positions: Vec<Option<u32>>, with_default: bool, target: &Table) -> Conversion {
         Conversion {
             positions,
@@ -32,15 +33,15 @@ impl Conversion {
         }
     }
 
-    /// Returns true if conversion leaves records of `limbs` limbs unchanged: every action keeps its position, and
-    /// records have the same size.
+    /// Returns true if the entries can stay as they are: every action keeps its position, and the new table's records
+    /// have `limbs` limbs, as the old table's.
     pub fn changes_nothing(&self, limbs: usize) -> bool {
         let mut positions = (0..).zip(&self.positions);
         self.stride == limbs && positions.all(|(at, new)| *new == Some(at))
     }
 
-    /// Adds the converted records of some entries. Fails with the position of an action that an entry runs and the new
-    /// table does not have.
+    /// Converts the records (action and arguments) of some entries, and keeps them. Fails with the old position of an
+    /// action that an entry runs and the new table does not have.
     pub fn add(&mut self, slice: &RecordSlice) -> Result<(), u32> {
         for (entry, former) in slice {
             match entry {
@@ -69,8 +70,8 @@ impl Table {
         self.last_hit_ps.fill(now_ps);
     }
 
-    /// Returns copies of the records of the entries among the `most` numbers from `from` on (0 is the default action),
-    /// and the number at which to continue, `None` at the end.
+    /// Returns copies of the records (action and arguments) of the entries with numbers from `from` to below `from +
+    /// most`, where 0 is the default action, and the number at which to continue, `None` at the end.
     pub fn records_from(&self, from: u32, most: u32) -> (RecordSlice, Option<u32>) {
         let numbers = self.numbers();
         let end = numbers.min(from.saturating_add(most.max(1)));
@@ -79,8 +80,9 @@ impl Table {
         (copied.collect(), (end < numbers).then_some(end))
     }
 
-    /// Exchanges entries, counts and times of hits with a table of the same key and the same resources. If there is a
-    /// `conversion`, the new entries get its records. The default action stays unless `with_default`.
+    /// Exchanges entries, counts and times of hits with a table of another program that has the same key and
+    /// resources. The entries get the records of `conversion`, if there is one. The default action is exchanged only
+    /// if `with_default`.
     pub fn exchange(
         &mut self,
         former: &mut Table,

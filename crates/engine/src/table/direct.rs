@@ -1,15 +1,16 @@
-//! A map from a narrow key to entries that is an array: for exact tables that are declared for a good part of all values of their only
-//! field. A lookup is one load, of memory that is small.
+//! A map from a narrow key to entries that is an array: for tables with one exact field that are declared for a large
+//! part of all values of the field. A lookup is one load, from memory that is small.
 
 use ir::{Key, MatchKind, Table};
 
 /// The most bits of the field.
 const MOST_BITS: u32 = 16;
 
-/// So many values of the key for each entry that the table is declared for, at most.
+/// The most values that the key may have for each entry that the table is declared for.
 const VALUES_PER_ENTRY: u64 = 4;
 
-/// Returns true if a table finds its entries through an array that is indexed by the key.
+/// Returns true if a table has a single, narrow exact field and is declared for so many entries that an array indexed
+/// by the key is worth its memory.
 pub fn is_direct(table: &Table) -> bool {
     match &table.keys[..] {
         [
@@ -23,7 +24,7 @@ pub fn is_direct(table: &Table) -> bool {
     }
 }
 
-/// For each key, the entry; 0 is none. Keys beyond the end have none either.
+/// The number of the entry for each key; 0 if there is none. Keys beyond the end have none either.
 #[derive(Clone, Debug)]
 pub struct DirectMap {
     /// Never empty.
@@ -35,7 +36,8 @@ impl DirectMap {
         DirectMap { entries: vec![0] }
     }
 
-    /// Returns the array of entry numbers indexed by key, which has at least one element.
+    /// Returns the numbers of the entries, indexed by key, for code that looks keys up without a call. The slice has
+    /// at least one element; 0 stands for no entry.
     #[inline]
     pub fn in_place(&self) -> &[u32] {
         &self.entries

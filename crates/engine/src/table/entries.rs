@@ -107,7 +107,7 @@ impl Entries {
             .is_some_and(|&sequence| sequence != FREE)
     }
 
-    /// Returns a number that is greater than the number of every entry.
+    /// Returns a number that is greater than the number of every entry. (Numbers below it may be unused.)
     pub fn numbers(&self) -> u32 {
         self.sequences.len() as u32
     }
@@ -201,7 +201,7 @@ impl Entries {
         self.priorities.truncate(end);
     }
 
-    /// Releases a part of the unused memory; returns true if more can be released.
+    /// Returns a part of the unused memory to the allocator; returns true if there is more.
     pub fn tidy(&mut self) -> bool {
         shrink(&mut self.matches) | shrink(&mut self.sequences) | shrink(&mut self.priorities)
     }

@@ -52,8 +52,8 @@ impl FreeNumbers {
         self.first = self.first.min(at);
     }
 
-    /// Forgets the free numbers directly below `end`, above which all numbers are unused, and returns the end that
-    /// remains.
+    /// Lowers `end`, from which on all numbers are unused, as long as the number directly below it is free too.
+    /// Forgets these free numbers, and returns the new end.
     pub fn lower(&mut self, end: usize) -> usize {
         let mut lowered = end;
         while lowered > 0 {
@@ -85,8 +85,8 @@ impl FreeNumbers {
     }
 }
 
-/// Releases a part of a vector's unused memory after the vector has become shorter; returns true if more can be
-/// released. Takes little time, since no item is moved.
+/// Returns a part of a vector's unused memory to the allocator, after the vector has become shorter; returns true if
+/// there is more. Takes little time, since no item is moved.
 pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
     let (kept, most) = (
         KEPT_BYTES / size_of::<T>().max(1),
@@ -100,11 +100,11 @@ pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
     items.capacity() - items.len() > items.len() + 2 * kept
 }
 
-/// Places that [`forget_last`] takes away at most.
+/// The most items that [`forget_last`] removes.
 const FORGOTTEN_AT_ONCE: usize = 64;
 
-/// Removes items for which `is_nothing` holds from the end of the vector, at most [`FORGOTTEN_AT_ONCE`], and releases
-/// unused memory.
+/// Removes items for which `is_nothing` holds from the end of the vector, at most [`FORGOTTEN_AT_ONCE`], and returns
+/// unused memory to the allocator.
 pub(crate) fn forget_last<T>(items: &mut Vec<T>, is_nothing: impl Fn(&T) -> bool) {
     let last = items.iter().rev().take(FORGOTTEN_AT_ONCE);
     let nothing = last.take_while(|item| is_nothing(item)).count();

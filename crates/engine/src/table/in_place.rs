@@ -43,8 +43,9 @@ pub enum InPlaceMatcher<'a> {
 }
 
 impl Table {
-    /// Returns the parts of the table that generated code needs to look up a key without a call, or `None` if such a
-    /// lookup is impossible or would have effects other than counting. (It is impossible while a hash map grows.)
+    /// Returns the parts of the table from which generated code can look up a key without a call. Returns `None`
+    /// while a hash map in it grows, if the lookup needs another structure (for ternary, range, optional and selector
+    /// fields, and long prefixes), and if the table has idle timeouts.
     pub fn in_place(&self) -> Option<InPlace<'_>> {
         use super::Matcher;
         let matcher = match &self.matcher {

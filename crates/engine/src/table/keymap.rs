@@ -28,8 +28,9 @@ pub struct KeyMap {
     unemptied: usize,
 }
 
-/// The buckets of a map that is not growing, for who looks up in place: from [`hash`] on, as many as the mask says, and around, until the
-/// key or a free bucket is found; one is free.
+/// The buckets of a map that is neither growing nor shrinking, for code that looks up keys itself. A lookup begins at
+/// the bucket that [`hash`] modulo the number of buckets gives, and goes on to the next bucket (after the last, the
+/// first) until it finds the key or a free bucket; at least one is free.
 #[derive(Clone, Copy, Debug)]
 pub struct Buckets<'a> {
     /// Limbs of a key.
@@ -51,10 +52,10 @@ const SPARSE_BUCKETS: usize = 1 << 14;
 const BUCKETS_PER_UPDATE: usize = 1024;
 const KEYS_PER_UPDATE: usize = 64;
 
-/// A map with more than [`SPARSE_BUCKETS`] shrinks when this part of them has keys.
+/// A map with more than [`SPARSE_BUCKETS`] shrinks when fewer than one in this many of them have keys.
 const SHRUNK_PART: usize = 16;
 
-/// Buckets of the emptied ones whose memory is given back at once.
+/// The number of emptied buckets whose memory is released at once.
 const BUCKETS_GIVEN_BACK: usize = 1 << 13;
 
 /// Maps of up to this many buckets are emptied at once.
@@ -86,7 +87,7 @@ pub fn hash(key: &[u64]) -> u64 {
 }
 
 impl KeyMap {
-    /// Values are below.
+    /// All values are below this number.
     pub const LIMIT: u32 = u32::MAX - 1;
 
     /// Makes an empty map for keys of `limbs` limbs.
@@ -112,7 +113,7 @@ impl KeyMap {
         8 * (self.buckets.capacity() + self.former.capacity())
     }
 
-    /// Returns the buckets, or `None` while the map is growing or shrinking.
+    /// Returns the buckets, for code that looks up keys without a call; `None` while the map is growing or shrinking.
     #[inline]
     pub fn in_place(&self) -> Option<Buckets<'_>> {
         self.former.is_empty().then_some(Buckets {
@@ -128,8 +129,8 @@ impl KeyMap {
         (hash(key) as usize & self.bucket_mask) * (self.limbs + 1)
     }
 
-    /// Reads the first words of these buckets so that they are in the caches, with all loads overlapping. The result
-    /// has no meaning.
+    /// Loads the first words of these buckets into the processor's caches, all at once. The result means nothing; it
+    /// only keeps the compiler from removing the loads.
     #[inline]
     pub fn load(&self, buckets: &[usize]) -> u64 {
         buckets.iter().fold(0, |sum, &at| sum ^ self.buckets[at])
@@ -191,8 +192,8 @@ impl KeyMap {
         }
     }
 
-    /// Returns the value of a key that is not in the present buckets, from the former buckets that are still being
-    /// emptied; `None` if it is not there either.
+    /// Returns the value of a key from the buckets that a growing or shrinking map still has to empty; `None` if the
+    /// key is not there.
     #[inline]
     fn get_former(&self, hash: u64, key: &[u64]) -> Option<u32> {
         let at = self.probe_former(hash, |stored| stored == key)?;
@@ -210,8 +211,8 @@ impl KeyMap {
         self.get_with(|| key.iter().zip(mask).map(|(&k, &m)| k & m))
     }
 
-    /// Returns the value of the key whose limbs `limbs` returns at each call, or `None` if the map does not contain
-    /// it.
+    /// Returns the value of the key whose limbs `limbs` returns (each time it is called), or `None` if the map does
+    /// not contain it.
     #[inline]
     pub fn get_with<I: Iterator<Item = u64>>(&self, limbs: impl Fn() -> I) -> Option<u32> {
         let hash = limbs().fold(SEED, mix);
@@ -280,7 +281,8 @@ impl KeyMap {
         }
     }
 
-    /// Continues growing or shrinking; returns true if more remains to be done.
+    /// Continues growing or shrinking, and begins to shrink if the map has become nearly empty; returns true if more
+    /// remains to be done.
     pub fn tidy(&mut self) -> bool {
         let buckets = self.bucket_mask + 1;
         let sparse = buckets > SPARSE_BUCKETS && self.len < buckets / SHRUNK_PART;
@@ -302,7 +304,7 @@ impl KeyMap {
         taken.map(|b| &b[1..])
     }
 
-    /// Returns how many keys the map holds before it grows.
+    /// Returns the number of keys with which the map is full, so that the next one makes it grow.
     fn most(&self) -> usize {
         let buckets = self.bucket_mask + 1;
         match buckets <= SPARSE_BUCKETS {
@@ -311,8 +313,8 @@ impl KeyMap {
         }
     }
 
-    /// Finds a key in `buckets`. Returns the offset of its bucket or, as an error, of the free bucket in which it
-    /// would be inserted.
+    /// Finds a key in `buckets`. Returns the offset of its bucket or, as an error, the offset of the free bucket in
+    /// which it would be inserted.
     #[inline]
     fn probe(
         &self,
@@ -386,7 +388,8 @@ impl KeyMap {
         self.buckets[gap * stride] = 0;
     }
 
-    /// Begins to move the keys to `buckets` new buckets; a small map moves all of them at once.
+    /// Begins to move the keys to `buckets` new buckets, which later updates continue; a small map moves all of them
+    /// at once.
     #[cold]
     fn resize(&mut self, buckets: usize) {
         // A map that was being emptied is empty by now, for an update looks at more buckets than it fills or frees.
@@ -402,7 +405,7 @@ impl KeyMap {
         }
     }
 
-    /// Moves the keys from a few of the former buckets, if any are left.
+    /// Moves the keys of some of the old buckets to the new ones, if the map is growing or shrinking.
     #[inline]
     fn empty_some(&mut self) {
         if !self.former.is_empty() {

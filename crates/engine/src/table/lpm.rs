@@ -17,8 +17,8 @@ const ROOT_STRIDE: u32 = 5;
 /// Most bits between the end of a node and the beginning of its child; a longer way has nodes on it.
 const MAX_SKIP: u32 = 10 * STRIDE;
 
-/// Returns the position, in bits from the field's first, of the children of a node at `position` that skip no bits.
-/// Without skips, nodes are at positions 0, 5, 11, 17...
+/// Returns the position, in bits from the field's first, of the children of a node at `position`, if they skip no
+/// bits. Without skipped bits, nodes are at positions 0, 5, 11, 17...
 #[inline]
 fn next_level(position: u32) -> u32 {
     match position {
@@ -208,7 +208,8 @@ impl LpmTable {
         })
     }
 
-    /// Returns the entry of exactly this prefix, or `None` if there is none.
+    /// Returns the entry of exactly this prefix, not of a longer or shorter one; `None` if the table does not contain
+    /// it.
     pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let (place, _) = *self.path(value, prefix_len)?.last()?;
         let node = self.node(place);
@@ -282,8 +283,8 @@ impl LpmTable {
         }
     }
 
-    /// Returns the next node below `place` for a prefix of `field` that ends at the node position `end`. Makes a node
-    /// if there is none, or if the present one skips more bits than it shares with the prefix.
+    /// Returns the child of the node at `place` that lies on the path of `field` to a node at position `end`. Makes a
+    /// node if there is none, or if the present child skips more bits than it shares with `field`.
     fn step_or_make(&mut self, place: Place, field: &[u64], end: u32) -> Place {
         let mut node = *self.node(place);
         let chunk = self.chunk(field, node.position);
@@ -337,8 +338,8 @@ impl LpmTable {
         *self.node_mut(place) = upper;
     }
 
-    /// Removes empty nodes from the end of a path, and joins the first other node with its child if it has nothing but
-    /// that child.
+    /// Removes empty nodes from the end of a path. If the last node that remains has nothing but one child, replaces
+    /// it by that child where [`Self::join`] can.
     fn tidy(&mut self, path: &[(Place, u32)]) {
         for pair in path.windows(2).rev() {
             let (parent, (place, chunk)) = (pair[0].0, pair[1]);
@@ -429,7 +430,8 @@ impl LpmTable {
         &key[self.offset..self.offset + self.limbs]
     }
 
-    /// Returns the number of the bit in the last node's `internal` that stands for a prefix.
+    /// Returns the number of the bit that stands for a prefix in [`Node::internal`] of the node in which the prefix
+    /// ends.
     fn last_bit(&self, field: &[u64], prefix_len: u32) -> u32 {
         let position = last_level(prefix_len);
         let length = prefix_len - position;
@@ -437,8 +439,8 @@ impl LpmTable {
         internal_bit(length, u64::from(chunk >> (STRIDE - length)))
     }
 
-    /// Returns the bits of the field that a node at `position` covers: six, or fewer at the root and at the end of the
-    /// field, where they are shifted up as if there were six.
+    /// Returns the bits of the field that a node at `position` covers: six, or fewer at the root and at the end of
+    /// the field, where they are shifted up to the place of six.
     #[inline]
     fn chunk(&self, field: &[u64], position: u32) -> u32 {
         let end = next_level(position).min(self.width);

@@ -36,7 +36,7 @@ pub const DIRECT_FROM: usize = 512;
 /// In a place: the other bits are the number of a node, not of an entry.
 pub const BELOW: u32 = 1 << 31;
 
-/// Places that a node has room for itself.
+/// The number of places that are stored in the node itself.
 const FEW: usize = 4;
 
 /// A cell of the direct index; zeros for nothing.
@@ -57,8 +57,9 @@ pub const ALONE_BITS: u32 = 5;
 /// Bits of the entry of a prefix that is alone. Others have blocks.
 pub const ALONE_ENTRY_BITS: u32 = 32 - ALONE_BITS - STRIDE;
 
-/// Returns the value of [`Direct::below`] for an element below which this prefix is the only one; `None` if the prefix
-/// does not have 17 to 24 bits, or the entry's number is too large.
+/// Returns the value of [`Direct::below`] that stands for this prefix with its entry, where it is the only prefix
+/// below an element of the direct index; `None` if the prefix does not have 17 to 24 bits, or if the entry's number
+/// is too large.
 fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
     let ignored = (DIRECT_BITS + STRIDE).checked_sub(prefix.len.into())?;
     let value = prefix.bits >> STRIDE & (CHILDREN as u32 - 1);
@@ -67,7 +68,7 @@ fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
 }
 
 impl Direct {
-    /// Returns the number of the block below the element; 0 if there is none.
+    /// Returns the number of the block that continues the lookup below the element; 0 if there is none.
     #[inline]
     fn block(self) -> u32 {
         if self.is_alone() { 0 } else { self.below }
@@ -78,13 +79,14 @@ impl Direct {
         self.below >> 31 != 0
     }
 
-    /// Returns the entry of the only prefix below the element.
+    /// Returns the entry of the only prefix below the element, for which [`Self::is_alone`] must hold.
     #[inline]
     fn alone_entry(self) -> u32 {
         self.below & ((1 << ALONE_ENTRY_BITS) - 1)
     }
 
-    /// Returns true if the only prefix below the element contains a field whose 32 bits are `bits`.
+    /// Returns true if the only prefix below the element contains a field with these 32 bits. The first 16 bits,
+    /// which led to the element, are not compared.
     #[inline]
     fn alone_contains(self, bits: u32) -> bool {
         (self.below << ALONE_BITS ^ bits << DIRECT_BITS) >> (self.below >> (32 - ALONE_BITS)) == 0
@@ -131,7 +133,8 @@ struct Node {
 }
 
 impl Node {
-    /// Returns the number of the run that contains a child; without meaning for node 0, which stands for no node.
+    /// Returns the number of the run of children with a common place that contains a child; meaningless for node 0,
+    /// which stands for no node.
     #[inline]
     fn run(&self, child: usize) -> u32 {
         let word = (child / 64) & 3;
@@ -213,7 +216,7 @@ impl Runs {
     }
 }
 
-/// Entries of a table whose only inexact field is a short one matched by prefix.
+/// The entries of a table with one field of at most 32 bits that is matched by prefix; all other fields are exact.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Lpm32Table {
@@ -280,8 +283,8 @@ impl Lpm32Table {
         self.lookup_under(root, key[self.offset])
     }
 
-    /// Returns the map from exact fields to the numbers of roots, `None` if the key has no exact fields, and the
-    /// prefixes. Returns `None` in place of both while that map grows.
+    /// Returns the map from exact fields to the numbers of roots (`None` inside if the key has no exact fields), and
+    /// the prefixes, for code that looks up keys without a call. Returns `None` while that map grows.
     #[inline]
     pub fn in_place(&self) -> Option<(Option<Buckets<'_>>, Prefixes<'_>)> {
         let exact = match self.exact.as_deref() {
@@ -328,13 +331,13 @@ impl Lpm32Table {
         best
     }
 
-    /// Returns true if the first root has a direct index (an array).
+    /// Returns true if the first root has a direct index: an array that is indexed by the first 16 bits of the field.
     pub fn is_direct(&self) -> bool {
         self.roots.first().is_some_and(|root| root.direct.is_some())
     }
 
-    /// Looks up at most [`MANY`] fields in a table without exact fields, in steps. In each step, the loads for all
-    /// fields are issued before any result is used, so that they overlap.
+    /// Looks up at most [`MANY`] fields in a table without exact fields, and sets `found` to the entries, 0 for none.
+    /// Each step is done for all fields before the next, so that the processor waits for their memory at once.
     pub fn lookup_many(&self, fields: &[u64], found: &mut [u32; MANY]) {
         let root = &self.roots[0];
         let mut nodes = [root.node; MANY];
@@ -464,8 +467,8 @@ impl Lpm32Table {
         Some(entry)
     }
 
-    /// Returns the entry of the longest shorter prefix that ends in the same node (or direct index) as `prefix`; 0 if
-    /// there is none.
+    /// Returns the entry of the longest prefix that contains `prefix` and ends in the same node (or direct index); 0
+    /// if there is none.
     fn best_above(&self, prefix: Prefix) -> u32 {
         let direct = self.roots[prefix.root as usize].direct.is_some();
         let len = u32::from(prefix.len);
@@ -546,8 +549,8 @@ impl Lpm32Table {
         }
     }
 
-    /// Returns the levels on the way to the one in which a prefix ends, each with the position of its first bit.
-    /// Missing levels are made.
+    /// Returns the levels (blocks or nodes) on the way to the one in which a prefix ends, each with the position in
+    /// bits at which it begins. Makes those that are missing.
     fn path(&mut self, prefix: Prefix) -> Vec<(Level, u32)> {
         let last = (u32::from(prefix.len) - 1) / STRIDE * STRIDE;
         let (mut level, mut position) = self.top(prefix);
@@ -571,8 +574,9 @@ impl Lpm32Table {
         path
     }
 
-    /// Returns the first level for a prefix, with the position of the level's first bit, and makes it if it is
-    /// missing. If the root has a direct index, the prefix must be longer than that.
+    /// Returns the first level (block or node) on the way to a prefix, with the position in bits at which it begins;
+    /// makes it if it is missing. If the root has a direct index, the level is below that, and the prefix must be
+    /// longer than 16 bits.
     fn top(&mut self, prefix: Prefix) -> (Level, u32) {
         let (root, at) = (prefix.root as usize, (prefix.bits >> DIRECT_BITS) as usize);
         let Some(direct) = &mut self.roots[root].direct else {
@@ -668,7 +672,8 @@ impl Lpm32Table {
         places
     }
 
-    /// Stores the places to which all children of a node lead, in the form of runs.
+    /// Stores the places to which the children of a node lead, with one place for each run of neighbours with the
+    /// same place.
     fn store(&mut self, node: u32, places: &Places) {
         let mut begins = [0u64; 4];
         let mut before = [0u8; 4];
@@ -704,8 +709,8 @@ impl Lpm32Table {
         };
     }
 
-    /// Returns the index at which a node can store the places of `count` runs, and releases the room that it had
-    /// before. Returns 0 if the places fit into the node itself.
+    /// Returns the index at which a node can store the places of `count` runs, 0 if they fit into the node itself.
+    /// Releases the memory that the node (`former`) used before, unless it has the right size.
     fn room(&mut self, former: Node, count: usize) -> u32 {
         let had = former.count as usize;
         if had > FEW && count > FEW && had.div_ceil(4) == count.div_ceil(4) {
@@ -793,8 +798,8 @@ impl Lpm32Table {
         root.direct = direct.into_boxed_slice().try_into().ok();
     }
 
-    /// Returns the value of [`Direct::below`] if these are the places of a single prefix, else `None`. (A second
-    /// prefix would be visible beside it or within it.)
+    /// Returns the value of [`Direct::below`] that stands for the prefix that alone occurs in `places`; `None` if
+    /// there is more than one. (A second prefix would be visible beside it or within it.)
     fn alone_in(&self, places: &Places) -> Option<u32> {
         let entry = *places.iter().find(|&&place| place != 0)?;
         let only = places.iter().all(|&place| place == 0 || place == entry);
@@ -830,7 +835,7 @@ impl Lpm32Table {
         })
     }
 
-    /// Frees a root whose last prefix has been removed, unless the key has no exact fields.
+    /// Frees a root whose last prefix has been removed; the root of a table without exact fields stays.
     fn free_root(&mut self, root: u32, value: &[u64]) {
         if let Some((mask, map)) = self.exact.as_deref_mut() {
             map.remove(&super::lpm::masked(value, mask));

@@ -104,7 +104,7 @@ impl Matcher {
         }
     }
 
-    /// Returns the hash map that holds the keys, or `None` if the keys are not in one.
+    /// Returns the hash map from keys to entries, for changes; `None` if this matcher uses another structure.
     fn map_mut(&mut self) -> Option<&mut KeyMap> {
         match self {
             Matcher::Exact(map, _) | Matcher::Packed(map, _) => Some(map),
@@ -231,8 +231,8 @@ impl Table {
         self.found(entry)
     }
 
-    /// Does the same as [`Table::lookup`] for a key that was packed by [`Packing::of_table`]. The table must have such
-    /// a packing.
+    /// Looks up a key like [`Table::lookup`], given in the packed form of [`Packing::of_table`]. The table must have
+    /// such a packing.
     #[inline]
     pub fn lookup_packed(
         &mut self,
@@ -265,14 +265,14 @@ impl Table {
         }
     }
 
-    /// Returns true if the table finds prefixes through an array, which is large even for few entries.
+    /// Returns true if the table finds prefixes through an array that is indexed by 16 bits, which is large even for
+    /// few entries.
     pub fn has_direct_prefixes(&self) -> bool {
         matches!(&self.matcher, Matcher::Lpm32(table) if table.is_direct())
     }
 
-    /// Reads what lookups of these keys, given one after the other, will need, so that it is in the caches. Works step
-    /// by step for all keys at once, so that loads overlap, and changes no entry. Sets `entries` to the entries found;
-    /// the result has no meaning.
+    /// Loads the memory that lookups of these keys, given one after the other, will need into the processor's caches,
+    /// for all keys at once. Changes no entry. Sets `entries` to the entries found; the result means nothing.
     pub fn warm(&self, keys: &[u64], entries: &mut Found) -> u64 {
         let limbs = self.shape.limbs().max(1);
         let mut sum = 0;
@@ -362,7 +362,7 @@ impl Table {
         self.entries.get(entry, unpack)
     }
 
-    /// Returns a number that is greater than the number of every entry.
+    /// Returns a number that is greater than the number of every entry. (Numbers below it may be unused.)
     pub fn numbers(&self) -> u32 {
         self.entries.numbers()
     }
@@ -521,7 +521,7 @@ impl Table {
         true
     }
 
-    /// Forgets the numbers above those of all entries, with the data stored for them.
+    /// Releases the data that is stored for numbers above those of all entries.
     fn lower(&mut self) {
         let end = self.entries.numbers() as usize;
         self.records.truncate(end);
@@ -536,8 +536,8 @@ impl Table {
         }
     }
 
-    /// Does a part of the work that updates have postponed: releases memory, lets a hash map grow or shrink. Returns
-    /// true if work remains.
+    /// Does a part of the work that updates have postponed: returns memory to the allocator, lets a hash map grow or
+    /// shrink. Returns true if work remains.
     pub fn tidy(&mut self) -> bool {
         let map = self.matcher.map_mut().is_some_and(KeyMap::tidy);
         map | self.entries.tidy()

@@ -14,7 +14,7 @@ const DEAD: u32 = u32::MAX;
 const SLOTS_PER_UPDATE: usize = 512;
 const MOVES_PER_UPDATE: usize = 16;
 
-/// A table with more slots shrinks when this part of them has numbers.
+/// A table with more slots shrinks when it has become nearly empty.
 const LARGE: usize = 1 << 12;
 const SHRUNK_PART: usize = 16;
 
@@ -126,8 +126,8 @@ impl NumberSet {
         self.slots[at] = number;
     }
 
-    /// Frees the slot `gap`, and moves later numbers back so that each remains reachable from the slot that its hash
-    /// gives.
+    /// Frees the slot `gap`, and moves later numbers back, so that a search for any of them, which begins at the slot
+    /// of its hash, does not end at the free slot.
     fn close_gap(&mut self, mut gap: usize, hash_of: impl Fn(u32) -> u64) {
         let mask = self.slots.len() - 1;
         let mut at = gap;
@@ -148,8 +148,8 @@ impl NumberSet {
     }
 }
 
-/// Finds the slot of the number for which `is_it` returns true. Returns, as an error, the free slot in which it would
-/// be inserted.
+/// Finds the slot of the number for which `is_it` returns true, beginning at the slot of `hash`. If there is none,
+/// returns as an error the free slot in which it would be inserted.
 #[inline]
 fn probe(slots: &[u32], hash: u64, is_it: impl Fn(u32) -> bool) -> Result<usize, usize> {
     let mask = slots.len() - 1;

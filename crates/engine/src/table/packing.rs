@@ -5,7 +5,7 @@ use super::shape::KeyShape;
 /// Packed keys of more limbs are left as they are.
 const MOST_LIMBS: usize = 8;
 
-/// The destinations of the limbs of a key.
+/// The place of each limb of a key in the packed key.
 #[derive(Clone, Debug)]
 pub struct Packing {
     /// By limb of the key: limb of the packed key, and how far up. Empty if the key stays as it is.
@@ -14,9 +14,9 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// Returns the packing of a table's keys for lookups with packed keys ([`crate::Runtime::lookup_packed`]), or
-    /// `None` if the table does not support them. A table does if it has ternary or optional fields, no ranges (which
-    /// need the unpacked key), and neither a direct meter nor an implementation.
+    /// Returns the packing of a table's keys for [`crate::Runtime::lookup_packed`], or `None` if the table does not
+    /// support packed keys. It does if it has ternary or optional fields, no range fields (which need the unpacked
+    /// key), neither a direct meter nor an action profile, and a key that can be packed.
     pub fn of_table(table: &ir::Table) -> Option<Packing> {
         use ir::MatchKind::{Optional, Range, Ternary};
         let shape = KeyShape::new(&table.keys);
@@ -35,8 +35,8 @@ impl Packing {
         (is_exact && packing.limbs < shape.limbs()).then_some(packing)
     }
 
-    /// Returns, for each limb of the key, the limb of the packed key that contains it, and by how many bits it is
-    /// shifted up.
+    /// Returns, for each limb of the key, the number of the limb of the packed key into which it goes, and by how
+    /// many bits it is shifted up there.
     pub fn moves(&self) -> impl Iterator<Item = (usize, u32)> {
         (self.moves.iter()).map(|&(to, up)| (usize::from(to), u32::from(up)))
     }
@@ -74,7 +74,8 @@ impl Packing {
         self.limbs
     }
 
-    /// Packs a key, a value or a mask, calls `use_packed` with the result, and returns what `use_packed` returns.
+    /// Packs a key, a value or a mask, calls `use_packed` with the result, and returns what `use_packed` returns. No
+    /// memory is allocated.
     #[inline]
     pub fn pack<R>(&self, key: &[u64], use_packed: impl FnOnce(&[u64]) -> R) -> R {
         if self.moves.is_empty() {

@@ -50,8 +50,8 @@ impl Records {
         self.record(self.of_entry[entry as usize])
     }
 
-    /// Reads the records of up to [`MANY`] entries so that they are in the caches, one cache line of each at a time,
-    /// so that the loads overlap. The result has no meaning.
+    /// Loads the records of up to [`MANY`] entries into the processor's caches, one cache line of each at a time. The
+    /// result means nothing; it only keeps the compiler from removing the loads.
     #[inline]
     pub fn load(&self, entries: &[u32]) -> u64 {
         let mut places = [0; MANY];
@@ -73,7 +73,8 @@ impl Records {
         &self.limbs[number as usize * self.stride..][..self.stride]
     }
 
-    /// Returns the numbers of records, indexed by entry, and the limbs of all records.
+    /// Returns the number of each entry's record, indexed by entry, and the limbs of all records, for code that reads
+    /// them without a call.
     #[inline]
     pub fn in_place(&self) -> (&[u32], &[u64]) {
         (&self.of_entry, &self.limbs)
@@ -117,12 +118,12 @@ impl Records {
         }
     }
 
-    /// Forgets the entries with numbers from `entries` on, whose records have been released.
+    /// Forgets the entries with numbers from `entries` on, whose records must have been released.
     pub fn truncate(&mut self, entries: usize) {
         self.of_entry.truncate(entries);
     }
 
-    /// Releases a part of the unused memory; returns true if more can be released.
+    /// Returns a part of the unused memory to the allocator; returns true if there is more.
     pub fn tidy(&mut self) -> bool {
         shrink(&mut self.sharing.users) | shrink(&mut self.limbs) | shrink(&mut self.of_entry)
     }

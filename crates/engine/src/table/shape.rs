@@ -49,7 +49,8 @@ impl KeyShape {
         self.fields.iter().any(|f| kinds.contains(&f.kind))
     }
 
-    /// Returns a mask with ones in all limbs of the fields of this kind.
+    /// Returns a mask for a key in which all bits of the fields of this kind, and the padding of their limbs, are
+    /// ones.
     pub(super) fn mask_of(&self, kind: MatchKind) -> Box<[u64]> {
         let mut mask = vec![0; self.limbs];
         for field in self.fields.iter().filter(|f| f.kind == kind) {
@@ -104,8 +105,8 @@ impl Pattern {
         pattern
     }
 
-    /// Sets the value and mask of a range's field to the leading bits that its bounds share, and adds the bounds to
-    /// the ranges to check if these bits alone do not determine the range.
+    /// Sets the value and mask of a range field to the leading bits that all numbers from `low` to `high` share. Adds
+    /// the bounds to the ranges to be checked on each match, unless the shared bits alone determine the range.
     fn set_range(&mut self, field: &KeyField, low: &Bits, high: &Bits) {
         let differing = Bits::binary(ir::BinaryOp::Xor, low, high).bit_length();
         let mask = Bits::prefix_mask(field.width, field.width - differing);

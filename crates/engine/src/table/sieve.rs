@@ -20,7 +20,8 @@ const BITS_PER_KEY: usize = 16;
 /// The most bits of a sieve.
 const MOST_BITS: usize = 1 << 21;
 
-/// Returns what the limb number `limb` with this value contributes to the sum that is the key's place.
+/// Returns what one limb of a key contributes to the sum that is the key's place: its value times a constant for the
+/// limb's number; 0 for limbs beyond [`LIMBS`].
 #[inline]
 pub(super) fn share(limb: usize, value: u64) -> u64 {
     FACTORS.get(limb).map_or(0, |f| f.wrapping_mul(value))
@@ -38,7 +39,7 @@ pub(super) struct Sieve {
 }
 
 impl Sieve {
-    /// Makes an empty sieve for `keys` keys. It is too small only for more than twice as many.
+    /// Makes an empty sieve with enough bits for twice `keys` keys, but at most [`MOST_BITS`].
     pub fn new(keys: usize) -> Sieve {
         let bits = (2 * BITS_PER_KEY * keys).next_power_of_two();
         let bits = bits.clamp(64, MOST_BITS);
@@ -66,12 +67,13 @@ impl Sieve {
         }
     }
 
-    /// Records that a key was removed, whose bit stays set.
+    /// Counts a key that was removed. Its bit stays set, since other keys may have the same.
     pub fn remove(&mut self) {
         self.gone += 1;
     }
 
-    /// Returns true if the sieve should be built again, given the number of keys that it should contain.
+    /// Returns true if the sieve should be built again for these `keys` keys, because it is too small for them, or
+    /// because too many bits belong to removed keys.
     pub fn is_worn(&self, keys: usize) -> bool {
         let bits = 64 * self.words.len();
         let small = keys * BITS_PER_KEY > bits && bits < MOST_BITS;

@@ -90,7 +90,7 @@ impl Tuple {
         }
     }
 
-    /// Returns the place in the sieve of a key of the map, which is given by its limbs.
+    /// Returns the place in the sieve of a key of the tuple's map, given by its limbs.
     fn place(&self, limbs: &[u64]) -> u64 {
         let parts = self.parts.iter().zip(limbs);
         parts.fold(0, |sum, (&(i, _), &limb)| {
@@ -98,7 +98,7 @@ impl Tuple {
         })
     }
 
-    /// Makes a sieve that contains the keys of the map.
+    /// Makes a sieve that contains all keys of the tuple's map.
     fn sieve(&self) -> Sieve {
         let mut sieve = Sieve::new(self.heads.len());
         for key in self.heads.keys() {
@@ -125,7 +125,8 @@ struct Visit {
 }
 
 impl Visit {
-    /// Returns true if the tuple may have an item that matches a packed key that begins with the limbs `key`.
+    /// Returns true if the tuple may have an item that matches a packed key that begins with the limbs `key`; false
+    /// if it certainly has none.
     #[inline]
     fn may_hold<const N: usize>(&self, key: &[u64; N]) -> bool {
         let mut place = 0u64;
@@ -265,7 +266,8 @@ impl TupleSpace {
         checks.iter().all(|check| check.holds(key))
     }
 
-    /// Returns the entry with this pattern for which `is_it` returns true, or `None` if there is none.
+    /// Returns the entry with this pattern of values, masks and ranges for which `is_it` returns true; `None` if
+    /// there is none.
     pub(super) fn find(&self, pattern: &Pattern, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let (covers, _) = self.covers(pattern);
         // The entry is there for every cover; one will do.
@@ -281,7 +283,8 @@ impl TupleSpace {
         None
     }
 
-    /// Adds an entry, with one item for each pair of value and mask that covers a part of its pattern.
+    /// Adds an entry. A range in its pattern is stored as several prefixes, so the entry gets one item for each pair
+    /// of value and mask that is needed to cover the pattern.
     pub(super) fn insert(&mut self, pattern: &Pattern, rank: Rank, entry: u32) {
         let (covers, checks) = self.covers(pattern);
         let checks = match checks.is_empty() {
@@ -312,8 +315,8 @@ impl TupleSpace {
         }
     }
 
-    /// Returns the pairs of value and mask under which an entry is stored, and the ranges that must be checked in
-    /// addition.
+    /// Returns the pairs of value and mask under which an entry with this pattern is stored. Also returns the ranges
+    /// that these do not describe exactly, so that a lookup must check them.
     fn covers(&self, pattern: &Pattern) -> (Vec<Cover>, Vec<RangeCheck>) {
         let mut covers = vec![Cover {
             value: pattern.value.to_vec(),
@@ -458,7 +461,8 @@ impl TupleSpace {
         tuple
     }
 
-    /// Changes the ranks of a tuple, and moves the tuple in the order of visits to the position of its new best rank.
+    /// Changes the ranks of a tuple's entries with `change`, and moves the tuple in the order of visits to the
+    /// position of its best rank.
     fn update_ranks(&mut self, tuple: u32, change: impl FnOnce(&mut BTreeMap<Rank, u32>)) {
         let ranks = &mut self.tuples[tuple as usize].ranks;
         let best = |ranks: &BTreeMap<Rank, u32>| ranks.first_key_value().map(|(&rank, _)| rank);
@@ -486,7 +490,7 @@ impl TupleSpace {
         }
     }
 
-    /// Returns the position in the order of visits for a tuple whose best rank is `rank`.
+    /// Returns the position of a tuple with the best rank `rank` in the order in which lookups visit tuples.
     fn position(&self, rank: Rank, tuple: u32) -> usize {
         (self.order).partition_point(|other| (other.best, other.tuple) < (rank, tuple))
     }
@@ -514,7 +518,7 @@ impl TupleSpace {
         self.order.get_mut(at).filter(|v| v.tuple == tuple)
     }
 
-    /// Adds a new key of a tuple to the tuple's sieve, and builds the sieve again if it is worn.
+    /// Adds a new key of a tuple to the tuple's sieve, and builds the sieve anew if it has become too full.
     fn note_head(&mut self, tuple: u32, key: &[u64]) {
         let its = &self.tuples[tuple as usize];
         let (place, keys) = (its.place(key), its.heads.len());

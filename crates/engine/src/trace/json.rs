@@ -30,7 +30,8 @@ fn event_of(trace: &Trace, event: &Event) -> Value {
     members.into()
 }
 
-/// Returns what an event of this kind has beside its kind and place, as an object; null if there is nothing.
+/// Returns the members of an event's JSON object that only events of its kind have, as an object; null if there are
+/// none.
 fn details(trace: &Trace, kind: &EventKind) -> Value {
     use EventKind::*;
     let program = trace.program();
@@ -188,7 +189,7 @@ fn table(trace: &Trace, applied: &TableApplied) -> Value {
     all
 }
 
-/// Returns an object with a value for each name.
+/// Returns an object that maps each name to its value in hexadecimal.
 fn named<'a>(names: impl Iterator<Item = &'a String>, values: &[Bits]) -> Value {
     let members = names.zip(values);
     members

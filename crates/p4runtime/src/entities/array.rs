@@ -65,8 +65,9 @@ impl<A: Array> Copied for Cells<A> {
     }
 }
 
-/// Answers a read of cells of these arrays, given as id, number, name and size: of all cells, or of the one at
-/// `index`.
+/// Answers a read of counters, meters or registers: of the cell at `index`, or of all cells if `index` is `None`.
+/// `arrays` yields for each array its P4Info id, its number in the program, its name and its size. Fails with
+/// INVALID_ARGUMENT if there is an index but no id (0 selects all arrays).
 pub(super) fn cells<'a, A: Array>(
     asked: &A,
     kind: &str,

@@ -71,8 +71,9 @@ fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
     })
 }
 
-/// Plans to copy some cells of one of the old switch's counters, unless its state moves unchanged. Returns the place
-/// at which to continue, `None` after the last counter.
+/// Plans the updates that copy the cells, from a place on, of one of the old pipeline's counters to the switch with
+/// the new pipeline; none if the counter is taken over whole. Returns the place at which to continue, `None` after
+/// the last counter.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

@@ -72,8 +72,9 @@ impl Served for DigestEntry {
     }
 }
 
-/// Plans to copy the configuration of one of the old switch's digests, unless it moves unchanged. Returns the place at
-/// which to continue, `None` after the last digest.
+/// Plans the update that copies the configuration of one of the old pipeline's digests to the switch with the new
+/// pipeline; none if the digest is taken over whole. Returns the place at which to continue, `None` after the last
+/// digest.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

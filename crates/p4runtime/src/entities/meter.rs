@@ -85,8 +85,9 @@ impl array::Array for MeterEntry {
     }
 }
 
-/// Plans to copy the configurations of some cells of one of the old switch's meters, unless its state moves unchanged.
-/// Returns the place at which to continue, `None` after the last meter.
+/// Plans the updates that copy the configurations of cells, from a place on, of one of the old pipeline's meters to
+/// the switch with the new pipeline; none if the meter is taken over whole. Returns the place at which to continue,
+/// `None` after the last meter.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
@@ -115,7 +116,8 @@ pub(super) fn transfer(
     Ok(Some(next.map_or((at + 1, 0), |next| (at, next))))
 }
 
-/// Plans the updates that configure a meter. If `resets`, its configuration is removed first, and its counts with it.
+/// Plans the updates that give a meter the configuration `config`, where `meter` makes the entity for a
+/// configuration. If `resets`, the old configuration is removed first, and with it the counts of packets per colour.
 pub(super) fn configured(
     resets: bool,
     config: Option<MeterConfig>,

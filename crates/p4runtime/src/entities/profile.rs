@@ -168,8 +168,9 @@ impl Served for ActionProfileGroup {
     }
 }
 
-/// Plans to copy some members, then groups, of one of the old switch's profiles, unless it moves unchanged. Returns
-/// the place at which to continue, `None` after the last profile.
+/// Plans the updates that copy members, then groups, from a place on, of one of the old pipeline's action profiles to
+/// the switch with the new pipeline; none if the profile is taken over whole. Returns the place at which to continue,
+/// `None` after the last profile.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
@@ -367,8 +368,8 @@ impl Pipeline {
     }
 }
 
-/// Returns the port in a message with a `watch_kind`; `None` if it has none. Fails if the port does not fit into
-/// the bits of the architecture's ports.
+/// Returns the number of the port that a `watch_kind` names, as bytes or in the deprecated numeric form; `None` if it
+/// names none. Fails if the port does not fit into the bits that port numbers have in the architecture.
 fn watch_port(
     pipeline: &Pipeline,
     watch: Option<&Watch>,
@@ -398,7 +399,8 @@ fn watch_message(port: Option<u32>, numeric: bool) -> Option<Watch> {
     })
 }
 
-/// Checks that a group's `max_size` complies with the specification, and returns it.
+/// Checks the `max_size` of a group: it must not be negative, nor exceed the profile's `max_group_size`. Returns it,
+/// or fails with INVALID_ARGUMENT.
 fn checked_max_size(profile: &Profile, max_size: i32, what: &str) -> Result<u64, ControlError> {
     let most = profile.max_group_size;
     match u64::try_from(max_size) {

@@ -86,8 +86,9 @@ fn cell_entity(id: u32, index: u64, ty: Option<&Type>, value: &Bits) -> EntityKi
     })
 }
 
-/// Plans to copy some cells of one of the old switch's registers, unless its state moves unchanged. Returns the place
-/// at which to continue, `None` after the last register.
+/// Plans the updates that copy the cells, from a place on, of one of the old pipeline's registers to the switch with
+/// the new pipeline; none if the register is taken over whole. Returns the place at which to continue, `None` after
+/// the last register.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

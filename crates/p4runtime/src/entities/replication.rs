@@ -211,7 +211,8 @@ fn replicas(
     replicas.collect()
 }
 
-/// Returns port and instance of those replicas that use the deprecated numeric form of the port.
+/// Returns the port and the instance of each replica whose port is given in the deprecated numeric form
+/// (`egress_port`).
 fn numeric_ports(messages: &[Replica]) -> BTreeSet<(u32, u32)> {
     let ports = messages.iter().filter_map(|message| match message.port {
         Some(PortKind::Number(port)) => Some((port, message.instance)),

@@ -27,7 +27,8 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Returns whether a table has the resource that is to be read.
+    /// Returns whether a table has what this form reads: always for entries, else whether it has a direct counter or
+    /// a direct meter.
     pub fn is_of(self, table: &Table) -> bool {
         match self {
             Form::Entry => true,
@@ -36,7 +37,7 @@ impl Form {
         }
     }
 
-    /// Returns the name of the resource that is read, such as "counter".
+    /// Returns what this form reads in one word: "entry", "counter" or "meter".
     pub fn resource(self) -> &'static str {
         match self {
             Form::Entry => "entry",
@@ -83,7 +84,7 @@ impl Copied for Entries {
     }
 }
 
-/// Answers a read of the entries, or of their direct resources, that a message selects.
+/// Answers a read of the table entries that `message` selects, or of their direct counters or meters, as `form` says.
 pub(super) fn select(
     message: &m::TableEntry,
     form: Form,
@@ -169,8 +170,8 @@ fn read_default(
 }
 
 impl Pipeline {
-    /// Appends the `Entity` of an entry, or of its direct resource, if `wanted` selects it, with the requested
-    /// resources of the entry.
+    /// Appends an entry, or its direct counter or meter, to `out` as an `Entity`, if `wanted` selects it. Fields of
+    /// the entry that a client must ask for (counts, meter configuration) are included if `wanted` asks for them.
     fn put_selected(
         &self,
         out: &mut Vec<u8>,
@@ -217,7 +218,8 @@ impl Pipeline {
 }
 
 impl m::TableEntry {
-    /// Returns whether the filter selects an entry that runs this action, regardless of the entry's key.
+    /// Returns whether the filter selects entries with this action and these metadata (in `note`). The entry's key is
+    /// not compared.
     fn selects(&self, action_id: u32, note: Option<&Note>) -> bool {
         let wanted = self.action.as_ref().and_then(|action| action.kind.as_ref());
         if let Some(m::ActionKind::Action(action)) = wanted

@@ -178,8 +178,8 @@ pub(super) fn check_default_key(label: &str, message: &m::TableEntry) -> Result<
     Ok(())
 }
 
-/// Returns whether the entries of a table in the old pipeline mean the same in a table of the new one, according to
-/// both P4Infos.
+/// Returns whether the entries of table `a` of the old pipeline mean the same in table `b` of the new one, as far as
+/// both P4Infos tell.
 pub(crate) fn alike(old: &Pipeline, a: TableId, new: &Pipeline, b: TableId) -> bool {
     let of = |pipeline: &Pipeline, table: TableId| {
         let id = pipeline.program.tables.get(table.index())?.id;
@@ -208,15 +208,16 @@ pub(crate) fn alike(old: &Pipeline, a: TableId, new: &Pipeline, b: TableId) -> b
         && actions.all(|(a, b)| a == b)
 }
 
-/// Returns everything that determines how a value of a field or parameter is written: its id, its width in bits and
-/// the URI of its translation.
+/// Returns everything that determines how a value of a field or parameter is written in a message: its id, its width
+/// in bits and the URI of its translation.
 fn translated(field: &Field) -> (u32, u32, Option<String>) {
     let uri = field.translation.as_ref().map(|it| it.uri.clone());
     (field.id, field.width, uri)
 }
 
-/// Plans to delete the initial entries of tables that both programs have and whose state does not move. Fails with
-/// INVALID_ARGUMENT if a table with entries is gone or has another key.
+/// Plans to delete the entries with which the new program initialises tables, from those tables that both programs
+/// have and whose entries are not taken over whole. Fails with INVALID_ARGUMENT if a table of the old program that
+/// has entries is missing in the new one or has another key there.
 pub(crate) fn clear(
     transfer: &mut Transfer<'_>,
     entries: &BTreeMap<TableId, Vec<InstalledEntry>>,
@@ -255,7 +256,8 @@ fn same(a: &Names<Field>, b: &Names<Field>) -> bool {
     of(a) == of(b)
 }
 
-/// Plans to write the entries of one of the old switch's tables, and its default action if that was changed.
+/// Plans the updates that write `entries` of one of the old switch's tables to the new switch and, if `default` is
+/// given, the default action that a client has set.
 pub(crate) fn transfer(
     transfer: &mut Transfer<'_>,
     id: TableId,

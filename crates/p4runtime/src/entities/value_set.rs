@@ -101,8 +101,9 @@ fn matches(
     Ok(matches)
 }
 
-/// Plans to copy the members of one of the old switch's value sets, unless it moves unchanged. Returns the place at
-/// which to continue, `None` after the last value set.
+/// Plans the update that copies the members of one of the old pipeline's value sets to the switch with the new
+/// pipeline; none if the value set is taken over whole. Returns the place at which to continue, `None` after the last
+/// value set.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
