@@ -22,7 +22,7 @@ use std::rc::Rc;
 /// Bits of a BitString.
 const BSL: u32 = 256;
 
-/// Its limbs, least significant first.
+/// A BitString as limbs, the least significant first.
 type BitString = [u64; 4];
 
 /// Bytes of a BIER header.
@@ -32,24 +32,24 @@ const ETHERTYPE_BIER: u16 = 0xab37;
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const UDP: u8 = 17;
 
-/// The ports that packets arrive at: of a switch of the domain, and of a host.
+/// The port at which packets from a switch of the domain arrive.
 const CORE_PORT: u32 = 1;
 const HOST_PORT: u32 = 0;
 
-/// BSL code 3, sub-domain 0, set identifier 0.
+/// The BIFT-id for BSL code 3 (256 bits), sub-domain 0, set identifier 0.
 const BIFT_ID: u32 = 0x30000;
 
-/// Of this BFIR.
+/// The BFIR-id of this node.
 const BFIR_ID: u16 = 7;
 
-/// Bytes that a BIER packet may have behind Ethernet.
+/// The largest number of bytes that a BIER packet may have after the Ethernet header.
 const MTU: u16 = 9000;
 
-/// The multicast group of all neighbours; those of clusters follow.
+/// The multicast group with all neighbours; the groups of clusters have the numbers that follow.
 const FIRST_GROUP: u32 = 1024;
 const FIRST_CLUSTER: u32 = 0x3000;
 
-/// Clone session of the port that packets go round by; those of ports are from 1 on.
+/// The clone session that recirculates packets; clone sessions for output ports have lower numbers, from 1 on.
 const FIRST_RECIRCULATION_SESSION: u32 = 514;
 
 /// Neighbours of a switch that replicates by clusters.
@@ -93,11 +93,11 @@ pub struct Channel {
     bits: BitString,
 }
 
-/// All that both versions are told.
+/// The table contents of both versions.
 struct Configuration {
     replication: Replication,
     neighbours: Vec<Neighbour>,
-    /// Neighbours that a packet is for.
+    /// The number of neighbours to which each packet has bits.
     next_hops: usize,
     channels: Vec<Channel>,
 }
@@ -204,7 +204,7 @@ impl Configuration {
         insert(switch, &bifts, vec![key], 0, args.into())
     }
 
-    /// Returns the bits of all egress routers behind these neighbours.
+    /// Returns the BitString of all egress routers that are reached through these neighbours.
     fn behind(&self, neighbours: &[Neighbour]) -> BitString {
         (neighbours.iter()).fold([0; 4], |bits, neighbour| {
             std::array::from_fn(|i| bits[i] | neighbour.f_bm[i])
@@ -396,7 +396,8 @@ fn write_multicast(header: &mut [u8], size: usize, source: u32, group: u32) {
     write_ipv4(header, size - 14, UDP, source, group);
 }
 
-/// Writes a random BIER packet of `size` bytes into the buffer; returns the port at which it arrives.
+/// Writes a random BIER packet into the buffer, which has `size` bytes without the BIER header; returns the port at
+/// which it arrives.
 fn transit_packet(
     configuration: &Configuration,
     size: usize,

@@ -28,7 +28,7 @@ const CORE_MAC: u64 = 0x0200_0000_00bb;
 const MRU: u16 = 1492;
 const MTU: u16 = 1500;
 
-/// Of a session, in bytes per second: more than the traffic has.
+/// The rate limit of each session, in bytes per second: more than the traffic uses.
 const RATE: MeterConfig = MeterConfig {
     cir: 1_000_000_000,
     cburst: 1_000_000_000,
@@ -46,7 +46,7 @@ pub struct Session {
     address: u32,
 }
 
-/// All that both versions are told.
+/// The table contents of both versions.
 struct Configuration {
     sessions: Vec<Session>,
     routes: Vec<(Prefix, NextHop)>,
@@ -155,12 +155,12 @@ fn workload(count: usize, is_upstream: bool) -> Result<Workload, String> {
     })
 }
 
-/// Makes the workload of packets that come from `count` sessions.
+/// Makes the workload of packets that `count` subscriber sessions send towards the core network.
 pub fn upstream(count: usize) -> Result<Workload, String> {
     workload(count, true)
 }
 
-/// Makes the workload of packets that go to `count` sessions.
+/// Makes the workload of packets from the core network to `count` subscriber sessions.
 pub fn downstream(count: usize) -> Result<Workload, String> {
     workload(count, false)
 }

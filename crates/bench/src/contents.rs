@@ -4,8 +4,8 @@ use engine::Switch;
 use engine::control::{Entity, Entry, Operation, Update};
 use ir::{ActionCall, ActionId, Bits, KeyMatch, RegisterId, TableId};
 
-/// Declares in the register `domain_ports` that these ports lead to switches of the domain. Other ports refuse the
-/// domain's own packets.
+/// Declares in the program's register `domain_ports` that these ports lead to switches of the same domain. The
+/// program refuses packets with the domain's own headers at all other ports.
 pub fn lead_to_domain(switch: &mut Switch, ports: &[u32]) -> Result<(), String> {
     let registers = &switch.program().registers;
     let at = (registers.iter().position(|r| r.name == "domain_ports"))
@@ -33,7 +33,7 @@ pub struct Target {
     param_widths: Vec<u32>,
 }
 
-/// A match on a field, without the width, which the table knows.
+/// A match on a key field; its width is that of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// Exactly this.
@@ -71,8 +71,8 @@ impl Match {
 }
 
 impl Target {
-    /// Finds a table and an action by their names, or by the last parts of their names, separated by dots. Fails if
-    /// one does not exist.
+    /// Finds a table and one of its actions by their names, or by the last parts of their names, separated by dots.
+    /// Fails if one does not exist.
     pub fn new(switch: &Switch, table: &str, action: &str) -> Result<Target, String> {
         let program = switch.program();
         let is = |name: &str, wanted: &str| {

@@ -45,7 +45,7 @@ const KEYS: [u64; 11] = [
     0x9c6e_6877_736c_46e3,
 ];
 const EPOCH: u32 = 2;
-/// Microseconds without a packet after which a flow ends.
+/// Microseconds without a packet after which a flow ends; so long that no flow ends.
 const TIMEOUT_US: u64 = 3_600_000_000_000;
 /// TCP and UDP ports: of services that the rules allow, and of one that they deny.
 const SERVICE: u16 = 443;
@@ -56,7 +56,7 @@ const DENIED: u16 = 6881;
 pub struct Host {
     address: u32,
     zone: u8,
-    /// Of the firewall; with the host's Ethernet address, and the firewall's.
+    /// The firewall's port for this host, with the Ethernet addresses of the host and of the firewall.
     hop: NextHop,
 }
 
@@ -79,7 +79,7 @@ struct Flow {
     numbers: [u32; 2],
 }
 
-/// All that both versions are told.
+/// The table contents of both versions.
 struct Configuration {
     inside: Vec<Host>,
     outside: Vec<Host>,

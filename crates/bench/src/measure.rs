@@ -13,19 +13,19 @@ use ports::InstructionCounter;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
-/// Packets that a version is given at once.
+/// The number of packets that a version receives at once.
 pub const BURST: usize = 32;
 
-/// Bursts between two looks at the clock.
+/// The number of bursts between two readings of the clock.
 const BURSTS: usize = 8;
 
-/// Packets between two looks at the clock.
+/// The number of packets between two readings of the clock.
 const WINDOW: usize = BURST * BURSTS;
 
 /// The advance of the switch's time per window: 256 packets at 10 million a second.
 const WINDOW_PS: u64 = 25_600_000;
 
-/// Its advance between the end of traffic and its beginning anew: all that expires in silence has.
+/// The advance of the switch's time between two sequences of traffic: so long that all timeouts expire.
 const SILENCE_PS: u64 = 10_000_000_000_000;
 
 /// The extent of a measurement.
@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// For figures.
+    /// The extent for figures that are published.
     pub const FULL: Options = Options {
         runs: 9,
         windows: 300,
@@ -124,7 +124,7 @@ impl Version<'_> {
     }
 }
 
-/// A version with its packets, buffers and time.
+/// A version under measurement, with its packets, buffers and time.
 struct Lane<'a> {
     version: Version<'a>,
     traffic: Box<dyn Traffic>,
@@ -134,7 +134,7 @@ struct Lane<'a> {
     out: Vec<Output>,
 }
 
-/// Makes the lanes of both versions, ours first, with the same traffic and the same starting time.
+/// Prepares both versions for measurement, ours first, with the same traffic and the same starting time.
 fn lanes(workload: &mut Workload, size_bytes: usize) -> (Lane<'_>, Lane<'_>) {
     let traffic = (workload.traffic)(size_bytes);
     let now_ps = workload.switch.runtime().now_ps() + SILENCE_PS;
@@ -165,8 +165,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Prepares the next window, as wire and network card would: takes the packets that left, and writes new ones into
-    /// the bursts.
+    /// Prepares the next window, as wire and network card would: takes back the packets that left, and writes the
+    /// next packets into the bursts.
     fn refill(&mut self) {
         let left = self.out.drain(..).map(|output| output.packet);
         self.free.extend(left);
@@ -187,7 +187,7 @@ impl<'a> Lane<'a> {
         self.now_ps += WINDOW_PS;
     }
 
-    /// Runs the version on all bursts of the window; returns how long that took.
+    /// Runs the version on all bursts of the prepared window; returns how long that took.
     fn window(&mut self) -> Duration {
         let start = Instant::now();
         for burst in &mut self.bursts {

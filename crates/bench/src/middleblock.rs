@@ -31,7 +31,7 @@ pub struct Route {
     nexthop: u16,
 }
 
-/// A next hop: its router interface and neighbour are numbered as it is, modulo what there is.
+/// A next hop. Its router interface and its neighbour have the same number, modulo how many there are.
 #[derive(Clone, Copy)]
 pub struct NextHop {
     rif: u16,
@@ -66,7 +66,7 @@ pub struct AclMatch {
     dst_port: Masked<u16>,
 }
 
-/// All that both versions are told.
+/// The table contents of both versions.
 struct Configuration {
     routes: Vec<Route>,
     nexthops: Vec<NextHop>,
@@ -284,7 +284,7 @@ fn acl(count: usize, routes: &[Route], random: &mut Random) -> Vec<(AclMatch, Ac
     entries
 }
 
-/// Makes the workload with tables whose sizes are divided by `scale`.
+/// Makes the workload of the data centre switch, with the table sizes of the module's description divided by `scale`.
 pub fn workload(scale: usize) -> Result<Workload, String> {
     let configuration = Configuration::new(scale);
     let mut switch = source::switch("benches/middleblock.p4", &[])?;

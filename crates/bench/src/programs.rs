@@ -38,8 +38,8 @@ pub const PROGRAMS: [&str; 26] = [
     "bng_downstream",
 ];
 
-/// Compiles a program and fills the tables of both versions. If `quick`, tables have a hundredth of their size, for
-/// tests. Fails if there is no such program.
+/// Compiles the program with this name, fills the tables of both versions, and returns them with their traffic. If
+/// `quick`, tables have about a hundredth of their size, for tests. Fails if there is no such program.
 pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
     let scale = if quick { 100 } else { 1 };
     match program {

@@ -25,13 +25,13 @@ use std::rc::Rc;
 
 const UDP: u8 = 17;
 
-/// Experimental (RFC 3692); the program's default.
+/// The IP protocol number of the protection header: experimental (RFC 3692); the program's default.
 const PROTECTION: u8 = 253;
 
 /// The number of packets that the second path is behind the first.
 const PATH_DIFFERENCE: usize = 16;
 
-/// The way in which the egress tells first copies from others.
+/// The algorithm by which the egress of a connection tells first copies of packets from later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
     /// The paper's window, without a reset.
@@ -58,7 +58,7 @@ impl Acceptance {
 pub struct Flow {
     source: u32,
     destination: u32,
-    /// With protocol and destination port.
+    /// The destination port of UDP, if not all packets between the two hosts belong to the flow.
     port: Option<u16>,
 }
 
@@ -69,7 +69,7 @@ pub struct TunnelCopy {
     tunnel_end: u32,
 }
 
-/// All that both versions are told.
+/// The table contents of both versions.
 struct Configuration {
     flows: Vec<Flow>,
     copies: Vec<[TunnelCopy; 2]>,
@@ -85,7 +85,7 @@ const TUNNEL_BEGIN: u32 = 0x0aff_0001;
 /// The ports that copies arrive at, by path.
 const PATH_PORTS: [u32; 2] = [1, 2];
 
-/// Largest packet that the tunnels carry.
+/// Bytes of the largest IP packet that the tunnels carry.
 const MTU: u16 = 9000;
 
 impl Configuration {
@@ -222,7 +222,7 @@ fn prepared(
     Ok((configuration, switch, node))
 }
 
-/// Makes the workload of packets of `count` connections that enter tunnels.
+/// Makes the workload of packets that enter the tunnels of `count` connections.
 pub fn ingress(count: usize) -> Result<Workload, String> {
     let (configuration, switch, handwritten) = prepared(count, Acceptance::Window)?;
     Ok(Workload {
@@ -234,12 +234,12 @@ pub fn ingress(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Makes the workload of copies of `count` connections that leave tunnels.
+/// Makes the workload of copies that leave the tunnels of `count` connections.
 pub fn egress(count: usize, acceptance: Acceptance) -> Result<Workload, String> {
     lossy_egress(count, acceptance, 0)
 }
 
-/// Makes the workload of [`egress`], but with `lost` of ten packets lost on the first path.
+/// Makes the workload of [`egress`], but with `lost` of every ten copies lost on the first path.
 fn lossy_egress(count: usize, acceptance: Acceptance, lost: usize) -> Result<Workload, String> {
     let (configuration, switch, handwritten) = prepared(count, acceptance)?;
     // Sequence numbers jump ahead when the traffic begins anew, as the switches' registers stay.
@@ -296,10 +296,10 @@ struct TunnelTraffic {
     epoch: u32,
     random: Random,
     last_sent: Vec<u32>,
-    /// Not yet arrived on the second path.
+    /// Packets whose copies have not yet arrived on the second path.
     behind: VecDeque<Protected>,
     second_path: bool,
-    /// In ten packets, on the first path.
+    /// The number of lost copies in ten on the first path.
     lost: usize,
 }
 

@@ -28,7 +28,7 @@ const FIRST_HOST_PORT: u16 = 32;
 const OWN_STATION: u8 = 200;
 const STATIONS: u8 = 16;
 
-/// Frames with a context of IPv4.
+/// The protocol number of Shorternet frames whose packet is IPv4 with a context.
 const PROTOCOL_CONTEXT_IPV4: u8 = 253;
 const PROFILE_UDP: u8 = 1;
 
@@ -39,34 +39,35 @@ pub struct Context {
     destination: u32,
     source_port: u16,
     destination_port: u16,
-    /// The other edge.
+    /// The station number of the edge at the other end.
     station: u8,
     id: u16,
 }
 
-/// The place of the hosts of a prefix.
+/// Where the hosts of a prefix are.
 #[derive(Clone, Copy)]
 pub enum Place {
     /// At a port of this edge.
     Here(NextHop),
-    /// At another.
+    /// Behind the edge with this station number.
     Behind(u8),
 }
 
-/// All that both versions are told.
+/// The table contents of both versions.
 struct Configuration {
-    /// Of packets that are shortened, and of those that are restored.
+    /// The contexts of packets that are shortened, and of those that are restored.
     outgoing: Vec<Context>,
     incoming: Vec<Context>,
     hosts: Vec<(Prefix, Place)>,
 }
 
-/// Returns the port that leads to another edge, given by its station number.
+/// Returns the port of this edge that leads to the edge with this station number.
 fn port_of(station: u8) -> u16 {
     u16::from(station) % FIRST_HOST_PORT
 }
 
-/// Returns the address of the /24 network with this number at the other edge (`behind`) or at this one.
+/// Returns the address of the /24 network with this number, whose hosts are behind the other edge (`behind`) or at
+/// this one.
 fn network(behind: bool, number: u32) -> u32 {
     (if behind { 0x0a80_0000 } else { 0x0a00_0000 }) | number << 8
 }
@@ -206,7 +207,7 @@ pub fn edge(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Ethernet, IPv4 and UDP; and what a Shorternet frame has in their place.
+/// Bytes of the Ethernet, IPv4 and UDP headers.
 const PLAIN_BYTES: usize = 42;
 const SHORT_BYTES: usize = 13;
 

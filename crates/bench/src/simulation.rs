@@ -316,7 +316,7 @@ struct Lines {
     program: source::Code,
     lines: usize,
     routers: usize,
-    /// Routes of every router that no packet takes.
+    /// Further routes of every router, which no packet takes.
     others: Vec<structures::routes::Prefix>,
 }
 
@@ -343,7 +343,7 @@ impl Lines {
         })
     }
 
-    /// Makes a router with one route to the receivers, and others that no packet takes.
+    /// Makes a router with one route to the receivers, and further routes that no packet takes.
     fn router(&self) -> Result<Switch, String> {
         let mut switch = self.program.switch();
         let routes = Target::new(&switch, "routes", "forward")?;

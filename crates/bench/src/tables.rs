@@ -32,10 +32,11 @@ const MASKS: usize = 48;
 /// Keys that lookups choose from.
 const KEYS: usize = 1 << 16;
 
-/// Lookups between two looks at the clock: short, so that what else the machine does is in few of them.
+/// The number of lookups between two readings of the clock; small, so that interruptions by other programs affect few
+/// windows.
 const WINDOW: usize = 256;
 
-/// The number of repetitions; of each update the shortest time counts, so that the longest is not that of an interruption.
+/// The number of repetitions; the shortest time of each update counts, so that interruptions do not.
 const REPETITIONS: usize = 3;
 
 /// The measurement of a table.
@@ -60,7 +61,7 @@ pub struct TableMeasurement {
     pub bytes_per_entry: f64,
 }
 
-/// Entries, and keys that they match.
+/// Entries for a table, and keys that they match.
 struct Contents {
     entries: Vec<Entry>,
     /// The limbs of each key one after the other.
@@ -147,7 +148,8 @@ fn delete_all<'a>(
     }
 }
 
-/// Measures lookups in windows, and returns the median time per lookup.
+/// Looks up keys that match, in windows between two readings of the clock, and returns the median time per lookup in
+/// nanoseconds.
 fn look_up(switch: &mut Switch, target: &Target, contents: &Contents) -> Result<f64, String> {
     let table = switch.runtime_mut().table_mut(target.table());
     let limbs = contents.limbs;
@@ -192,7 +194,7 @@ fn contents(target: &Target, table: &str, count: usize) -> Contents {
     }
 }
 
-/// Returns port and Ethernet address of one of 256 next hops.
+/// Returns the action arguments of route number `i`: the port and the Ethernet address of one of 256 next hops.
 fn args(i: usize) -> [u128; 2] {
     [(i % 64) as u128, 0x0600_0000_0000 | (i % 256) as u128]
 }

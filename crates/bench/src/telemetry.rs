@@ -27,7 +27,7 @@ const UDP: u8 = 17;
 /// The DSCP of packets with INT, by default.
 const INDICATOR: u8 = 0x17;
 
-/// Bits 0 to 7 of the specification.
+/// The instruction bitmap: bits 0 to 7 of the INT specification.
 const INSTRUCTIONS: u16 = 0xff00;
 /// Words of a node's metadata.
 const HOP_WORDS: usize = 11;
@@ -57,7 +57,7 @@ pub struct Watched {
     port: Option<u16>,
 }
 
-/// All that both versions are told.
+/// The table contents of both versions.
 struct Configuration {
     role: Role,
     routes: Vec<(Prefix, NextHop)>,
@@ -200,9 +200,9 @@ pub fn node(count: usize, role: Role) -> Result<Workload, String> {
     })
 }
 
-/// Ethernet, IPv4 and UDP.
+/// Bytes of the Ethernet, IPv4 and UDP headers.
 const PLAIN_BYTES: usize = 42;
-/// The shim and the INT header.
+/// Bytes of the INT shim and the INT-MD header.
 const INT_BYTES: usize = 16;
 const STACK_BYTES: usize = HOPS_BEFORE * HOP_WORDS * 4;
 

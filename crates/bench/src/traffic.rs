@@ -8,7 +8,7 @@ pub trait Traffic {
     /// Writes the next packet into the buffer; returns the port at which it arrives.
     fn next(&mut self, buffer: &mut Packet) -> u32;
 
-    /// Returns traffic that begins again with the first packet, and consists of the same packets.
+    /// Returns a copy of this traffic that begins with its first packet again.
     fn again(&self) -> Box<dyn Traffic>;
 }
 

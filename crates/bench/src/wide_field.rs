@@ -13,7 +13,7 @@ use engine::control::Entry;
 use handwritten::{Neighbour, WideForwarder};
 use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 
-/// Makes the workload with `count` neighbours.
+/// Makes the workload of the 256-bit bit string with `count` neighbours.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let mut switch = source::switch(
         "benches/wide_field.p4",

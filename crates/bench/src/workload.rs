@@ -10,8 +10,8 @@ pub trait Handwritten {
         let _ = now_ps;
     }
 
-    /// Handles packets, each given with its arrival port, and appends what leaves to `out`, in order. `burst` is empty
-    /// afterwards.
+    /// Handles packets, each given with the port at which it arrives, and appends the packets that leave to `out`, in
+    /// order. `burst` is empty afterwards.
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>);
 
     /// Keeps a packet that is no longer needed, so that its memory can be reused.
@@ -22,10 +22,10 @@ pub trait Handwritten {
 
 /// A program in both versions, and its packets.
 pub struct Workload {
-    /// Ours.
+    /// A switch that runs the P4 program.
     pub switch: Switch,
-    /// The other.
+    /// The version that is written by hand.
     pub handwritten: Box<dyn Handwritten>,
-    /// From the number of bytes in a packet to the packets.
+    /// A function that returns the traffic whose packets have the given number of bytes.
     pub traffic: Box<dyn Fn(usize) -> Box<dyn Traffic>>,
 }

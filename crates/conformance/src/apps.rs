@@ -51,8 +51,8 @@ impl Application {
         Application { dialect, ..self }
     }
 
-    /// Compiles the program for both executors. `Err` holds the compiler's diagnostics or the reason for
-    /// the lack of machine code.
+    /// Compiles the program for both executors (interpreter and machine code). `Err` holds the compiler's
+    /// diagnostics, or why there is no machine code.
     pub fn subject(&self) -> Result<Subject, String> {
         let defines: Vec<(&str, &str)> = self.defines.iter().map(|(n, v)| (*n, &v[..])).collect();
         let outcome = compile::compile_file(&root().join(self.path), &options(&defines));
@@ -163,16 +163,16 @@ pub fn bier_one_plus_one() -> Application {
     Application::new("bier, 1+1", path, &defines).with(Dialect::of(frames::bier_frame))
 }
 
-/// Returns Shorternet with so few contexts that whole tables can be compared, and short frames at all ports
-/// with odd numbers.
+/// Returns Shorternet with so few contexts that whole tables can be compared. Its links to other edges are at the
+/// ports with odd numbers.
 pub fn shorternet() -> Application {
     let defines = [("CONTEXTS", "16"), ("SHORT_PORTS", "9w1 &&& 9w1")];
     let path = "python/holdfast/apps/shorternet/shorternet.p4";
     Application::new("shorternet", path, &defines).with(Dialect::of(frames::shorternet_frame))
 }
 
-/// Returns the firewall's variant `variant`, with few cells for flows. Random packets seldom have an
-/// address that is bound to the port at which they arrive.
+/// Returns the firewall with the macro `variant` defined, and with few cells for flows. Most of its random packets
+/// are refused, since their source address is seldom bound to the port at which they arrive.
 pub fn firewall(variant: &'static str) -> Application {
     let defines = [
         (variant, "1"),
@@ -207,14 +207,14 @@ pub fn telemetry(domain: Domain) -> Application {
     Application::new(name, path, &defines).with(telemetry::dialect())
 }
 
-/// Returns the In-band Network Telemetry (INT) of the thesis.
+/// Returns the In-band Network Telemetry (INT) of the thesis, which has another packet format than INT v2.1.
 pub fn thesis_telemetry() -> Application {
     let path = "python/holdfast/apps/telemetry/thesis.p4";
     Application::new("telemetry, thesis", path, &[]).with(telemetry::thesis_dialect())
 }
 
-/// Returns the plane `variant` of the broadband gateway, with registers and meters so small that they can
-/// be compared as a whole.
+/// Returns one of the two programs of the broadband gateway, selected by the macro `variant`, with registers and
+/// meters so small that they can be compared as a whole.
 pub fn bng(variant: &'static str) -> Application {
     let defines = [(variant, "1"), ("SESSION_IDS", "8"), ("LINE_CELLS", "4")];
     let name = format!("bng, {variant}");

@@ -13,7 +13,7 @@ pub fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
     (0..count).map(|_| byte()).collect()
 }
 
-/// Bytes that are used up from the front; after the end everything is zero.
+/// A source of decisions: bytes that are read one after the other, and zeros after the last.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices<'a> {
     bytes: &'a [u8],
@@ -46,8 +46,8 @@ impl<'a> Choices<'a> {
         u32::from(self.byte()) % limit.max(1)
     }
 
-    /// Reads the next byte and returns true with a probability of 1 in `n`; false if all bytes have been
-    /// read (for `n` above 1).
+    /// Reads the next byte and returns true with a probability of 1 in `n`. If all bytes have been read, returns
+    /// false (true if `n` is 1).
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == n - 1
     }

@@ -3,7 +3,7 @@
 
 use crate::choices::Choices;
 
-/// Addresses few enough that entries and packets meet.
+/// The addresses in packets and entries: few, so that packets often match entries.
 pub const ADDRESSES: [u32; 7] = [
     0x0a00_0001,
     0x0a00_0102,
@@ -17,8 +17,9 @@ pub const ADDRESSES: [u32; 7] = [
 /// Protocols, tunnels among them.
 pub const PROTOCOLS: [u8; 6] = [17, 6, 1, 4, 253, 50];
 
-/// Generates an Ethernet frame with an IPv4 packet, a tunnel or a protection header, sometimes damaged or
-/// random. `from_controller`: with the header of packets from the controller.
+/// Generates an Ethernet frame that contains an IPv4 packet, with or without a tunnel or a protection header;
+/// sometimes a damaged frame or random bytes. If `from_controller`, the frame begins with the header of packets from
+/// the controller.
 pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     let mut frame = Vec::new();
     if choices.one_in(16) {
@@ -47,8 +48,8 @@ pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Generates a frame of a BIER network with BitStrings of 64 bits: BIER in Ethernet or in tunnels,
-/// multicast packets, the control packets of hosts, or a frame as [`frame`] generates it.
+/// Generates a frame of a BIER network with BitStrings of 64 bits: BIER directly in Ethernet or in tunnels, multicast
+/// packets, or membership messages of hosts; sometimes a frame as [`frame`] generates it.
 pub fn bier_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);
@@ -111,7 +112,7 @@ fn bier_in_tunnel(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
-/// Generates a frame of a Shorternet, with a context or an IP packet after the header, or a frame as
+/// Generates a frame of a Shorternet, whose header is followed by a context or an IP packet; sometimes a frame as
 /// [`frame`] generates it.
 pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(2) {
@@ -132,8 +133,8 @@ pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec
     frame
 }
 
-/// Generates a frame of an MPLS network, with one to five labels from a small range before an IP packet or
-/// a notice, or a frame as [`frame`] generates it.
+/// Generates a frame of an MPLS network, with one to five labels from a small range before an IP packet or a failure
+/// notice; sometimes a frame as [`frame`] generates it.
 pub fn mpls_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);
@@ -163,8 +164,8 @@ pub fn mpls_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Generates a frame with an R-TAG (IEEE 802.1CB, 7.8), with or without a VLAN tag before it, or a frame as
-/// [`frame`] generates it.
+/// Generates a frame with an R-TAG (IEEE 802.1CB, 7.8), sometimes after a VLAN tag; sometimes a frame as [`frame`]
+/// generates it.
 pub fn rtag_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);
@@ -381,7 +382,8 @@ pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Cuts the end off, or inverts one to three bits, in a quarter of the frames. Leaves the other frames unchanged.
+/// Damages a quarter of the frames: cuts off the end, or inverts one to three bits. Leaves the other frames
+/// unchanged.
 pub(crate) fn damage(choices: &mut Choices<'_>, frame: &mut Vec<u8>) {
     match choices.below(8) {
         6 => {

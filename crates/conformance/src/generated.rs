@@ -18,7 +18,7 @@ const MAX_PROGRAM_BYTES: usize = 4096;
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The compiler refuses a well-typed program (or the generator wrote one that is not).
+    /// The compiler refuses the program, which should be well-typed.
     Refused,
     /// Something panicked.
     Panicked,
@@ -28,13 +28,15 @@ pub enum Kind {
     NoMachineCode,
     /// The executors do not do the same.
     Differs,
-    /// Another program does when the compiler cannot see the values of constants: something is folded wrongly.
+    /// The program does something else when the compiler cannot see the values of constants, so constants are folded
+    /// wrongly.
     Folded,
-    /// Another program does when every argument is copied: something is bound to an argument that changes meanwhile.
+    /// The program does something else when every argument is copied, so an argument that changes during a call is
+    /// not copied.
     NotCopied,
 }
 
-/// Something that must not be.
+/// A fault that a case has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The kind.
@@ -46,8 +48,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns whether another finding is probably the same one: of the same kind and, for programs that
-    /// the compiler refuses, with the same error code.
+    /// Returns whether another finding is probably the same fault: it has the same kind and, if the compiler refused
+    /// the program, the same error code.
     fn is_like(&self, other: &Finding) -> bool {
         let code = |f: &Finding| f.message.split(':').next().map(str::to_string);
         self.kind == other.kind && (self.kind != Kind::Refused || code(self) == code(other))
@@ -61,7 +63,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Splits a case into the bytes that determine the program and those that determine the history.
+/// Splits a case into the bytes that determine the program and those that determine the history of packets and
+/// control operations.
 fn split(case: &[u8]) -> (&[u8], &[u8]) {
     let [high, low, rest @ ..] = case else {
         return (&[], &[]);
@@ -93,7 +96,8 @@ pub fn source(case: &[u8]) -> String {
     generate::program(split(case).0, Constants::Plain)
 }
 
-/// Runs a case. `Err` holds the kind of the finding, a message and the program.
+/// Runs a case: compiles its program, and runs its history on both executors. Returns the history's counts. `Err`
+/// holds the kind of fault, a message and the program.
 pub fn run(case: &[u8]) -> Result<Statistics, Finding> {
     let source = source(case);
     let outcome = catch_unwind(AssertUnwindSafe(|| check(&source, case)));
@@ -171,7 +175,7 @@ pub fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
     frame
 }
 
-/// Returns a smaller case with a finding like that of `case`, found in at most `attempts` runs.
+/// Returns a smaller case that shows a fault like `finding`, which `case` shows. Makes at most `attempts` runs.
 pub fn minimise(case: &[u8], finding: &Finding, attempts: u32) -> Vec<u8> {
     let (program, history) = split(case);
     let mut parts = [program.to_vec(), history.to_vec()];
@@ -191,8 +195,8 @@ pub fn minimise(case: &[u8], finding: &Finding, attempts: u32) -> Vec<u8> {
     }
 }
 
-/// Removes pieces of `length` bytes from one part of a case, or sets them to zero, wherever the finding
-/// stays. `left` is the number of runs that are still allowed.
+/// Removes pieces of `length` bytes from one part of a case, or sets them to zero, wherever the case then still shows
+/// the fault `finding`. Each run decrements `left`; stops when it is 0.
 fn reduce(parts: &mut [Vec<u8>; 2], part: usize, length: usize, finding: &Finding, left: &mut u32) {
     let mut at = 0;
     while at < parts[part].len() && *left > 0 {

@@ -62,17 +62,17 @@ impl std::ops::AddAssign for Statistics {
     }
 }
 
-/// Writes a packet, for the controller's port or another.
+/// Generates a packet; the argument is true for a packet that arrives at the controller's port.
 pub type Frames = fn(&mut Choices<'_>, bool) -> Vec<u8>;
 
-/// The material of a program's histories: values that any program's have would seldom mean anything to some.
+/// The material of a program's histories: packets, values and updates that mean something to the program.
 #[derive(Clone, Copy)]
 pub struct Dialect {
     /// Packets.
     pub frame: Frames,
-    /// A value of the parameter of an action with this name; None: as of any program.
+    /// Chooses a value for the action parameter with this name; `None` if any value will do.
     pub param: fn(&mut Choices<'_>, &str) -> Option<u64>,
-    /// The updates of the switch before everything else.
+    /// Returns the updates that are applied to the switch before all others.
     pub first: fn(&mut Choices<'_>, &Program) -> Vec<Update>,
 }
 
@@ -323,8 +323,8 @@ fn target(choices: &mut Choices<'_>, program: &Program, table: TableId, selects:
     }
 }
 
-/// Returns updates that insert the members of every action profile and a group of every selector, to which
-/// the first entries refer.
+/// Returns updates that insert members into every action profile and a group into every selector. The first table
+/// entries refer to them.
 fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     let mut updates = Vec::new();
     for i in 0..program.action_profiles.len() as u32 {
@@ -340,8 +340,8 @@ fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     updates.into_iter().map(insert).collect()
 }
 
-/// Returns updates that mark ports as part of the domain, if the program has a register `domain_ports`.
-/// Such a program refuses packets at all other ports.
+/// Returns updates that declare ports as leading to the domain, if the program has a register `domain_ports`. Such a
+/// program refuses packets with the domain's headers at all other ports.
 fn domain_ports(program: &Program) -> Vec<Update> {
     let mut registers = program.registers.iter();
     let Some(at) = registers.position(|r| r.name == "domain_ports") else {
@@ -456,8 +456,8 @@ fn action(choices: &mut Choices<'_>, program: &Program, table: TableId) -> (Acti
     (action, widths.map(|w| value(choices, w)).collect())
 }
 
-/// Returns an update in which the dialect has replaced arguments of the action by values that make sense
-/// for its parameters.
+/// Returns an update in which arguments of its action are replaced by values that the dialect chooses for the
+/// parameters' names.
 pub(crate) fn in_dialect(
     choices: &mut Choices<'_>,
     program: &Program,
@@ -483,7 +483,8 @@ pub(crate) fn in_dialect(
     update
 }
 
-/// Chooses a value of `width` bits that often has a meaning: an address, a port or a small number.
+/// Chooses a value of `width` bits for an argument or a field, often one with a meaning: an address, a port or a
+/// small number.
 fn value(choices: &mut Choices<'_>, width: u32) -> Bits {
     match width {
         32 if choices.one_in(4) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),

@@ -245,7 +245,7 @@ impl Writer<'_> {
         self.add("}\n}");
     }
 
-    /// Chooses a field, and returns it with its type.
+    /// Chooses a field of a header, and returns its path and its type, such as `bit<16>`.
     fn field(&mut self) -> (String, String) {
         let header = self.choices.pick(&self.headers.clone());
         let (field, width) = self.choices.pick(FIELDS[header]);
@@ -328,7 +328,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a request that the fast path leaves to the switch, for few packets.
+    /// Writes a statement, under a condition that few packets fulfil, with a request that the fast path does not
+    /// handle, such as a clone.
     fn rare(&mut self, half: Half) {
         let condition = self.condition();
         let request = match (half, self.choices.below(4)) {
@@ -401,7 +402,7 @@ impl Writer<'_> {
     }
 }
 
-/// An executor that counts how far the fast path of another gets.
+/// An executor that passes everything to another one, and counts how far that one's fast path gets.
 pub struct Watched {
     executor: Arc<dyn Executor>,
     counts: [AtomicU64; 4],
@@ -430,7 +431,7 @@ impl std::ops::AddAssign for Reached {
 }
 
 impl Watched {
-    /// Makes an executor that does what `executor` does.
+    /// Makes an executor that passes everything to `executor`, with all counts zero.
     pub fn new(executor: Arc<dyn Executor>) -> Watched {
         Watched {
             executor,

@@ -25,7 +25,8 @@ const UPDATES: usize = 24;
 /// Entries that each table starts with.
 const FIRST_ENTRIES: u32 = 4;
 
-/// More than any priority of an entry: the reference switch takes the lowest number first.
+/// A number greater than any priority of an entry, to invert priorities: in the reference switch, the lowest number
+/// wins.
 const PRIORITIES: i32 = 1_000_000;
 
 /// When a packet arrives, and what it meets between ingress and egress.
@@ -98,13 +99,13 @@ impl Script {
         text
     }
 
-    /// Returns the number of packets that the switch sends.
+    /// Returns the number of packets that the switch is expected to send.
     pub fn sent(&self) -> usize {
         self.packets.iter().map(|(_, sent)| sent.len()).sum()
     }
 
-    /// Keeps only the output that two runs of a script have in common: puts a wildcard in place of each
-    /// byte that differs, and removes all packets from the first one on for which different packets leave.
+    /// Keeps only the output that this run of the script and `other` have in common: puts a wildcard in place of each
+    /// byte that differs, and removes all packets from the first one on for which other packets leave.
     fn keep_common(&mut self, other: &Script) {
         let same = |(a, b): &(&Exchange, &Exchange)| {
             let shape = |sent: &[Pattern]| -> Vec<(u32, usize)> {
@@ -131,8 +132,8 @@ impl Script {
     }
 }
 
-/// Returns the history that `bytes` determine as a script. Runs it three times, with different times and
-/// queue lengths of the packets, and keeps only the output that is the same in all three runs.
+/// Writes the history that `bytes` determine as a script. Runs it three times, with different times and queue lengths
+/// of the packets, and keeps only the output that is the same in all three runs.
 pub fn write(program: &Arc<Program>, bytes: &[u8], dialect: &Dialect) -> Script {
     let [mut script, second, third] = PASSAGES.map(|passage| {
         let mut choices = Choices::new(bytes);

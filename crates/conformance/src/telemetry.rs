@@ -7,13 +7,13 @@ use crate::history::Dialect;
 use engine::control::{CloneSession, Entity, Entry, Operation, Replica, Update};
 use ir::{ActionCall, Bits, KeyMatch, Program, TableId, ValueSetId};
 
-/// The DSCP that is the other domains' indicator.
+/// The DSCP that other domains use as the indicator of INT.
 const DSCP: u8 = 0x17;
 
 /// Ports with nodes of the domain behind them.
 const DOMAIN_PORTS: [u32; 3] = [1, 3, 7];
 
-/// The UDP port that says so in the thesis's format.
+/// The UDP port that indicates INT in the thesis's format.
 const THESIS_PORT: u16 = 1337;
 
 /// Returns the dialect for histories of In-band Network Telemetry (INT) v2.1.
@@ -49,8 +49,8 @@ fn param(choices: &mut Choices<'_>, name: &str) -> Option<u64> {
     })
 }
 
-/// Returns updates that set the ports of the domain and of its edge, the clone sessions, and the
-/// destination of reports. Leaves out what the program has no object for.
+/// Returns updates that make the switch part of an INT domain: the ports of the domain and of its edge, the clone
+/// sessions, and the destination of reports. Leaves out those for which the program has no object.
 fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     let (mode, npt) = (choices.pick(&[1, 1, 1, 3, 15]), choices.pick(&[0, 0, 1, 2]));
     let changes_only = u64::from(choices.one_in(2));

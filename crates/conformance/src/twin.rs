@@ -53,7 +53,7 @@ impl Subject {
         }
     }
 
-    /// Returns this subject with an executor around the machine code that counts how far the fast path gets.
+    /// Returns this subject, but with machine code whose fast path is watched, and the counts of how far it gets.
     pub fn watched(&self) -> (Subject, Arc<Watched>) {
         let watched = Arc::new(Watched::new(self.machine_code.clone()));
         let subject = Subject {
@@ -73,7 +73,7 @@ impl Subject {
     }
 }
 
-/// Two switches that are told the same. Every method is an error if they do not do the same.
+/// Two switches that get the same packets and updates. A method fails if the two do not do the same.
 pub struct Twin {
     interpreter: Switch,
     machine_code: Switch,
@@ -104,13 +104,13 @@ impl Twin {
         self.interpreter.program()
     }
 
-    /// Counts the packets dropped so far, for any reason.
+    /// Returns the number of packets that the switch with the interpreter has dropped so far, for any reason.
     pub fn drops(&self) -> u64 {
         self.interpreter.drops().values().sum()
     }
 
-    /// Returns for each counter the sum of the packets in its first `cells` cells; of a cell without
-    /// packets, its bytes are added instead.
+    /// Returns for each counter the sum of the packets in its first `cells` cells. A cell without packets counts as
+    /// its bytes instead, since some counters count only bytes.
     pub fn counted(&self, cells: u64) -> Vec<u64> {
         let counters = self.program().counters.iter().enumerate();
         let sum = |(i, counter): (usize, &ir::Counter)| {
@@ -130,13 +130,13 @@ impl Twin {
         self.machine_code.set_now_ps(now_ps);
     }
 
-    /// Advances the clock by `by_ps` picoseconds.
+    /// Advances the clock of both switches by `by_ps` picoseconds, for the packets and updates that follow.
     pub fn advance(&mut self, by_ps: u64) {
         self.now_ps += by_ps;
     }
 
-    /// Applies an update to both switches, and returns whether they accepted it. `Err` describes the
-    /// difference between their answers.
+    /// Applies an update to both switches, and returns whether they accepted it. `Err` describes how their answers
+    /// differ.
     pub fn write(&mut self, update: Update) -> Result<bool, String> {
         let text = format!("{update:?}");
         let left = self.interpreter.write(update.clone());
@@ -209,8 +209,8 @@ impl Twin {
         Ok(())
     }
 
-    /// Compares all state that packets change, and removes the digests from both switches. `Err` describes
-    /// the difference.
+    /// Compares all state that packets change (drops, counters, registers, ...) between the switches, and removes the
+    /// waiting digests from both. `Err` describes the difference.
     pub fn compare_state(&mut self) -> Result<(), String> {
         let program = self.program().clone();
         let (left, right) = (&self.interpreter, &self.machine_code);
@@ -271,8 +271,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Returns a packet with 0, 1, 30 or 400 zeros appended, in two forms: stored as a whole, and with the
-/// zeros only as a count.
+/// Returns a packet with 0, 1, 30 or 400 zeros appended, as `number` selects, in two forms: with all bytes stored,
+/// and with the zeros as shared bytes that are not stored.
 fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     let zeros = [0, 1, 30, 400][(number % 4) as usize];
     let mut sparse = Packet::default();
@@ -280,7 +280,7 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     (Packet::new(&sparse.bytes()), sparse)
 }
 
-/// Returns the passage of a packet that arrives at `now_ps` and waits in no queue.
+/// Returns the times of a packet that arrives at `now_ps` and goes to egress at once, through an empty queue.
 fn at_once(now_ps: Time) -> Passage {
     Passage {
         arrives_us: now_ps.us(),

@@ -61,7 +61,7 @@ struct Implementation {
     profile: ActionProfileId,
     /// The position of each action in the table's actions, by action.
     positions: Vec<u32>,
-    /// The number of the table's actions: the position when nothing runs.
+    /// The number of the table's actions; as a position it stands for no action, when no member can be selected.
     nothing: u32,
     /// The selector fields in the key: offset and width.
     selector_fields: Vec<(usize, u32)>,

@@ -7,7 +7,7 @@ use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, 
 use crate::workload::Handwritten;
 use engine::{Output, Packet};
 
-/// BIER header, and the first header of what it carries.
+/// Bytes that the node parses: Ethernet, the BIER header, and the first header of its payload.
 const PARSED: usize = 14 + BIER_BYTES + 20;
 
 const PORTS: usize = 512;
@@ -23,12 +23,12 @@ pub struct BierNode {
     /// True at the index of each port that leads to a node of the network.
     domain_ports: [bool; PORTS],
     refused: Count,
-    /// Multicast that a node of the network should have sent as BIER.
+    /// Multicast packets that came from a node of the domain without a BIER header, and were dropped.
     foreign: u64,
     bift_id: u32,
     reachable: BitString,
     adjacencies: Vec<Adjacency>,
-    /// Copies leave in the order of the lowest bits that they are for.
+    /// True if copies leave in the order of the lowest bits of their BitStrings.
     lowest_first: bool,
     channels: HashTable<1>,
     bit_strings: Vec<BitString>,
@@ -65,7 +65,8 @@ fn lowest(bits: &BitString) -> u32 {
 }
 
 impl BierNode {
-    /// Makes a BIER node with one BIFT and no channels. BIER packets may arrive only at `domain_port`.
+    /// Makes a BIER node with one forwarding table (BIFT) and no channels. BIER packets may arrive only at
+    /// `domain_port`.
     pub fn new(
         bift_id: u32,
         neighbours: &[Neighbour],
@@ -125,7 +126,8 @@ impl BierNode {
         }
     }
 
-    /// Forwards a BIER packet from another node, as a BFR.
+    /// Forwards a BIER packet that came from another node, as a transit router (BFR) does: sends copies to `out`, or
+    /// counts and drops an invalid packet.
     fn pass(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = &packet.stored()[14..PARSED];
         let (first, second) = (double_word(header, 0), double_word(header, 4));
@@ -150,7 +152,8 @@ impl BierNode {
         }
     }
 
-    /// Adds a BIER header to an IPv4 packet of a channel that enters the domain at this node, as a BFIR.
+    /// Adds a BIER header to an IPv4 packet of a channel that enters the domain at this node, as an ingress router
+    /// (BFIR) does, and sends copies to `out`. Counts and drops an invalid packet.
     fn begin(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = &packet.stored()[14..34];
         if header[0] != 0x45 || !is_intact(header) {
@@ -231,7 +234,7 @@ impl BierNode {
     }
 }
 
-/// Of the hash that entropy is, behind the bytes of IPv4: 284 bits of IPv6, in whole bytes.
+/// Zero bytes that the entropy hash covers after the IPv4 fields: the fields of IPv6, 284 bits, in whole bytes.
 const HASHED_ZEROS: usize = 36;
 
 impl Handwritten for BierNode {

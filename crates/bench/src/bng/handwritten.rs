@@ -41,7 +41,8 @@ impl Account {
         }
     }
 
-    /// Counts a packet and uses up tokens if it is within the rate limit; returns false if it is not.
+    /// Counts a packet and uses up tokens for its `frame_bytes` bytes, and returns true; returns false, without
+    /// counting, if it exceeds the session's rate limit.
     #[inline]
     fn admit(&mut self, now_us: u64, frame_bytes: usize, ip_bytes: u16) -> bool {
         let earned = (now_us - self.filled_us).saturating_mul(self.bytes_per_s);
@@ -260,8 +261,8 @@ fn mac_bytes(mac: u64) -> [u8; 6] {
     bytes
 }
 
-/// Lowers the MSS option of a TCP segment that opens a connection to at most `most`. Examines only the first option,
-/// which is the MSS in nearly all such segments.
+/// Lowers the MSS option to at most `most` in a TCP segment with the SYN flag, and updates the checksum. Examines
+/// only the first TCP option, which is the MSS in nearly all such segments.
 #[inline]
 fn clamp(ip: &mut [u8], most: u16) {
     let opens = ip[9] == 6 && word(ip, 6) & 0x1fff == 0 && ip.len() >= 44 && ip[33] & SYN != 0;

@@ -36,7 +36,7 @@ enum Reason {
     Window,
 }
 
-/// The state of a flow; those from `Established` on have seen both ends.
+/// The state of a flow; in those from `Established` on, packets of both hosts have been seen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Code {
     Free,
@@ -120,8 +120,8 @@ fn not_after(a: u32, b: u32) -> bool {
     b.wrapping_sub(a) >> 31 == 0
 }
 
-/// Hashes a flow. Returns its place in the first way, and an odd number by which its place moves from each way to the
-/// next. For addresses mapped into IPv6, `first` and `second` are the halves that are not zero.
+/// Hashes a flow. Returns its index in the first way of the flow table, and an odd number that is added to the index
+/// for each further way. Of addresses mapped into IPv6, `first` and `second` are the halves that are not zero.
 fn place(first: u32, second: u32, ports: u32, protocol: u8) -> (u32, u32) {
     let [k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10] = KEYS;
     let times = u64::wrapping_mul;
@@ -163,12 +163,12 @@ impl Firewall {
         }
     }
 
-    /// Sets the zone of a port, and whether only hosts bound to the port may send from it (`checks`).
+    /// Sets the zone of a port, and whether only hosts that are bound to the port may send from it (`checks`).
     pub fn set_role(&mut self, port: u16, zone: u8, checks: bool) {
         self.roles[usize::from(port)] = Role { zone, checks };
     }
 
-    /// Adds a host, with a route to it and the binding of its address to its port.
+    /// Adds a host: the binding of its address to its port, and a route to it.
     pub fn add_host(&mut self, host: Host) {
         let Host { address, zone, hop } = host;
         let port_and_mac = u64::from(hop.port) << 48 | hop.destination;
@@ -217,7 +217,7 @@ impl Firewall {
         }
     }
 
-    /// Returns the number of the station to which a packet may be sent, or why the packet is dropped.
+    /// Returns the number of the station to which a packet is sent, or the reason for which it is dropped.
     fn judge(&mut self, ingress: u32, packet: &Packet) -> Result<usize, Reason> {
         let bytes = packet.stored();
         if bytes.len() < 34
@@ -299,7 +299,8 @@ impl Firewall {
         Ok(number)
     }
 
-    /// Finds the flow of a packet, or adds it if a rule allows that; otherwise returns why the packet is dropped.
+    /// Finds the flow of a packet and updates its state, or adds a flow if a rule allows that; otherwise returns why
+    /// the packet is dropped.
     fn follow(
         &mut self,
         bytes: &[u8],
@@ -410,7 +411,8 @@ impl Firewall {
     }
 }
 
-/// Updates the state of a connection for a TCP segment, or returns why the segment is dropped.
+/// Updates the state of a TCP connection for a segment, or returns why the segment is dropped (no valid transition,
+/// or outside of the window).
 fn track(
     state: &mut Cell,
     [own, other]: [usize; 2],

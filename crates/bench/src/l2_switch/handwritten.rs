@@ -10,7 +10,7 @@ pub struct LearningSwitch {
     /// Open addressing with linear probing, at most half full: address in the high 48 bits, port in the low 16.
     slots: Box<[u64]>,
     ports: u32,
-    /// Unknown sources and their ports, for the control plane.
+    /// Unknown source addresses and the ports at which they were seen, for the control plane.
     unknown: Vec<(u64, u32)>,
 }
 

@@ -20,10 +20,10 @@ struct Interface {
 /// The switch.
 pub struct Middleblock {
     router_address: [u8; 6],
-    /// By port.
+    /// The VRF of each port.
     vrfs: Vec<u16>,
     vrf_counts: Vec<Count>,
-    /// By VRF.
+    /// The IPv4 routes of each VRF.
     ipv4: Vec<Trie>,
     ipv6: Vec<Trie>,
     /// The result of next hop, neighbour and interface: port and Ethernet addresses.
@@ -39,7 +39,7 @@ pub struct Middleblock {
 struct Fields {
     is_ipv4: bool,
     src_ipv4: u32,
-    /// First bits of 128.
+    /// The destination address; an IPv4 address is in the first 32 of the 128 bits.
     destination: u128,
     protocol: u8,
     dscp: u8,
@@ -199,7 +199,8 @@ impl Middleblock {
         self.acl_counts.push(Count::default());
     }
 
-    /// Routes and rewrites a packet, and returns the port at which it leaves; `None` if it is dropped.
+    /// Routes a packet and rewrites its headers, in place. Returns the port at which it leaves, `None` if it is
+    /// dropped.
     #[inline]
     fn switch(&mut self, port: u32, packet: &mut [u8]) -> Option<u32> {
         let fields = Fields::parse(packet)?;

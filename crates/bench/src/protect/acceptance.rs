@@ -7,7 +7,7 @@ use crate::structures::count::Count;
 /// Half of the space of sequence numbers.
 const WINDOW: u32 = 1 << 31;
 
-/// Paths that are told apart.
+/// The number of paths for which copies are counted separately.
 const PATHS: usize = 4;
 
 /// The counters of a path of a connection.
@@ -23,7 +23,8 @@ struct PathCounters {
 #[derive(Default)]
 struct End {
     last: u32,
-    /// Bit i: i less than the last number was passed. Zero at first: any number is taken.
+    /// The history of sequence numbers: bit i is set if the number that is i less than the last one was passed. Zero
+    /// at first: then any number is passed.
     seen: u64,
     passed_at_us: u64,
     lost: u64,
@@ -31,7 +32,7 @@ struct End {
     paths: [PathCounters; PATHS],
 }
 
-/// A copy, as far as it matters here.
+/// The data of a copy of a packet that decide whether it is passed on.
 #[derive(Clone, Copy)]
 pub struct Copy {
     /// Its number.
@@ -101,7 +102,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Makes a judge of copies that has no connections yet.
+    /// Makes the acceptance of copies by the given algorithm, without connections.
     pub fn new(acceptance: Acceptance) -> Judge {
         Judge {
             acceptance,
@@ -115,7 +116,8 @@ impl Judge {
         self.ends.len() as u32 - 1
     }
 
-    /// Returns true if a copy is the first with its sequence number in its connection, and counts the result.
+    /// Returns true if a copy is the first with its sequence number in its connection, so that it is to be passed on.
+    /// Counts the result.
     #[inline]
     pub fn passes(&mut self, connection: usize, copy: Copy) -> bool {
         let end = &mut self.ends[connection];

@@ -17,7 +17,7 @@ const TCP: u8 = 6;
 
 const PORTS: usize = 512;
 
-/// Outer header and protection header.
+/// Bytes of the outer IPv4 header and the protection header.
 const OVERHEAD: u16 = 28;
 
 /// The output port and the headers of a copy.
@@ -164,7 +164,7 @@ impl ProtectNode {
         }
     }
 
-    /// Returns true if a copy is the first with its sequence number.
+    /// Returns true if a packet from a tunnel is the first copy with its sequence number; counts the result.
     fn accepts(&mut self, packet: &Packet, path: u32) -> bool {
         let cid = double_word(packet.stored(), 33) & 0xff_ffff;
         let Some(connection) = self.cids.get(&[cid.into()]) else {
@@ -180,8 +180,8 @@ impl ProtectNode {
         self.judge.passes(connection as usize, copy)
     }
 
-    /// Handles a packet outside of tunnels: sends it through two tunnels if its flow is protected, otherwise forwards
-    /// it.
+    /// Handles a packet that is not in a tunnel to this node: sends copies through two tunnels if its flow is
+    /// protected, otherwise forwards it.
     fn send(&mut self, packet: Packet, out: &mut Vec<Output>) {
         let header = packet.stored();
         if header[22] <= 1 {
@@ -202,7 +202,8 @@ impl ProtectNode {
         }
     }
 
-    /// Forwards a packet by its outermost destination address, or drops it if its TTL ends or there is no route.
+    /// Forwards a packet by its outermost destination address. Counts and drops it if its TTL is used up or there is
+    /// no route.
     fn forward(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
         let destination = double_word(packet.stored(), 30);
         if packet.stored()[22] <= 1 {
@@ -269,7 +270,8 @@ fn is_well_formed(header: &[u8]) -> bool {
     !has_ports || header.len() >= 24
 }
 
-/// Returns whether a packet is in a tunnel; `None` if the node does not handle such packets.
+/// Returns true if a packet is in a tunnel, false if it is another IPv4 packet; `None` if the node does not handle it
+/// and drops it.
 #[inline]
 fn tunnel_of(packet: &Packet) -> Option<bool> {
     let bytes = packet.stored();

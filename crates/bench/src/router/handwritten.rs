@@ -41,7 +41,8 @@ impl Router {
         self.routes.insert(prefix, next_hop);
     }
 
-    /// Routes and rewrites a packet, and returns the port at which it leaves; `None` if it is dropped.
+    /// Routes an IPv4 packet and rewrites its headers, in place. Returns the port at which it leaves, `None` if it is
+    /// dropped.
     #[inline]
     fn route(&self, packet: &mut [u8]) -> Option<u32> {
         let header = packet.first_chunk_mut::<34>()?;

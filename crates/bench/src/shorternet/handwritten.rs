@@ -12,7 +12,8 @@ use engine::{Output, Packet};
 
 static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 
-/// Calculates the checksum over those fields of IPv4 and of the ports that the receiving edge restores.
+/// Calculates the checksum of those fields of an IPv4 header and of its ports that the edge at the other end
+/// restores; it is sent with the shortened packet.
 pub fn check(header: &[u8]) -> u16 {
     let mut bytes = [0; 20];
     bytes[0] = header[1];
@@ -34,7 +35,7 @@ pub struct Edge {
     own: u8,
     hosts: Dir24,
     places: Vec<Host>,
-    /// By station.
+    /// The port that leads to each station.
     ports: [Option<u32>; 256],
     flows: HashTable<2>,
     flow_ids: Vec<(u16, Count)>,

@@ -2,16 +2,17 @@
 
 use crate::structures::routes::Prefix;
 
-/// A next hop's number plus one, 0 for none; or with this bit the number of a block for the last eight bits.
+/// An element is the number of a next hop plus one, 0 for none; or, with this bit set, the number of a block of
+/// elements for the last eight bits.
 const LONGER: u16 = 1 << 15;
 
-/// IPv4 addresses to numbers below 2^15.
+/// A map from IPv4 prefixes to numbers below 2^15 - 1.
 pub struct Dir24 {
-    /// By the first 24 bits.
+    /// The elements by the first 24 bits of the address.
     first: Box<[u16]>,
     /// Blocks of 256, by the last eight bits.
     blocks: Vec<[u16; 256]>,
-    /// Length of the prefix that each place of `first` has its value from; while building.
+    /// For each element of `first`, the length of the prefix that gave its value; needed while prefixes are added.
     first_len: Box<[u8]>,
     block_len: Vec<[u8; 256]>,
 }

@@ -1,7 +1,7 @@
 //! A hash table for keys of a few words: open addressing, linear probing, at most a quarter full. Tags of the hashes lie apart from the
 //! keys, so that a miss reads one word.
 
-/// From keys of `N` words to numbers.
+/// A map from keys of `N` words to numbers.
 pub struct HashTable<const N: usize> {
     /// The high half of the hash, 0 for a free slot.
     tags: Vec<u32>,

@@ -1,7 +1,7 @@
 //! Arithmetic on IPv4 headers of 20 bytes. It knows nothing of routes.
 
-/// Adds up the ten 16-bit words of a header, and folds the sum to 17 bits. The result is 0xffff for an intact header,
-/// and 0 for less than 20 bytes.
+/// Adds up the ten 16-bit words of a header, and folds the sum to 16 bits (ones' complement sum, RFC 1071). The
+/// result is 0xffff for an intact header, and 0 for less than 20 bytes.
 #[inline]
 fn sum(header: &[u8]) -> u32 {
     let Some(header) = header.first_chunk::<20>() else {
@@ -53,7 +53,7 @@ pub fn double_word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Returns the Ethernet destination and source addresses in the form of the wire.
+/// Returns the first 12 bytes of an Ethernet frame: the destination address, then the source address.
 pub fn addresses(destination: u64, source: u64) -> [u8; 12] {
     let mut result = [0; 12];
     result[..6].copy_from_slice(&destination.to_be_bytes()[2..]);

@@ -34,7 +34,7 @@ pub struct Route {
     pub count: Count,
 }
 
-/// By prefix.
+/// Routes by prefix.
 #[derive(Default)]
 pub struct Routes {
     numbers: Dir24,

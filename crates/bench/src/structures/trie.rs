@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 const STRIDE: u32 = 6;
 
-/// No prefix.
+/// The value that stands for "no prefix contains this address".
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Default)]
@@ -18,7 +18,7 @@ struct Node {
     first_leaf: u32,
 }
 
-/// Addresses of up to 128 bits to numbers below `u32::MAX`.
+/// A map from prefixes of up to 128 bits to numbers below `u32::MAX`.
 #[derive(Default)]
 pub struct Trie {
     nodes: Vec<Node>,
@@ -44,8 +44,8 @@ impl Building {
         }
     }
 
-    /// Returns the value of each of the node's 64 ways: that of the longest prefix in the node that contains the way,
-    /// or else `inherited`.
+    /// Returns the value of each of the node's 64 children: that of the longest prefix in the node that contains the
+    /// child, or else `inherited`.
     fn values(&self, inherited: u32) -> [u32; 64] {
         let mut values = [inherited; 64];
         let mut prefixes = self.prefixes.clone();

@@ -24,7 +24,7 @@ impl<const N: usize> Default for Tuples<N> {
 }
 
 impl<const N: usize> Tuples<N> {
-    /// Adds an entry, whose number is that of the entries added before.
+    /// Adds an entry. Entries are numbered from 0 in the order in which they are added.
     pub fn insert(&mut self, value: [u64; N], mask: [u64; N], priority: i32) {
         let number = self.priorities.len() as u32;
         self.priorities.push(priority);

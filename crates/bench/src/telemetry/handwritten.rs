@@ -57,7 +57,7 @@ fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2]
     ]
 }
 
-/// Folds a sum to 16 bits, the ones' complement sum of its words.
+/// Folds a sum of 16-bit words to 16 bits, as ones' complement sums are (RFC 1071).
 #[inline]
 fn fold(sum: u64) -> u16 {
     let sum = (sum >> 32) + (sum & 0xffff_ffff);
@@ -112,8 +112,9 @@ impl TelemetryNode {
         self.watched.push(0);
     }
 
-    /// Routes an IPv4 packet to `out`. A source inserts INT headers if it watches the packet's flow; a transit node
-    /// adds its metadata to existing INT headers. Packets that are malformed, expired or without a route are dropped.
+    /// Routes an IPv4 packet, and appends it to `out`. A source inserts INT headers if it watches the packet's flow;
+    /// a transit node adds its metadata to existing INT headers. Packets that are malformed, expired or without a
+    /// route are counted and dropped.
     fn receive(&mut self, ingress: u32, mut packet: Packet, out: &mut Vec<Output>) {
         let header = packet.stored();
         if header.len() < 34
@@ -294,8 +295,8 @@ impl TelemetryNode {
         true
     }
 
-    /// Appends the metadata for which the INT instructions ask, and corrects lengths and checksums. `sum` is the sum
-    /// of the words that the caller has inserted or changed, for which the checksum has not been corrected yet.
+    /// Appends the metadata for which the INT instructions ask, and updates lengths and checksums. `sum` is the sum
+    /// of the words that the caller has inserted or changed and that the checksum does not cover yet.
     fn push(
         &mut self,
         ingress: u32,
@@ -382,7 +383,7 @@ impl Headers {
         self.len += 4;
     }
 
-    /// Adds `bytes` to the length fields of IPv4 and UDP.
+    /// Adds `bytes` to the length field of IPv4 and, if the transport header has 8 bytes, to that of UDP.
     fn lengthen(&mut self, bytes: u16, transport: usize) {
         let length = word(&self.bytes, 16).wrapping_add(bytes);
         self.bytes[16..18].copy_from_slice(&length.to_be_bytes());
@@ -392,7 +393,8 @@ impl Headers {
         }
     }
 
-    /// Corrects the checksum of TCP or UDP for added words whose sum is `sum` (RFC 1624, equation 3).
+    /// Updates the checksum of TCP or UDP for added words whose sum is `sum` (RFC 1624, equation 3). A UDP checksum
+    /// of 0 (none) stays.
     fn correct(&mut self, transport: usize, sum: u64) {
         let at = if transport == 8 { 40 } else { 50 };
         let old = word(&self.bytes, at);

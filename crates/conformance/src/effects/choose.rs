@@ -10,7 +10,7 @@ use crate::choices::Choices;
 /// The depth of nested expressions.
 const DEPTH: u32 = 3;
 
-/// Most calls in one body, those in expressions included: each is written out where it stands.
+/// The largest number of calls in one body. Calls in expressions count too, since the compiler inlines each call.
 const CALLS: u32 = 8;
 
 const OPERATORS: [Operator; 5] = [
@@ -24,11 +24,11 @@ const OPERATORS: [Operator; 5] = [
 /// The things that a body may use.
 #[derive(Default)]
 struct Scope {
-    /// With type, and whether it can be written.
+    /// The variables in scope, each with its type and whether it can be written.
     variables: Vec<(Variable, Type, bool)>,
     /// The next parameter or local.
     next: usize,
-    /// Kinds of callables that statements may call.
+    /// Returns whether statements may call callables of a kind; `None` if they may call nothing.
     calls: Option<fn(Kind) -> bool>,
     tables: bool,
     returns: Option<Option<Type>>,
@@ -253,8 +253,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses a call of any function or action, or any table or control that the current body may call;
-    /// `None` if there is nothing to call.
+    /// Chooses a call of a function or action, or of a table or control, that the current body may call; `None` if
+    /// there is nothing to call.
     fn any_call(&mut self) -> Option<Call> {
         let calls = |kind| self.scope.calls.is_some_and(|calls| calls(kind));
         let callables = self.program.callables.iter().enumerate();
@@ -267,7 +267,7 @@ impl Chooser<'_> {
         self.possible(callee).then(|| self.call(callee, false))
     }
 
-    /// Returns whether variables in scope can be the arguments for all parameters of `callee` that need a variable.
+    /// Returns whether the scope has variables for all parameters of `callee` whose arguments must be variables.
     fn possible(&self, callee: usize) -> bool {
         let place = |p: &Parameter| match p.direction {
             Direction::Out | Direction::InOut => self.has_place(p.ty, true),
@@ -277,8 +277,8 @@ impl Chooser<'_> {
         self.program.callables[callee].parameters.iter().all(place)
     }
 
-    /// Chooses the arguments of a call. `bound`: a table's list of actions makes the call, and gives no
-    /// arguments for parameters without direction.
+    /// Chooses the arguments of a call. If `bound`, the call is in a table's list of actions, so parameters without
+    /// direction, whose arguments come from the entry, get none.
     fn call(&mut self, callee: usize, bound: bool) -> Call {
         self.scope.calls_left = self.scope.calls_left.saturating_sub(1);
         let parameters = self.program.callables[callee].parameters.clone();
@@ -344,8 +344,8 @@ impl Chooser<'_> {
         variables.any(|(_, of, _)| !paths(*of, ty).is_empty())
     }
 
-    /// Chooses a variable of type `ty` in scope, or a part of that type of another variable. `depth` limits
-    /// the expressions in its indexes. `None` if nothing in scope fits.
+    /// Chooses an lvalue of type `ty`: a variable in scope, or a part of one (field, stack element, slice), that can
+    /// be written if `writable`. `depth` limits the expressions in its indexes. `None` if nothing in scope fits.
     fn lvalue(&mut self, ty: Type, writable: bool, depth: u32) -> Option<Lvalue> {
         let variables = self.scope.variables.iter();
         let fits = variables.filter(|(.., w)| *w || !writable);
@@ -391,7 +391,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses an expression of type `ty` with at most `depth` levels.
+    /// Chooses an expression of type `ty` whose operators are nested at most `depth` levels deep.
     fn expr(&mut self, ty: Type, depth: u32) -> Expr {
         if ty == Type::Items {
             // There is one in scope wherever one is asked for: see `possible`.
@@ -424,7 +424,8 @@ impl Chooser<'_> {
         Box::new(self.expr(ty, depth))
     }
 
-    /// Chooses an expression of type `ty` that has operands, each with at most `less` levels.
+    /// Chooses an expression of type `ty` with an operator or a call, whose operands are nested at most `less` levels
+    /// deep.
     fn composed(&mut self, ty: Type, less: u32) -> Expr {
         match ty {
             Type::Byte => match self.choices.below(6) {
@@ -480,8 +481,8 @@ fn is_action(kind: Kind) -> bool {
     matches!(kind, Kind::GlobalAction | Kind::LocalAction)
 }
 
-/// Returns all paths from a variable of type `of` to a part of type `wanted`. A path consists of field
-/// numbers and indexes (`None`). The truth value with it says whether the part is four bits of a byte.
+/// Returns all ways to get a part of type `wanted` from a variable of type `of`. Each is a path of field numbers and
+/// indexes (`None` for an index), with true if the part is a slice of four bits of the byte at that path.
 fn paths(of: Type, wanted: Type) -> Vec<(Vec<Option<usize>>, bool)> {
     if wanted == Type::Nibble && of != Type::Nibble {
         let bytes = paths(of, Type::Byte).into_iter();

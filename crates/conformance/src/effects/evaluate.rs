@@ -31,10 +31,10 @@ struct Machine<'a> {
     frames: Vec<Vec<Value>>,
 }
 
-/// The end of a body by `return`, with a function's value.
+/// How a body ended: `None` at its end, `Some` by a `return`, with the value that a function returns.
 type Returned = Option<Option<Value>>;
 
-/// Returns the bytes of the packet that leaves when `packet`, of [`super::PACKET_BYTES`] bytes, arrives.
+/// Runs a program on a packet of [`super::PACKET_BYTES`] bytes, and returns the bytes of the packet that leaves.
 pub(super) fn run(program: &Program, packet: &[u8]) -> Vec<u8> {
     let mut bytes = packet.iter().map(|byte| Value::Bits(*byte));
     let mut take = |count| bytes.by_ref().take(count).collect::<Vec<Value>>();
@@ -59,7 +59,7 @@ pub(super) fn run(program: &Program, packet: &[u8]) -> Vec<u8> {
 }
 
 impl Value {
-    /// Returns the value of a variable to which nothing has been assigned.
+    /// Returns the initial value of a variable of type `ty`: false, zero, or an invalid header.
     fn initial(ty: Type) -> Value {
         let bytes = vec![Value::Bits(0); ty.fields().len()];
         match ty {
@@ -92,8 +92,8 @@ impl Value {
         }
     }
 
-    /// Replaces the part of the value to which the path `steps` leads by `new`: four bits from bit `low`
-    /// on, or the whole part for `None`. A write into an invalid header is lost.
+    /// Replaces a part of the value by `new`: the part to which the path `steps` leads, or only four bits of it from
+    /// bit `low` on. A write to an invalid header has no effect.
     fn set(&mut self, steps: &[usize], low: Option<u32>, new: Value) {
         match (steps, self) {
             ([], old) => {
@@ -145,8 +145,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Evaluates keys from left to right, and returns the number made of their lowest bits, the first key's
-    /// bit highest.
+    /// Evaluates keys from left to right, and returns the number whose binary digits are the lowest bits of the keys,
+    /// the first key's the most significant.
     fn bits_of(&mut self, keys: &[Expr]) -> usize {
         let bit = |key: &Expr| usize::from(self.value(key).byte() & 1);
         keys.iter()
@@ -154,7 +154,8 @@ impl Machine<'_> {
             .fold(0, |number, bit| number << 1 | bit)
     }
 
-    /// Runs a body with the given values of its parameters. Returns the values at the end, and how the body ended.
+    /// Runs a body with these values of its parameters. Returns their values at the end, with those of the local
+    /// variables, and how the body ended.
     fn body(&mut self, body: &[Statement], parameters: Vec<Value>) -> (Vec<Value>, Returned) {
         self.frames.push(parameters);
         let returned = self.statements(body);
@@ -315,9 +316,9 @@ impl Machine<'_> {
         variable.set(&place.steps, place.low, value);
     }
 
-    /// Makes a call in the order that the specification gives in "Calling convention", and returns its
-    /// result; `None` for a call without one. `data`: the argument that a table's entry gives for a
-    /// parameter without direction.
+    /// Makes a call, with the steps in the order that the specification gives in "Calling convention", and returns
+    /// the result; `None` for a call without one. `data` is the argument that a table's entry gives for a parameter
+    /// without direction.
     fn call(&mut self, call: &Call, data: Option<u8>) -> Option<Value> {
         let callee = &self.program.callables[call.callee];
         let mut values: Vec<Option<Value>> = callee.parameters.iter().map(|_| None).collect();
@@ -361,8 +362,8 @@ impl Machine<'_> {
         result
     }
 
-    /// Applies a table: evaluates the keys, looks up the entry, and only then evaluates the arguments of
-    /// the action that runs. Returns whether an entry matched.
+    /// Applies a table: evaluates the keys, looks up the entry, then evaluates the arguments of the action that runs,
+    /// and runs it. Returns whether an entry matched.
     fn apply(&mut self, table: usize) -> bool {
         let table = &self.program.tables[table];
         let number = self.bits_of(&table.keys);

@@ -17,16 +17,16 @@ use engine::{Executor, Interpreter, Packet, Switch, SwitchConfig, Time};
 use ir::Program;
 use std::sync::Arc;
 
-/// Bytes of a packet: all are headers.
+/// The number of bytes of a packet; all of them belong to headers.
 pub const PACKET_BYTES: usize = 18;
 
 /// Packets that each program is given.
 const PACKETS: u64 = 6;
 
-/// Most attempts to make a case smaller.
+/// The largest number of runs in which a failing case is made smaller.
 const ATTEMPTS: u32 = 400;
 
-/// Returns the bytes of the test case with the number `seed`.
+/// Returns the bytes of the test case with the number `seed`; each case is a program.
 pub fn case(seed: u64) -> Vec<u8> {
     random_bytes(seed, [200, 500, 1500][(seed % 3) as usize])
 }
@@ -36,15 +36,16 @@ pub fn source(case: &[u8]) -> String {
     text::program(&choose::program(case))
 }
 
-/// Runs a case. `Err` holds the program, the packet, and the bytes that left and should have left.
+/// Runs the program of a case on both executors, and compares the packets that leave with those of the reference
+/// evaluator. `Err` holds the program, the packet, and the bytes that left and should have left.
 pub fn run(case: &[u8]) -> Result<(), String> {
     let program = choose::program(case);
     let source = text::program(&program);
     judge(&source, |packet| evaluate::run(&program, packet))
 }
 
-/// Compares the packets that leave a program with those that `expected` returns: on both executors, and on
-/// the interpreter with every argument copied. `Err` describes the first difference.
+/// Compares the packets that leave a program with those that `expected` returns: on the interpreter, as machine code,
+/// and on the interpreter with every argument copied. `Err` describes the first difference.
 fn judge(source: &str, expected: impl Fn(&[u8]) -> Vec<u8>) -> Result<(), String> {
     let of = |what: &str| format!("{what}\n---- the program\n{source}----");
     let compiled = |copy_arguments| compiled(source, copy_arguments).map_err(|e| of(&e));
@@ -101,7 +102,8 @@ fn packet(number: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Returns a smaller case that still fails, with its error message.
+/// Returns a smaller case that still fails, with its error message. Removes pieces of the case as long as it fails,
+/// in at most [`ATTEMPTS`] runs.
 pub fn minimise(case: &[u8], error: String) -> (Vec<u8>, String) {
     let mut left = ATTEMPTS;
     let mut best = (case.to_vec(), error);

@@ -183,7 +183,8 @@ impl Text<'_> {
         self.line(&format!("const default_action = {action}; }}"));
     }
 
-    /// Returns the text of an action's call, with the argument `data` that a table entry gives.
+    /// Returns the text of an action call in a table entry. `data` is the argument for the parameter without
+    /// direction, if the action has one.
     fn with_data(&self, action: &Call, data: u8) -> String {
         let parameters = &self.program.callables[action.callee].parameters;
         let takes = parameters.iter().any(|p| p.direction == Direction::Entry);

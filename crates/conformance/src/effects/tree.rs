@@ -64,18 +64,18 @@ pub(super) enum Variable {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Field(usize),
-    /// Of a stack; only the low two bits count.
+    /// An element of a stack; only the low two bits of the index count.
     Index(Box<Expr>),
 }
 
-/// Something that can be written.
+/// An expression that can be written to: a variable, or a part of one.
 #[derive(Clone, Debug)]
 pub(super) struct Lvalue {
     pub variable: Variable,
     /// The type of the variable.
     pub ty: Type,
     pub steps: Vec<Step>,
-    /// Four bits of a byte, from here on.
+    /// The part is four bits of the byte, from this bit on.
     pub low: Option<u32>,
 }
 
@@ -95,7 +95,7 @@ pub(super) enum Expr {
     Read(Lvalue),
     /// Four bits of a byte.
     Nibble(Box<Expr>, u32),
-    /// A byte of two nibbles.
+    /// A byte made of two nibbles.
     Join(Box<Expr>, Box<Expr>),
     Binary(Operator, Box<Expr>, Box<Expr>),
     Less(Box<Expr>, Box<Expr>),
@@ -151,7 +151,7 @@ pub(super) enum Direction {
     In,
     Out,
     InOut,
-    /// Without a direction, of an action.
+    /// Without a direction: the argument of an action comes from the table entry.
     Entry,
 }
 
@@ -159,7 +159,7 @@ pub(super) enum Direction {
 pub(super) struct Parameter {
     pub ty: Type,
     pub direction: Direction,
-    /// Of a byte.
+    /// The default value of a parameter of type byte.
     pub default: Option<u8>,
 }
 
@@ -178,11 +178,11 @@ pub(super) struct Callable {
     pub kind: Kind,
     pub parameters: Vec<Parameter>,
     pub body: Vec<Statement>,
-    /// Of a function.
+    /// The value that a function returns at its end.
     pub result: Option<Expr>,
 }
 
-/// An action of a table with the arguments of its parameters with direction.
+/// An action in a table's list, with the arguments for its parameters with a direction.
 pub(super) type Listed = Call;
 
 #[derive(Clone, Debug)]

@@ -79,7 +79,7 @@ impl Generator<'_> {
         });
     }
 
-    /// Declares a control that the ingress and egress controls may apply, also several times.
+    /// Declares a control that both the ingress and the egress control may apply, also several times.
     fn declare_sub_control(&mut self) {
         let types = [Type::Header(0), Type::Bit(8), self.argument_type()];
         let parameters = self.parameters(&types);
@@ -160,8 +160,8 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Writes statements that put a sum of all metadata fields into the packet, so that differences in
-    /// metadata become visible.
+    /// Writes statements that store the sum of all metadata fields in a header, so that a difference in metadata
+    /// becomes visible in the packet.
     fn show_metadata(&mut self) {
         self.line("hdr.sum.setValid();");
         let variables = self.scope.variables.clone();

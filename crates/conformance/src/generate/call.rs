@@ -3,11 +3,11 @@
 use super::types::{FLAT, HEADERS, Type};
 use super::{Direction, Generator, Parameter, Section};
 
-/// Most calls within the expressions of one body: each is written out where it stands.
+/// The largest number of calls within the expressions of one body; the compiler inlines each of them.
 pub(super) const CALLS: u32 = 4;
 
 impl Generator<'_> {
-    /// Sets the number of calls that the next body may contain.
+    /// Sets the number of calls that the expressions of the next body may contain.
     pub(super) fn allow_calls(&mut self, calls: u32) {
         self.calls_left = calls;
     }
@@ -28,9 +28,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns the text of arguments for `parameters`, with expressions of at most `depth` levels, by
-    /// position or by name in any order. `first`: the name and the text of an argument before them. `None`
-    /// if one of them must be written to and no variable fits.
+    /// Writes the arguments for `parameters`, by position or by name in any order, with expressions of at most
+    /// `depth` levels. `first` is the name and the text of an argument that comes before them. Returns `None` if a
+    /// parameter needs a variable that can be written and none fits.
     pub(super) fn arguments(
         &mut self,
         first: Option<(&str, &str)>,

@@ -5,12 +5,12 @@ use super::{Constants, Generator, Section};
 use ir::Bits;
 
 impl Generator<'_> {
-    /// Chooses the path of a variable of type `ty`; `None` if there is none.
+    /// Chooses a variable of type `ty` in scope, and returns its path, such as `hdr.h0.f`; `None` if there is none.
     pub(super) fn readable(&mut self, ty: &Type) -> Option<String> {
         self.variable(ty, false)
     }
 
-    /// Chooses the path of a variable of type `ty` that may be written; `None` if there is none.
+    /// Chooses a variable of type `ty` in scope that may be written, and returns its path; `None` if there is none.
     pub(super) fn writable(&mut self, ty: &Type) -> Option<String> {
         self.variable(ty, true)
     }
@@ -107,7 +107,7 @@ impl Generator<'_> {
         format!("error.{}", self.choices.pick(&ir::verify::CORE_ERRORS))
     }
 
-    /// Chooses a literal of `width` bits, written with its width.
+    /// Chooses a literal of `width` bits, and returns it with its width prefix, such as `8w0x1f`.
     pub(super) fn literal(&mut self, width: u32) -> String {
         let value = self.choices.bits(width);
         format!("{width}w{}", hexadecimal(&value))
@@ -152,8 +152,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses an expression of type `bit<width>` without operators: a variable, a variable of another
-    /// width with a cast, or a literal.
+    /// Chooses an operand of type `bit<width>`: a variable, a variable of another width with a cast, or a literal.
     fn leaf(&mut self, width: u32) -> String {
         match self.choices.below(5) {
             1..=3 => match self.readable(&Type::Bit(width)) {
@@ -224,8 +223,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses a rare kind of `bit<width>` expression: a cast of a serializable enum; else, in a parser, a
-    /// lookahead or the last index of a stack; else a field of a stack's element, or an expression as
+    /// Chooses a rare kind of `bit<width>` expression: a cast from a serializable enum; else, in a parser, a
+    /// lookahead or the last index of a stack; else a field of a stack's element, or an operand as
     /// [`Generator::leaf`] chooses it.
     fn special(&mut self, width: u32, depth: u32) -> String {
         let mut serials = self.types.serials.iter();

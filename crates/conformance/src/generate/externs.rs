@@ -12,7 +12,7 @@ pub(super) struct Objects {
     pub meters: Vec<String>,
 }
 
-/// Ports and sessions that the control plane knows too.
+/// Ports and clone sessions, few, which the control plane configures too.
 const SMALL: [&str; 5] = ["1", "2", "3", "7", "0"];
 
 const ALGORITHMS: [&str; 8] = [
@@ -176,7 +176,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses one to three values whose hash or checksum is computed, and returns the text of their list.
+    /// Chooses one to three values as the input of a hash or checksum, and returns them as the text of a list.
     pub(super) fn hashed(&mut self) -> String {
         let count = 1 + self.choices.below(3);
         let values = (0..count).map(|_| {
@@ -249,7 +249,7 @@ impl Generator<'_> {
         self.once(&call);
     }
 
-    /// Writes a statement that sends the packet back to the parser: a resubmission in ingress, else a recirculation.
+    /// Writes a statement that sends the packet to the parser again: a resubmission in ingress, else a recirculation.
     fn again(&mut self) {
         let index = 1 + self.choices.below(2);
         let call = match self.scope.section {
@@ -259,8 +259,8 @@ impl Generator<'_> {
         self.once(&call);
     }
 
-    /// Writes a call, mostly on the condition that the packet came from outside. Packets that multiply
-    /// endlessly are stopped by a limit, but take a long time.
+    /// Writes a statement, mostly under the condition that the packet is not a copy (clone, resubmitted or
+    /// recirculated packet). Otherwise packets multiply until a limit stops them, which takes a long time.
     fn once(&mut self, call: &str) {
         if self.choices.one_in(16) {
             return self.line(call);
@@ -278,8 +278,8 @@ impl Generator<'_> {
         self.line(format!("{call}({condition} || sm.ingress_port != {port});"));
     }
 
-    /// Writes a call of `verify_checksum` or `update_checksum`, as `verb` says, if a header has a field of
-    /// 16 bits for the checksum.
+    /// Writes a call of the extern `verb` (`verify_checksum` or `update_checksum`), if a header has a field of 16
+    /// bits for the checksum.
     pub(super) fn checksum(&mut self, verb: &str) {
         let Some(path) = self.writable(&Type::Bit(16)) else {
             return;
@@ -302,7 +302,7 @@ impl Generator<'_> {
 }
 
 impl super::Scope {
-    /// Returns whether the section is ingress or egress, where standard metadata is a parameter named `sm`.
+    /// Returns whether the current section is ingress or egress, where standard metadata is a parameter named `sm`.
     pub(super) fn standard(&self) -> bool {
         matches!(self.section, Section::Ingress | Section::Egress)
     }

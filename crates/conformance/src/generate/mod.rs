@@ -29,13 +29,13 @@ use std::fmt::Write;
 use table::{Action, Table};
 use types::{Type, Types, Variable};
 
-/// Most statements of a block of the switch, so that there is something left for the next one.
+/// The largest number of statements of a block of the switch; a limit, so that choices are left for the next blocks.
 const BLOCK_STATEMENTS: u32 = 32;
 
 /// Most statements of a parser state, an action or a function.
 const SMALL_STATEMENTS: u32 = 8;
 
-/// Most statements of one body, what is nested not counted.
+/// The largest number of statements of one body, not counting nested ones.
 const MAX_BODY: u32 = 7;
 
 /// The depth of nested statements.
@@ -44,7 +44,7 @@ const NESTING: u32 = 3;
 /// The depth of nested expressions.
 const DEPTH: u32 = 3;
 
-/// True if the compiler can see what constants are worth.
+/// Whether the compiler can see the values of constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constants {
     /// As they are.
@@ -82,7 +82,7 @@ enum Direction {
     In,
     Out,
     InOut,
-    /// Of an action, given by the entry.
+    /// Without direction: the argument of an action comes from the table entry.
     Entry,
 }
 
@@ -96,7 +96,7 @@ impl Direction {
         }
     }
 
-    /// Returns whether an argument for this direction must be a variable that can be written.
+    /// Returns whether an argument for this direction must be a variable that can be written to.
     fn writes(self) -> bool {
         matches!(self, Direction::Out | Direction::InOut)
     }
@@ -114,11 +114,11 @@ struct Parameter {
 struct Callable {
     name: String,
     parameters: Vec<Parameter>,
-    /// Of a function.
+    /// The type that a function returns.
     result: Type,
 }
 
-/// The part of the pipeline that the text is in.
+/// The part of the program for which text is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
     /// In the parser.
@@ -141,9 +141,9 @@ struct Scope {
     variables: Vec<Variable>,
     /// In the body of an action.
     in_action: bool,
-    /// `return` with a value of this type.
+    /// The type of the value that `return` needs, in a function.
     result: Option<Type>,
-    /// `return` without a value, and `exit`.
+    /// True if `return` without a value and `exit` are allowed.
     may_leave: bool,
     may_exit: bool,
     loops: u32,
@@ -220,7 +220,7 @@ impl Generator<'_> {
         list
     }
 
-    /// Adds a parameter and its parts to the variables in scope.
+    /// Adds a parameter and all its parts (fields, stack elements) to the variables in scope.
     fn declare(&mut self, parameter: &Parameter) {
         let writable = parameter.direction.writes();
         let variables = &mut self.scope.variables;

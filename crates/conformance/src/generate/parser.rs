@@ -5,7 +5,8 @@ use super::types::{HEADERS, METADATA, STANDARD, Type};
 use super::{Callable, DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Scope, Section};
 
 impl Generator<'_> {
-    /// Declares a sub-parser that extracts one header and has a number as a further parameter.
+    /// Declares a sub-parser that extracts one header (an `out` parameter), changes a number (an `inout` parameter),
+    /// and has one more parameter.
     pub(super) fn declare_sub_parser(&mut self) {
         let header = self.choices.pick(&self.fixed_headers());
         let parameter = |name: String, direction, ty| Parameter {
@@ -103,7 +104,7 @@ impl Generator<'_> {
         self.close();
     }
 
-    /// Writes a statement that reads from the packet: an extract, a lookahead or a call of a sub-parser.
+    /// Writes a statement that reads from the packet: an extract, a lookahead or the application of a sub-parser.
     fn take(&mut self) {
         self.touched.clear();
         let stacks = self.scope.variables.iter();

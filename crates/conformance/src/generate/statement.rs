@@ -5,14 +5,14 @@ use super::types::{STANDARD, Type};
 use super::{DEPTH, Generator, MAX_BODY, NESTING, Section};
 
 impl Generator<'_> {
-    /// Writes a body that has at most `statements` statements, nested ones included.
+    /// Writes a body with at most `statements` statements, nested ones included, and with at most [`CALLS`] calls.
     pub(super) fn body_of(&mut self, statements: u32) {
         self.statements_left = statements;
         self.allow_calls(CALLS);
         self.body();
     }
 
-    /// Writes statements in a new scope.
+    /// Writes statements in a new scope; nothing if the nesting is too deep already.
     pub(super) fn body(&mut self) {
         if self.scope.nesting > NESTING {
             return;

@@ -95,7 +95,7 @@ impl Generator<'_> {
         self.scope.actions.push(Action { name, parameters });
     }
 
-    /// Chooses a type for an action's parameter whose argument the control plane gives.
+    /// Chooses a type for an action parameter without direction, whose argument the control plane gives.
     fn entry_type(&mut self) -> Type {
         match self.choices.below(6) {
             4 => Type::Bit(9),
@@ -151,7 +151,8 @@ impl Generator<'_> {
         self.scope.tables.push(Table { name, actions });
     }
 
-    /// Declares the direct counters, direct meters, action profiles and action selectors of a table.
+    /// Declares random resources of a table: a direct counter, a direct meter, an action profile or selector. Returns
+    /// the table properties that attach them.
     fn declare_attached(&mut self) -> Attached {
         let mut attached = Attached::default();
         if self.choices.one_in(3) {
@@ -195,8 +196,8 @@ impl Generator<'_> {
         attached
     }
 
-    /// Declares the key of a table. Returns the type and match kind of each key field, without those that
-    /// are only inputs of a selector.
+    /// Declares the key of a table. Returns the type and match kind of each key field, except for those of match kind
+    /// `selector`.
     fn declare_keys(&mut self, selects: bool) -> Vec<(Type, Match)> {
         let count = match self.choices.below(6) {
             0..=2 => 1,
@@ -250,8 +251,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Declares a table's list of actions, some of those in scope, and returns each with the text of its
-    /// bound arguments.
+    /// Declares a table's list of actions: some of the actions in scope. Returns each with the text of the arguments
+    /// that the list binds to its parameters with direction.
     fn declare_action_list(&mut self, reader: Option<&str>) -> Vec<(Action, String)> {
         let mut list = Vec::new();
         self.open("actions =");

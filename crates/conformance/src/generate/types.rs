@@ -78,7 +78,7 @@ pub(super) struct Types {
 pub(super) const HEADERS: usize = 0;
 pub(super) const METADATA: usize = 1;
 pub(super) const STANDARD: usize = 2;
-/// The struct that may be in headers; those from here on are declared in the program.
+/// The position of a struct that headers may contain; structs from here on are declared in the program.
 pub(super) const FLAT: usize = 3;
 
 impl Types {
@@ -102,7 +102,7 @@ impl Types {
         }
     }
 
-    /// Appends to `variables` a variable and all its parts, at any depth.
+    /// Appends a variable and all its parts (fields, stack elements), at any depth, to `variables`.
     pub fn expand(&self, path: &str, ty: &Type, writable: bool, variables: &mut Vec<Variable>) {
         variables.push(Variable {
             path: path.into(),
@@ -133,8 +133,8 @@ impl Types {
         }
     }
 
-    /// Returns the width in bits that a value of a type has in a packet; 0 for a type that headers cannot
-    /// contain, and for varbits.
+    /// Returns the width in bits that a value of a type has in a packet; 0 for a type that headers cannot contain,
+    /// and for a varbit, whose width varies.
     pub fn bits(&self, ty: &Type) -> u32 {
         match ty {
             Type::Bit(width) | Type::Int(width) => *width,
@@ -148,8 +148,8 @@ impl Types {
         }
     }
 
-    /// Returns whether values of type `ty` can be written as lists of members and compared: no varbit,
-    /// stack or header union is in the type.
+    /// Returns whether values of type `ty` can be written as lists of members and compared. They can if the type
+    /// contains no varbit, stack or header union.
     pub fn is_plain(&self, ty: &Type) -> bool {
         match ty {
             Type::Varbit(_) | Type::Stack(..) | Type::Union(_) => false,
