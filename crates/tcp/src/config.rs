@@ -15,7 +15,7 @@ pub struct Config {
     pub initial_window_segments: u32,
     /// Receive buffer, from which the advertised window follows, and most bytes in flight. Above 65,535 the window is scaled.
     pub window_limit_bytes: u64,
-    /// The slow start threshold to begin with; without one, slow start ends with the first loss.
+    /// The slow start threshold at the beginning; if `None`, slow start ends with the first loss.
     pub initial_ssthresh_bytes: Option<u64>,
     /// The congestion control algorithm.
     pub congestion: Congestion,
@@ -24,15 +24,15 @@ pub struct Config {
     /// The condition that ends the first slow start when the round trip grows. It needs a measurement for every acknowledgment: selective
     /// acknowledgments or timestamps.
     pub hystart: Option<HyStart>,
-    /// The base of a reduction of the window.
+    /// The window from which a reduction starts.
     pub reduction: Reduction,
-    /// The algorithm that finds lost segments and sends them again.
+    /// The algorithm that detects lost segments and retransmits them.
     pub recovery: Recovery,
     /// The number of duplicate acknowledgments that mean a loss (RFC 5681: 3).
     pub duplicate_threshold: u32,
-    /// True if each of the first two duplicate acknowledgments lets out one new segment (RFC 3042).
+    /// True if each of the first two duplicate acknowledgments allows one new segment to be sent (RFC 3042).
     pub limited_transmit: bool,
-    /// True if the window grows only while it is what holds the sender back (RFC 7661's concern, in its simplest form).
+    /// True if the window grows only while it limits the sender (RFC 7661's concern, in its simplest form).
     pub window_validation: bool,
     /// True if the window begins as a new connection's after an idle time longer than the timeout (RFC 5681, 4.1).
     pub restarts_after_idle: bool,
@@ -44,16 +44,16 @@ pub struct Config {
     pub rto: RtoConfig,
     /// Delayed acknowledgments, which wait for more data (RFC 5681, 4.2).
     pub delayed_ack: Option<DelayedAck>,
-    /// True if to use explicit congestion notification (RFC 3168).
+    /// True if explicit congestion notification (RFC 3168) is negotiated.
     pub ecn: bool,
-    /// True if to use timestamps (RFC 7323).
+    /// True if timestamps (RFC 7323) are negotiated.
     pub timestamps: bool,
     /// One step of the timestamps' clock (RFC 7323: 1 ms to 1 s).
     pub timestamp_tick_ps: u64,
-    /// True if data received in order count as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
-    /// meanwhile.
+    /// True if data received in order counts as read by the application at once. Otherwise the application calls
+    /// [`crate::Connection::read`], and the offered window shrinks meanwhile.
     pub reads_at_once: bool,
-    /// The number of timeouts in a row after which the connection is given up.
+    /// The number of timeouts in a row after which the connection fails.
     pub timeout_limit: u32,
     /// The duration of TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait_ps: u64,
@@ -93,17 +93,17 @@ pub struct Hpcc {
     pub rate_bps: u64,
     /// T: the round trip of an empty network, the same for all senders.
     pub base_rtt_ps: u64,
-    /// W_AI: bytes by which the window grows, which makes it fair.
+    /// W_AI: the additive increase of the window in bytes, which makes the algorithm fair.
     pub ai_bytes: u64,
-    /// The wanted utilisation of links, in thousandths.
+    /// Eta: the target utilisation of links, in thousandths.
     pub eta_permille: u32,
     /// Round trips of additive increase before a multiplicative one.
     pub max_stage: u32,
 }
 
 impl Hpcc {
-    /// Creates the parameters with eta, maxStage and W_AI of the paper's evaluation, for a rate of `rate_bps` bits per
-    /// second and a base round-trip time of `base_rtt_ps` picoseconds.
+    /// Creates HPCC's parameters for a network card of `rate_bps` bits per second and a base round-trip time of
+    /// `base_rtt_ps` picoseconds, with eta, maxStage and W_AI of the paper's evaluation.
     pub fn published(rate_bps: u64, base_rtt_ps: u64) -> Hpcc {
         Hpcc {
             rate_bps,
@@ -120,7 +120,7 @@ impl Hpcc {
 pub struct Cubic {
     /// True if the window is never smaller than Reno's would be (4.3).
     pub tcp_friendly: bool,
-    /// True if a flow whose window shrinks gives up more, for newcomers (4.7).
+    /// True if a flow whose window shrinks releases more bandwidth, for new flows (4.7).
     pub fast_convergence: bool,
     /// Before the first congestion, when slow start has ended but nothing is known of the path, the window grows by a twentieth of
     /// what is acknowledged at least (Linux; not in the RFC).
@@ -128,7 +128,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// RFC 9438 as it recommends itself.
+    /// RFC 9438 with its recommendations.
     pub const RFC_9438: Cubic = Cubic {
         tcp_friendly: true,
         fast_convergence: true,
@@ -136,10 +136,10 @@ impl Cubic {
     };
 }
 
-/// The counting of slow start and congestion avoidance.
+/// How acknowledgments are counted in slow start and congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
-    /// For each acknowledgments, one segment each in slow start, `mss * mss / cwnd` each later.
+    /// By acknowledgments: each adds one segment in slow start, and `mss * mss / cwnd` in congestion avoidance.
     PerAck,
     /// By acknowledged bytes (RFC 3465, recommended by RFC 5681).
     PerByte {
@@ -182,7 +182,7 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// RFC 8985 as it recommends itself.
+    /// RFC 8985 with its recommendations.
     pub const RFC_8985: Recovery = Recovery::RackTlp {
         proportional: true,
         ack_delay_ps: 200 * MILLISECOND_PS,
@@ -199,7 +199,7 @@ pub struct NewReno {
     pub partial_window_deflation: bool,
     /// The window after recovery.
     pub exit: ExitWindow,
-    /// The most segments that one acknowledgment releases while duplicates arrive.
+    /// The most segments that one acknowledgment allows to be sent while duplicate acknowledgments arrive.
     pub burst_segments: Option<u32>,
     /// True if the timer starts anew with the fast retransmission.
     pub restarts_timer_at_entry: bool,
@@ -208,7 +208,7 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// RFC 6582 as it recommends itself.
+    /// RFC 6582 with its recommendations.
     pub const RFC_6582: NewReno = NewReno {
         partial_ack: PartialAck::Impatient,
         partial_window_deflation: true,
@@ -288,7 +288,7 @@ pub struct DelayedAck {
 }
 
 impl Default for Config {
-    /// Creates a configuration that follows today's standards, as far as they are written down.
+    /// Creates a configuration that follows the current RFCs.
     fn default() -> Config {
         Config {
             mss: 1448,
@@ -331,17 +331,17 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Creates the configuration of `Agent/TCP/Newreno` and `Agent/TCPSink` of ns-2.1b8a (May 2001) with their defaults, as far as
-    /// an endpoint has them.
+    /// Creates the configuration of `Agent/TCP/Newreno` and `Agent/TCPSink` of the simulator ns-2.1b8a (May 2001) with
+    /// their defaults, as far as an endpoint has them.
     ///
-    /// Packets of 1000 bytes there are 1000 bytes on the wire: a driver that adds 40 bytes of headers gives `mss` 960. A window of
-    /// 20 packets, which is also the first threshold; an initial window of 2; a clock tick of 0.1 s, SRTT and RTTVAR in
-    /// whole ticks, first timeout 6 s, least 1 s, back-off up to 64; slow-but-steady NewReno with the details of
-    /// [`NewReno::NS2_2001`]; no delayed acknowledgments, limited transmit,
-    /// window validation, restart after idle times, or Nagle.
+    /// Packets of 1000 bytes there are 1000 bytes on the wire: a driver that adds 40 bytes of headers gives `mss` 960.
+    /// A window of 20 packets, which is also the first threshold; an initial window of 2; a clock tick of 0.1 s, SRTT
+    /// and RTTVAR in whole ticks, first timeout 6 s, least 1 s, back-off up to 64; slow-but-steady NewReno with the
+    /// details of [`NewReno::NS2_2001`]; no delayed acknowledgments, limited transmit, window validation, restart after
+    /// idle times, or Nagle.
     ///
-    /// Differences remain: there the clock's phase is random, window arithmetic is on floating packets, and nothing is ever given
-    /// up. `benches/ns2_agreement.py` compares them.
+    /// Differences remain: there the clock's phase is random, window arithmetic is on floating packets, and a
+    /// connection never fails. `benches/ns2_agreement.py` compares them.
     pub fn ns2_2001(mss: u32) -> Config {
         Config {
             mss,
@@ -369,7 +369,8 @@ impl Config {
         }
     }
 
-    /// Checks the configuration. Returns an error that names the first value that makes no sense.
+    /// Checks the configuration. Fails with an error that names the first value that is out of range or contradicts
+    /// another.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |what| Err(ConfigError(what));
         if !(1..=65_495).contains(&self.mss) {

@@ -29,11 +29,11 @@ pub enum State {
     FinWait1,
     /// Our FIN is acknowledged; the other end still sends.
     FinWait2,
-    /// The other end closed first.
+    /// The other end has closed its stream.
     CloseWait,
-    /// Both closed at once.
+    /// Both ends have closed their streams at the same time.
     Closing,
-    /// The other end closed first, then we did.
+    /// The other end closed its stream first, then we did.
     LastAck,
     /// The connection is over, but old segments may come.
     TimeWait,
@@ -50,20 +50,20 @@ pub enum Failure {
     TimedOut,
 }
 
-/// The options that both ends agreed on in the handshake.
+/// The options that both ends agreed on in the handshake (RFC 7323, RFC 2018, RFC 3168).
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
     timestamps: bool,
     sack: bool,
     scaling: bool,
     ecn: bool,
-    /// The shift of the other end's window.
+    /// The shift of the other end's window field (RFC 7323).
     peer_shift: u8,
 }
 
-/// MSS of a peer that does not say (RFC 9293, 3.7.1).
+/// MSS of a peer whose SYN does not contain one (RFC 9293, 3.7.1).
 const DEFAULT_MSS: u16 = 536;
-/// The timeout of data after a SYN was lost (RFC 6298, 5.7).
+/// The timeout for data after a SYN was lost (RFC 6298, 5.7).
 const RTO_AFTER_LOST_SYN_PS: u64 = 3_000_000_000_000;
 
 /// One end of a connection.
@@ -74,7 +74,7 @@ pub struct Connection {
     sender: Sender,
     receiver: Receiver,
     agreed: Agreed,
-    /// True if the SYN, or its answer, is to be sent.
+    /// True if a SYN, or the SYN-ACK that answers one, must be sent.
     syn_due: bool,
     syn_sent_ps: u64,
     syn_lost: bool,
@@ -83,13 +83,13 @@ pub struct Connection {
     window_set_by: (u64, u64),
     reset: Option<Segment>,
     time_wait_at_ps: u64,
-    /// The loads that came with the newest data, for the other end.
+    /// The link loads that arrived with the newest data, to be echoed to the other end.
     load: Option<Box<PathLoad>>,
 }
 
 impl Connection {
-    /// Creates an end that opens a connection with the initial sequence number `iss`. Fails if the configuration is
-    /// contradictory.
+    /// Creates an end that actively opens a connection, with the initial sequence number `iss`. Fails if the
+    /// configuration is invalid.
     pub fn connect(config: &Config, iss: u32, now_ps: u64) -> Result<Connection, ConfigError> {
         let mut connection = Connection::new(config, iss, State::SynSent)?;
         connection.syn_due = true;
@@ -97,7 +97,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Creates an end that waits for its peer to open a connection. Fails if the configuration is contradictory.
+    /// Creates an end that waits for its peer to open a connection, and then uses the initial sequence number `iss`.
+    /// Fails if the configuration is invalid.
     pub fn listen(config: &Config, iss: u32) -> Result<Connection, ConfigError> {
         Connection::new(config, iss, State::Listen)
     }
@@ -134,12 +135,13 @@ impl Connection {
         }
     }
 
-    /// Gives the application an endless stream of data to send.
+    /// Gives the application 2^62 bytes to send, more than any run can.
     pub fn write_endless(&mut self) {
         self.write(1 << 62);
     }
 
-    /// Closes the stream: the application has no more data, and a FIN follows the last byte.
+    /// Closes our stream: the application has no more data, and a FIN follows the last byte. Changes the state
+    /// accordingly; an end that only listens is closed at once.
     pub fn close(&mut self) {
         match self.state {
             State::Listen => self.state = State::Closed,
@@ -152,8 +154,8 @@ impl Connection {
         self.sender.begin_burst();
     }
 
-    /// Stops the application: data that was written but has not been sent yet is discarded, and a FIN follows the data
-    /// that was sent.
+    /// Stops the application: discards data that was written but has not been sent yet, and closes the stream, so that
+    /// a FIN follows the data that was sent.
     pub fn stop(&mut self) {
         let has_syn = matches!(
             self.state,
@@ -165,8 +167,8 @@ impl Connection {
         self.close();
     }
 
-    /// Removes `bytes` received bytes from the buffer, on behalf of the application. Needed only if the configuration
-    /// says that the application does not read at once.
+    /// Removes `bytes` received bytes from the receive buffer, on behalf of the application. Needed only if the
+    /// configuration's `reads_at_once` is false.
     pub fn read(&mut self, bytes: u64) {
         self.receiver.read(bytes);
     }
@@ -176,27 +178,27 @@ impl Connection {
         self.state
     }
 
-    /// Returns why the connection failed, or `None` if it has not failed.
+    /// Returns why the connection failed; `None` if it has not failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    /// Returns the number of new bytes received in order, from which goodput is measured.
+    /// Returns the number of payload bytes received in order, each counted once, from which goodput is measured.
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received_bytes()
     }
 
-    /// Returns whether the peer has closed its stream, and all its data has arrived.
+    /// Returns true if the peer's FIN and all data before it have arrived.
     pub fn is_finished(&self) -> bool {
         self.receiver.is_finished()
     }
 
-    /// Returns whether all written data has been acknowledged.
+    /// Returns true if the peer has acknowledged all written data.
     pub fn is_drained(&self) -> bool {
         self.sender.una >= self.sender.end
     }
 
-    /// Returns the counts so far, and the present windows and times.
+    /// Returns the counters so far, and the present windows and round-trip times.
     pub fn statistics(&self) -> Statistics {
         Statistics {
             bytes_received: self.received_bytes(),
@@ -222,7 +224,7 @@ impl Connection {
         (due != NEVER_PS).then_some(due)
     }
 
-    /// Handles all timers that are due at `now_ps`.
+    /// Handles all timers that have expired at `now_ps`.
     pub fn on_timer(&mut self, now_ps: u64) {
         if self.sender.rto_at_ps <= now_ps && !self.sender.probes_instead(now_ps) {
             self.on_retransmission_timer(now_ps);
@@ -274,7 +276,7 @@ impl Connection {
 
     // Segments that leave.
 
-    /// Returns the next segment to send, or `None` if no segment may be sent now.
+    /// Returns the next segment to send; `None` if none may be sent now. Call it until it returns `None`.
     pub fn next_segment(&mut self, now_ps: u64) -> Option<Segment> {
         let mut segment = match self.reset.take() {
             Some(reset) => Some(reset),
@@ -336,8 +338,8 @@ impl Connection {
         segment
     }
 
-    /// Builds a segment at `sequence` with the fields and options of every segment. It carries any acknowledgment that
-    /// is owed.
+    /// Builds a segment without data at `sequence`, with the acknowledgment, window and options of every segment, and
+    /// records that no acknowledgment is owed any more.
     fn segment(&mut self, now_ps: u64, sequence: u64) -> Segment {
         let mut options = Options::default();
         if self.agreed.timestamps {
@@ -426,7 +428,7 @@ impl Connection {
 
     // Segments that arrive.
 
-    /// Processes a segment from the peer. A closed end ignores it; the driver decides how to answer segments that
+    /// Processes a segment from the peer. Ignores it if the connection is closed: the driver answers segments that
     /// belong to no connection.
     pub fn receive(&mut self, now_ps: u64, segment: &Segment) {
         match self.state {
@@ -446,7 +448,7 @@ impl Connection {
         }
     }
 
-    /// Adopts the sequence number, the options and the window of the peer's SYN.
+    /// Adopts the initial sequence number, options and window of the peer's SYN.
     fn agree(&mut self, syn: &Segment) {
         let config = &self.sender.config;
         let irs = initial(syn.sequence);
@@ -493,7 +495,8 @@ impl Connection {
         self.receiver.owed = Owed::Now;
     }
 
-    /// Completes the handshake after our SYN was acknowledged: measures its round-trip time, and lets data be sent.
+    /// Completes the handshake after our SYN was acknowledged: measures its round-trip time unless it was
+    /// retransmitted, and lets data be sent.
     fn establish(&mut self, now_ps: u64) {
         if self.syn_lost {
             self.sender.rtt.forget_handshake(RTO_AFTER_LOST_SYN_PS);
@@ -511,7 +514,7 @@ impl Connection {
         self.sender.begin_burst();
     }
 
-    /// Answers a segment that does not belong to this connection with a reset.
+    /// Queues a reset in answer to a segment whose acknowledgment does not belong to this connection.
     fn refuse(&mut self, segment: &Segment) {
         self.reset = Some(Segment {
             sequence: segment.acknowledgment,
@@ -563,9 +566,9 @@ impl Connection {
         }
     }
 
-    /// Returns the INT headers with which a segment from [`Connection::next_segment`] leaves. Data collects the loads
-    /// of the links on its way; a pure acknowledgment returns the loads that the newest data collected. Returns `None`
-    /// if neither applies.
+    /// Returns the INT headers that must be sent with `segment`, a result of [`Connection::next_segment`]. A segment
+    /// with data has empty headers, in which it collects the loads of the links on its way; one without data returns
+    /// the loads that the newest received data collected. Returns `None` if neither applies.
     pub fn telemetry(&self, segment: &Segment) -> Option<(Kind, PathLoad)> {
         if !self.uses_telemetry() {
             return None;
@@ -578,12 +581,13 @@ impl Connection {
         Some((Kind::Echo, *load))
     }
 
-    /// Returns whether congestion control needs INT headers.
+    /// Returns true if the congestion control needs INT headers (HPCC).
     pub fn uses_telemetry(&self) -> bool {
         matches!(self.sender.config.congestion, Congestion::Hpcc(_))
     }
 
-    /// Processes a segment with the contents of its INT headers, as [`Connection::receive`] does without.
+    /// Processes a segment that arrived with INT headers, whose contents are `kind` and `load`. Otherwise like
+    /// [`Connection::receive`].
     pub fn receive_with(&mut self, now_ps: u64, segment: &Segment, kind: Kind, load: &PathLoad) {
         let una = self.sender.una;
         let ack = unwrapped(una, segment.acknowledgment);
@@ -598,8 +602,9 @@ impl Connection {
         }
     }
 
-    /// Returns whether a segment is not older than those already seen (PAWS; RFC 7323, 5). An older one makes an
-    /// acknowledgment due.
+    /// Returns true if a segment's timestamp is not older than those already seen (PAWS; RFC 7323, section 5). For an
+    /// older one, counts it, and makes an acknowledgment due. A segment without the agreed timestamp also fails, except
+    /// for a reset.
     fn passes_timestamps(&mut self, segment: &Segment) -> bool {
         if !self.agreed.timestamps || segment.has(Flags::RST) {
             return true;
@@ -615,8 +620,9 @@ impl Connection {
         passes
     }
 
-    /// Answers a segment outside of the window. Its acknowledgment still counts if only our closed window made it
-    /// unacceptable.
+    /// Handles a segment outside of the receive window: ignores a reset, else makes an acknowledgment due, and reports
+    /// data that had arrived before as received twice. Still processes the acknowledgment of a segment at the next
+    /// expected number, since only our closed window made that unacceptable.
     fn not_acceptable(&mut self, now_ps: u64, segment: &Segment, sequence: u64) {
         if segment.has(Flags::RST) {
             return;
@@ -659,7 +665,7 @@ impl Connection {
         }
     }
 
-    /// Changes the state after the peer's FIN arrived in order.
+    /// Changes the state after the peer's FIN has arrived in order.
     fn peer_finished(&mut self, now_ps: u64) {
         match self.state {
             State::Established | State::SynReceived => self.state = State::CloseWait,
@@ -674,8 +680,8 @@ impl Connection {
         self.time_wait_at_ps = now_ps.saturating_add(self.sender.config.time_wait_ps);
     }
 
-    /// Handles the acknowledgment number, window and ECN echo of an acceptable segment. Returns whether the segment's
-    /// data may be accepted.
+    /// Processes the acknowledgment number, SACK blocks, window and ECN echo of an acceptable segment. Returns true if
+    /// the segment's data may be accepted.
     fn acknowledgment(&mut self, now_ps: u64, segment: &Segment, sequence: u64) -> bool {
         let ack = unwrapped(self.sender.una, segment.acknowledgment);
         if self.state == State::SynReceived {

@@ -7,8 +7,8 @@ pub(crate) struct IntervalSet {
 }
 
 impl IntervalSet {
-    /// Adds `[start, end)`, and calls `new` for each part of it that was not in the set. Returns the interval that now
-    /// contains it.
+    /// Adds the numbers `[start, end)`, and calls `new` for each part of them that was not in the set. Returns the
+    /// interval that now contains them.
     pub(crate) fn insert(
         &mut self,
         start: u64,
@@ -60,7 +60,7 @@ impl IntervalSet {
         }
     }
 
-    /// Returns the interval that contains `sequence`, or `None` if there is none.
+    /// Returns the interval that contains `sequence`; `None` if the set does not contain it.
     pub(crate) fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
         let at = self
             .intervals
@@ -77,8 +77,8 @@ impl IntervalSet {
         self.intervals.last().copied()
     }
 
-    /// Returns the start of the highest interval such that it and those above it are at least `count` intervals or
-    /// more than `bytes` bytes; `None` if there is no such interval.
+    /// Returns the start of the highest interval that, together with all intervals above it, makes at least `count`
+    /// intervals or more than `bytes` numbers; `None` if there is no such interval.
     pub(crate) fn edge_above(&self, count: u32, bytes: u64) -> Option<u64> {
         let mut sum = 0;
         for (above, &(start, end)) in (1..).zip(self.intervals.iter().rev()) {

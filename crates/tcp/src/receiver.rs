@@ -14,11 +14,12 @@ use wire::tcp::SackBlocks;
 pub(crate) enum Owed {
     /// No acknowledgment is owed.
     Nothing,
-    /// One is owed at the latest when the delayed acknowledgment's timer expires; data takes it along.
+    /// An acknowledgment is owed at the latest when the delayed-acknowledgment timer expires; a data segment may carry
+    /// it.
     Later,
-    /// One is owed now; data takes it along.
+    /// An acknowledgment is owed now; a data segment may carry it.
     Now,
-    /// One is owed now, in a segment without data, so that it counts as a duplicate.
+    /// An acknowledgment is owed now, in a segment without data, so that it counts as a duplicate.
     Alone,
 }
 
@@ -30,21 +31,21 @@ pub(crate) struct Receiver {
     /// The first number of the data.
     start: u64,
     out_of_order: IntervalSet,
-    /// A number in each interval that arrived last, the latest first (RFC 2018, section 4).
+    /// A number in each of the intervals that grew last, the latest first (RFC 2018, section 4).
     recent: [u64; SackBlocks::MAX],
-    /// Data that arrived twice, to be reported once (RFC 2883).
+    /// Data that arrived twice, to be reported once by D-SACK (RFC 2883).
     duplicate: Option<(u64, u64)>,
     /// The number of the FIN, once it is known.
     pub(crate) fin: Option<u64>,
     limit: u64,
-    /// The largest segment that we offered to take.
+    /// The largest payload that we offered to accept in one segment.
     mss: u64,
     reads_at_once: bool,
     /// The bytes received in order and not read.
     unread: u64,
-    /// The number behind the last one that was offered.
+    /// The right edge of the largest window that was offered to the peer.
     offered_edge: u64,
-    /// The scale of our window.
+    /// The shift of our window field (RFC 7323).
     pub(crate) shift: u8,
     delayed: Option<DelayedAck>,
     /// The number of segments that are still acknowledged one by one.
@@ -52,7 +53,7 @@ pub(crate) struct Receiver {
     unacknowledged_segments: u32,
     pub(crate) owed: Owed,
     pub(crate) ack_at_ps: u64,
-    /// True if congestion was experienced, which is echoed until the other end says that it heard (RFC 3168, 6.1.3).
+    /// True if congestion was experienced. Every acknowledgment echoes it until the peer sends CWR (RFC 3168, 6.1.3).
     pub(crate) echoes_congestion: bool,
     /// True if each acknowledgment echoes its own segment's mark instead (RFC 8257, 3.2).
     echoes_each_mark: bool,
@@ -63,7 +64,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Creates a receiver that has not received a SYN.
+    /// Creates a receiver for a connection on which no SYN has arrived yet.
     pub(crate) fn new(config: &Config) -> Receiver {
         Receiver {
             nxt: 0,
@@ -90,7 +91,7 @@ impl Receiver {
         }
     }
 
-    /// Starts the sequence space at `irs`, the sequence number of the peer's SYN.
+    /// Sets the next expected sequence number after the peer's SYN, whose number is `irs`.
     pub(crate) fn synchronize(&mut self, irs: u64) {
         self.nxt = irs + 1;
         self.start = irs + 1;
@@ -98,26 +99,27 @@ impl Receiver {
         self.offered_edge = irs + 1;
     }
 
-    /// Returns the shift of the window field that a buffer of `limit` bytes requires, at most 14 (RFC 7323, 2.3).
+    /// Returns the shift of the window field (RFC 7323, 2.3) that a receive buffer of `limit` bytes requires: the
+    /// smallest with which 16 bits hold the window, at most 14.
     pub(crate) fn shift_for(limit: u64) -> u8 {
         (0..14)
             .find(|&shift| limit >> shift <= 65_535)
             .unwrap_or(14)
     }
 
-    /// Returns the number of new bytes received in order.
+    /// Returns the number of payload bytes received in order, each counted once.
     pub(crate) fn received_bytes(&self) -> u64 {
         let fin = self.fin.is_some_and(|fin| self.nxt > fin);
         self.nxt - self.start - u64::from(fin)
     }
 
-    /// Returns whether all data and the FIN have arrived.
+    /// Returns true if all data and the FIN have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.nxt > fin)
     }
 
-    /// Removes `bytes` bytes from the buffer on behalf of the application, and makes a window update due if the window
-    /// has become large enough to be worth a segment.
+    /// Removes `bytes` bytes from the receive buffer on behalf of the application. Makes a window update due if the
+    /// window grows to a segment or half of the buffer (RFC 9293, 3.8.6.2.2).
     pub(crate) fn read(&mut self, bytes: u64) {
         let before = self.window();
         self.unread -= bytes.min(self.unread);
@@ -134,7 +136,8 @@ impl Receiver {
         self.limit - self.unread.min(self.limit)
     }
 
-    /// Returns the value for the header's window field, and remembers the right edge that it offers to the peer.
+    /// Returns the value for the header's window field, shifted if `scaled` is true, and remembers the right edge that
+    /// it offers to the peer.
     pub(crate) fn offer(&mut self, scaled: bool) -> u16 {
         let shift = if scaled { self.shift } else { 0 };
         // An offered window is not taken back (RFC 9293, 3.8.6), but for the bytes that scaling rounds away.
@@ -146,7 +149,8 @@ impl Receiver {
         field as u16
     }
 
-    /// Returns whether a segment of `len` sequence numbers from `sequence` on overlaps the window (RFC 9293, 3.4).
+    /// Returns true if a segment of `len` sequence numbers from `sequence` on overlaps the receive window (RFC 9293,
+    /// 3.4).
     pub(crate) fn accepts(&self, sequence: u64, len: u64) -> bool {
         let edge = self.offered_edge.max(self.nxt);
         match (len, edge - self.nxt) {
@@ -157,8 +161,8 @@ impl Receiver {
         }
     }
 
-    /// Processes the data of an acceptable segment, `payload` bytes from `sequence` on, with a FIN behind them if
-    /// `fin`.
+    /// Processes `payload` bytes of data from `sequence` on, in an acceptable segment, and a FIN behind them if `fin`
+    /// is true. Stores data out of order, and decides when to acknowledge.
     pub(crate) fn data(
         &mut self,
         now_ps: u64,
@@ -199,8 +203,8 @@ impl Receiver {
         }
     }
 
-    /// Advances over data in order up to `end`, and over data received earlier that follows it. Returns whether any
-    /// data was waiting out of order.
+    /// Moves the next expected number to `end`, and over the data behind it that arrived earlier. Returns true if there
+    /// was any data out of order.
     fn advance(&mut self, end: u64) -> bool {
         let before = self.nxt;
         self.nxt = self.nxt.max(end);
@@ -219,7 +223,7 @@ impl Receiver {
         waited
     }
 
-    /// Stores data that arrived out of order, for the next SACK blocks as well.
+    /// Stores data that arrived out of order, and remembers its interval for the next SACK blocks.
     fn keep(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
         if start >= end {
             return;
@@ -242,7 +246,8 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    /// Records that the part of an unacceptable segment from `start` to `end` had been received before.
+    /// Records that the data from `start` to `end` of an unacceptable segment has arrived twice, as far as it is below
+    /// the next expected number.
     pub(crate) fn old(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
         self.note_duplicate(start, end.min(self.nxt), statistics);
     }
@@ -254,8 +259,9 @@ impl Receiver {
         }
     }
 
-    /// Records that an acknowledgment of data in order is owed: at once if `now`, in quick mode, or after a configured
-    /// number of segments; otherwise later.
+    /// Records that an acknowledgment of data in order is owed. It is owed at once if `now` is true, for the first
+    /// segments of a connection (quick mode), for the configured number of segments, or without delayed
+    /// acknowledgments; otherwise when the delay has passed.
     fn owe(&mut self, now_ps: u64, now: bool) {
         self.unacknowledged_segments += 1;
         let Some(delayed) = self.delayed else {
@@ -274,7 +280,7 @@ impl Receiver {
         }
     }
 
-    /// Makes the delayed acknowledgment due after its timer expired.
+    /// Makes the acknowledgment due whose delay has expired.
     pub(crate) fn on_timer(&mut self) {
         self.ack_at_ps = NEVER_PS;
         if self.owed == Owed::Later {
@@ -282,7 +288,7 @@ impl Receiver {
         }
     }
 
-    /// Records that a segment with the current acknowledgment leaves, so that none is owed any more.
+    /// Records that a segment with the current acknowledgment is sent, so that none is owed any more.
     pub(crate) fn acknowledged(&mut self) {
         self.owed = Owed::Nothing;
         self.ack_at_ps = NEVER_PS;
@@ -290,8 +296,8 @@ impl Receiver {
         self.last_ack = self.nxt;
     }
 
-    /// Returns at most `room` SACK blocks for the acknowledgment that leaves now (RFC 2018; RFC 2883 for data that
-    /// arrived twice).
+    /// Returns at most `room` SACK blocks for an acknowledgment (RFC 2018). The first one reports data that arrived
+    /// twice, which is reported only once (RFC 2883).
     pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut left = room;
@@ -319,13 +325,13 @@ impl Receiver {
         blocks
     }
 
-    /// Returns whether there is anything to report in SACK blocks.
+    /// Returns true if there is data out of order or received twice, to be reported in SACK blocks.
     pub(crate) fn has_blocks(&self) -> bool {
         self.duplicate.is_some() || !self.out_of_order.is_empty()
     }
 
-    /// Processes the ECN codepoint and the CWR flag of an acceptable segment with data (RFC 3168, 6.1.3; RFC 8257,
-    /// 3.2).
+    /// Processes the ECN codepoint and the CWR flag of an acceptable segment with data, which decide whether
+    /// acknowledgments echo congestion (RFC 3168, 6.1.3; RFC 8257, 3.2).
     pub(crate) fn notice_ecn(&mut self, ecn: EcnCodepoint, cwr: bool, statistics: &mut Statistics) {
         if cwr || self.echoes_each_mark {
             self.echoes_congestion = false;
@@ -336,8 +342,8 @@ impl Receiver {
         }
     }
 
-    /// Remembers the timestamp of a segment at `sequence` for the next echo, if it is the newest in order (RFC 7323,
-    /// 4.3).
+    /// Remembers the timestamp `value` of a segment at `sequence`, to be echoed next, unless it is older or the segment
+    /// begins behind the last acknowledgment sent (RFC 7323, 4.3).
     pub(crate) fn notice_timestamp(&mut self, sequence: u64, value: u32) {
         if sequence <= self.last_ack && value.wrapping_sub(self.ts_recent) as i32 >= 0 {
             self.ts_recent = value;

@@ -2,7 +2,7 @@
 
 use crate::config::{Estimator, RtoConfig};
 
-/// Estimates the round-trip time and from it the timeout.
+/// Estimates the round-trip time, and computes the retransmission timeout from it.
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     config: RtoConfig,
@@ -10,7 +10,7 @@ pub(crate) struct RttEstimator {
     rttvar_ps: u64,
     /// The timeout before back-off.
     base_ps: u64,
-    /// The number of times that the timeout is doubled.
+    /// The number of times that the timeout has been doubled.
     backoff: u32,
     min_ps: u64,
     latest_ps: u64,
@@ -56,14 +56,14 @@ impl RttEstimator {
         }
     }
 
-    /// Records a round-trip time as the latest, and as the smallest if it is. The timeout does not change.
+    /// Records a round-trip time as the latest, and as the smallest if it is. Does not change the timeout.
     pub(crate) fn observe(&mut self, rtt_ps: u64) {
         self.min_ps = self.min_ps.min(rtt_ps);
         self.latest_ps = rtt_ps;
     }
 
-    /// Updates the averages and the timeout with a round-trip time measured at `now_ps`. To be called at most once per
-    /// round trip, for which the estimators' gains are designed.
+    /// Updates the averages and the timeout with a round-trip time measured at `now_ps`. Call it at most once per round
+    /// trip, for which the averages' gains are designed.
     pub(crate) fn sample(&mut self, now_ps: u64, rtt_ps: u64) {
         self.observe(rtt_ps);
         self.smooth(rtt_ps);
@@ -93,7 +93,7 @@ impl RttEstimator {
         self.srtt_ps = (self.srtt_ps - self.srtt_ps / 8 + rtt_ps / 8).max(1);
     }
 
-    /// Returns the retransmission timeout, in picoseconds, for a timer that is started now.
+    /// Returns the present retransmission timeout in picoseconds, doubled after each expiry.
     pub(crate) fn timeout_ps(&self) -> u64 {
         let backed_off = self
             .base_ps
@@ -107,7 +107,7 @@ impl RttEstimator {
         }
     }
 
-    /// Doubles the timeout, up to a limit, after a timer expired.
+    /// Doubles the timeout after the retransmission timer has expired, up to a limit.
     pub(crate) fn back_off(&mut self) {
         let most = match self.config.estimator {
             Estimator::Rfc6298 => 31,
@@ -121,13 +121,14 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the back-off of the timeout after new data was acknowledged that had been sent only once (Karn's
+    /// Ends the doubling of the timeout, after new data was acknowledged that had been sent only once (Karn's
     /// algorithm).
     pub(crate) fn end_back_off(&mut self) {
         self.backoff = 0;
     }
 
-    /// Raises the timeout to at least `initial_ps` picoseconds after a SYN was lost (RFC 6298, 5.7).
+    /// Sets the timeout to at least `initial_ps` picoseconds, and ends its doubling, after a SYN was lost (RFC 6298,
+    /// 5.7).
     pub(crate) fn forget_handshake(&mut self, initial_ps: u64) {
         self.backoff = 0;
         self.base_ps = self.base_ps.max(initial_ps);

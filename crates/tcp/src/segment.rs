@@ -20,7 +20,7 @@ pub enum EcnCodepoint {
 }
 
 impl EcnCodepoint {
-    /// Returns the codepoint in the low two bits of a traffic class.
+    /// Returns the codepoint in the low two bits of an IPv4 or IPv6 traffic class.
     pub fn from_bits(bits: u8) -> EcnCodepoint {
         match bits & 3 {
             0b00 => EcnCodepoint::NotEct,
@@ -30,13 +30,13 @@ impl EcnCodepoint {
         }
     }
 
-    /// Returns the codepoint as the low two bits of a traffic class.
+    /// Returns the codepoint as the low two bits of an IPv4 or IPv6 traffic class.
     pub fn bits(self) -> u8 {
         self as u8
     }
 }
 
-/// A segment without its bytes.
+/// A segment with the number of its payload bytes, but without the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the first byte, or of SYN.
@@ -56,7 +56,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Builds the TCP header of this segment between these ports.
+    /// Builds the TCP header with which this segment travels between the two ports.
     pub fn header(&self, source_port: u16, destination_port: u16) -> Header {
         Header {
             source_port,
@@ -70,7 +70,7 @@ impl Segment {
         }
     }
 
-    /// Builds the segment that a TCP header and `payload_bytes` bytes of payload form.
+    /// Builds the segment for a TCP header, `payload_bytes` bytes of payload, and the IP header's ECN codepoint.
     pub fn from_header(header: &Header, payload_bytes: u32, ecn: EcnCodepoint) -> Segment {
         Segment {
             sequence: header.sequence,
@@ -83,12 +83,12 @@ impl Segment {
         }
     }
 
-    /// Returns the length of header and payload in bytes.
+    /// Returns the length of TCP header and payload in bytes.
     pub fn len(&self) -> u64 {
         (Header::MIN_LEN + self.options.len()) as u64 + u64::from(self.payload_bytes)
     }
 
-    /// Returns false, since every segment has a header.
+    /// Returns false: every segment has a header, so its length is never zero.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -105,7 +105,7 @@ pub(crate) fn unwrapped(reference: u64, wire: u32) -> u64 {
     reference.wrapping_add_signed(i64::from(distance))
 }
 
-/// Returns the 64-bit form of an initial sequence number from the wire.
+/// Returns the 64-bit form of the initial sequence number `wire` from a header.
 pub(crate) fn initial(wire: u32) -> u64 {
     (1 << 32) + u64::from(wire)
 }

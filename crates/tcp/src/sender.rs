@@ -13,7 +13,7 @@ use wire::int::PathLoad;
 
 pub(crate) mod recovery;
 
-/// The state of the sender between losses.
+/// The sender's phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// No loss is known.
@@ -24,7 +24,7 @@ pub(crate) enum Phase {
     Loss,
 }
 
-/// A part of the stream that leaves now.
+/// A segment of the stream that is sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transmission {
     pub(crate) sequence: u64,
@@ -33,10 +33,10 @@ pub(crate) struct Transmission {
     pub(crate) again: bool,
 }
 
-/// A segment whose round trip is measured.
+/// The segment whose round-trip time is being measured.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
-    /// The number from which on an acknowledgment acknowledges it.
+    /// An acknowledgment of at least this number acknowledges the segment.
     edge: u64,
     sent_ps: u64,
 }
@@ -47,61 +47,63 @@ pub(crate) struct Sender {
     pub(crate) config: Config,
     /// SND.UNA, the first unacknowledged number.
     pub(crate) una: u64,
-    /// SND.NXT, the next number to send; behind `max` while sending again after a timeout.
+    /// SND.NXT, the next number to send; below `max` while data is sent again after a timeout.
     pub(crate) nxt: u64,
-    /// The number behind the highest one ever sent.
+    /// The number behind the highest data ever sent.
     pub(crate) max: u64,
     /// The number behind the last byte written.
     pub(crate) end: u64,
     /// True if a FIN follows the last byte.
     pub(crate) fin: bool,
-    /// The number behind the last one that the other end's window takes.
+    /// The right edge of the peer's window.
     peer_edge: u64,
     /// The largest window that the other end ever offered.
     peer_window_max: u64,
     pub(crate) mss: u64,
     pub(crate) window: Window,
     pub(crate) algorithm: Algorithm,
-    /// Bytes that recovery adds to the congestion window, or takes from it.
+    /// Bytes that fast recovery adds to the congestion window, or subtracts from it.
     pub(crate) inflation: i64,
     pub(crate) duplicates: u32,
-    /// Bytes sent by limited transmit since the first duplicate.
+    /// Bytes sent by limited transmit (RFC 3042) since the first duplicate acknowledgment.
     pub(crate) limited_bytes: u64,
     pub(crate) phase: Phase,
     pub(crate) recover: u64,
     pub(crate) had_partial_ack: bool,
-    /// True if the first unacknowledged segment is to be sent again, whatever the window.
+    /// True if the first unacknowledged (or lost) segment is to be sent again, whatever the window.
     pub(crate) sends_first_again: bool,
     pub(crate) burst_left: u32,
-    /// The configured recovery, or what the other end leaves of it.
+    /// The configured recovery, or the one to which the handshake's options restrict it.
     pub(crate) recovery: Recovery,
-    /// True if segments in flight are known one by one.
+    /// True if each segment in flight is tracked by itself, which needs selective acknowledgments.
     tracks: bool,
     pub(crate) tracking: Tracking,
     /// True if a tail loss probe is to be sent, whatever the window.
     pub(crate) tail_probe_due: bool,
     pub(crate) rtt: RttEstimator,
     timed: Option<Timed>,
-    /// The number behind which an acknowledgment gives the next measurement, with timestamps.
+    /// An acknowledgment above this number gives the next round-trip time for the timer.
     pub(crate) round_edge: u64,
     pub(crate) rto_at_ps: u64,
-    /// The time until which RACK waits for what may only have been overtaken.
+    /// The time at which RACK's reordering timer expires: segments that may only have been overtaken then count as
+    /// lost.
     pub(crate) reorder_at_ps: u64,
-    /// The time at which the tail is probed.
+    /// The time at which the tail loss probe is sent.
     pub(crate) probe_at_ps: u64,
-    /// The time until which pacing holds a segment back.
+    /// The time at which pacing allows the segment that it delays.
     pace_at_ps: u64,
-    /// The time at which the next segment may leave.
+    /// The time before which pacing allows no further segment.
     paced_until_ps: u64,
     pub(crate) persist_at_ps: u64,
     persist_backoff: u32,
     pub(crate) timeouts_in_row: u32,
-    /// The number below which the window was reduced because of an ECN echo.
+    /// The window is reduced again only when data up to this number, sent before the last reduction because of ECN, is
+    /// acknowledged.
     pub(crate) reduced_until: u64,
-    /// True if the next new data tells that the window was reduced.
+    /// True if the next new data must carry CWR, which tells the peer that the window was reduced.
     cwr_due: bool,
     last_sent_ps: u64,
-    /// True if the window was lowered after a silence, and nothing has been sent since.
+    /// True if the window was lowered after an idle time, and nothing has been sent since.
     lowered: bool,
     pub(crate) statistics: Statistics,
 }
@@ -158,8 +160,9 @@ impl Sender {
         }
     }
 
-    /// Starts sending data after the handshake. `syn_lost` means that our SYN had to be retransmitted, `sack` that
-    /// both ends use selective acknowledgments.
+    /// Prepares the sender for data after the handshake. `syn_lost` means that our SYN had to be retransmitted, `sack`
+    /// that both ends use selective acknowledgments. Sets the initial window, and falls back to NewReno where the other
+    /// algorithms need selective acknowledgments.
     pub(crate) fn establish(&mut self, now_ps: u64, syn_lost: bool, sack: bool) {
         self.tracks = sack;
         self.una = self.nxt;
@@ -187,7 +190,7 @@ impl Sender {
         self.round_edge = self.nxt;
     }
 
-    /// Returns the number of bytes sent but not acknowledged.
+    /// Returns the number of sequence numbers from the first unacknowledged one to the next to send.
     pub(crate) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
@@ -202,13 +205,13 @@ impl Sender {
         }
     }
 
-    /// Returns whether each segment in flight is tracked individually.
+    /// Returns true if each segment in flight is tracked by itself, which needs selective acknowledgments.
     pub(crate) fn tracks(&self) -> bool {
         self.tracks
     }
 
-    /// Updates the right edge of the peer's window from an acceptable segment, and stops the persist timer if there is
-    /// room.
+    /// Updates the right edge of the peer's window from an acceptable segment with these acknowledgment and window
+    /// values, and stops the persist timer if the window has room.
     pub(crate) fn update_peer_window(&mut self, acknowledgment: u64, window: u64) {
         self.peer_edge = acknowledgment + window;
         self.peer_window_max = self.peer_window_max.max(window);
@@ -222,8 +225,8 @@ impl Sender {
         self.peer_edge
     }
 
-    /// Begins a burst, whose length may be limited, before an acknowledgment, a timer or new data allows segments to
-    /// be sent.
+    /// Begins a burst: resets the number of segments that may be sent until the next event. Called when an
+    /// acknowledgment, a timer or new data may allow segments to be sent.
     pub(crate) fn begin_burst(&mut self) {
         self.burst_left = self.config.burst_segments.unwrap_or(u32::MAX);
         if let Recovery::NewReno(details) = self.recovery
@@ -236,7 +239,7 @@ impl Sender {
 
     // Segments that leave.
 
-    /// Returns the next part of the stream to send, or `None` if nothing may be sent now.
+    /// Returns the next segment of the stream to send, and records it as sent; `None` if nothing may be sent now.
     pub(crate) fn next(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tracks {
             return self.next_tracked(now_ps);
@@ -257,16 +260,16 @@ impl Sender {
         Some(self.sent(now_ps, self.nxt, payload, fin))
     }
 
-    /// Returns the contents of the segment at `sequence` that does not exceed `edge`: the number of payload bytes, and
-    /// whether it contains the FIN.
+    /// Returns the contents of a segment that begins at `sequence` and ends at most at `edge`: the number of payload
+    /// bytes, and whether it contains the FIN.
     pub(crate) fn cut(&self, sequence: u64, edge: u64) -> (u64, bool) {
         let available = self.end.min(edge).saturating_sub(sequence);
         let payload = available.min(self.mss);
         (payload, self.fin && sequence + payload == self.end)
     }
 
-    /// Returns the number of payload bytes, and whether to send the FIN, that the windows allow at `nxt`; `None` if
-    /// nothing may be sent.
+    /// Returns what the congestion window, the peer's window and Nagle's algorithm allow to be sent at `nxt`: the
+    /// number of payload bytes, and whether the FIN follows. Returns `None` if nothing may be sent.
     pub(crate) fn allowed(&mut self, now_ps: u64) -> Option<(u64, bool)> {
         let sequence = self.nxt;
         let (payload, fin) = self.cut(sequence, u64::MAX);
@@ -288,8 +291,9 @@ impl Sender {
         Some((payload, fin))
     }
 
-    /// Reduces the window to the initial one after a silence longer than the retransmission timeout, because it no
-    /// longer describes the path. Algorithms with a model of the path are exempt.
+    /// Reduces the congestion window to the initial one after an idle time longer than the retransmission timeout,
+    /// because it no longer describes the path (RFC 5681, 4.1). Leaves it if the algorithm has a model of the path, or
+    /// the configuration says so.
     fn restart_after_idle(&mut self, now_ps: u64) {
         if self.una < self.max || !self.config.restarts_after_idle {
             return;
@@ -302,7 +306,7 @@ impl Sender {
         }
     }
 
-    /// Reports the end of a silence to the algorithm if nothing is in flight when new data leaves.
+    /// Reports the end of an idle time to the congestion control if nothing is in flight when a segment is sent.
     fn end_silence(&mut self, now_ps: u64) {
         if self.una < self.max {
             return;
@@ -315,9 +319,9 @@ impl Sender {
         self.algorithm.on_silence(&silence);
     }
 
-    /// Returns the number of payload bytes to send if the peer's window has room for less than a segment: all the room
-    /// if that avoids silly windows (RFC 9293, 3.8.6.2.1). Otherwise returns `None`, and starts the persist timer if
-    /// nothing is in flight.
+    /// Returns the number of payload bytes to send if the peer's window has room for less than a full segment: all the
+    /// room, if that avoids silly windows (RFC 9293, 3.8.6.2.1). Otherwise returns `None`, and starts the persist timer
+    /// if nothing is in flight.
     fn squeezed(&mut self, now_ps: u64, room: u64) -> Option<(u64, bool)> {
         if room > 0 && room >= self.mss.min(self.peer_window_max / 2) {
             return Some((room, false));
@@ -336,15 +340,14 @@ impl Sender {
         backed_off.min(self.config.rto.maximum_ps)
     }
 
-    /// Counts a window probe, which is due after the persist timer expired, and restarts the timer with a longer
-    /// delay.
+    /// Counts a window probe, which the expired persist timer makes due, and restarts the timer with a longer delay.
     pub(crate) fn on_persist(&mut self, now_ps: u64) {
         self.persist_backoff = (self.persist_backoff + 1).min(31);
         self.persist_at_ps = now_ps.saturating_add(self.persist_ps());
         self.statistics.window_probes += 1;
     }
 
-    /// Returns whether the congestion window and our own limit allow `payload` bytes at `sequence` to be sent.
+    /// Returns true if the congestion window and the configured limit allow `payload` bytes to be sent at `sequence`.
     fn window_takes(&self, sequence: u64, payload: u64) -> bool {
         if sequence + payload > self.una + self.config.window_limit_bytes {
             return false;
@@ -367,7 +370,7 @@ impl Sender {
         sequence + payload <= self.una.saturating_add(window)
     }
 
-    /// Records a segment that is sent, and starts the timers that it needs.
+    /// Records that a segment is sent, and starts the timers that it needs. Returns the segment.
     pub(crate) fn sent(
         &mut self,
         now_ps: u64,
@@ -415,7 +418,8 @@ impl Sender {
 
     // The effects of an acknowledgment.
 
-    /// Handles an acknowledgment of new data, `una < report.ack <= max`, if segments are not tracked.
+    /// Handles an acknowledgment of new data, with `una < report.ack <= max`, if segments are not tracked: measures the
+    /// round-trip time, grows the window or continues recovery, and restarts the retransmission timer.
     pub(crate) fn acknowledge(&mut self, now_ps: u64, report: &Report<'_>) {
         let ack = report.ack;
         let acked = ack - self.una;
@@ -448,8 +452,9 @@ impl Sender {
         }
     }
 
-    /// Tells the algorithm that `acked` more bytes were acknowledged, so that it grows the window. If windows are
-    /// validated and the window does not limit the sender, reports only that the window was not used up.
+    /// Reports `acked` newly acknowledged bytes to the congestion control, which grows the window. If the configuration
+    /// validates windows and the congestion window does not limit the sender, reports only that the window was not used
+    /// up.
     pub(crate) fn grow(
         &mut self,
         now_ps: u64,
@@ -476,7 +481,8 @@ impl Sender {
         self.algorithm.on_ack(&mut self.window, &ack);
     }
 
-    /// Returns whether the congestion window limits the sender.
+    /// Returns true if the congestion window limits the sender: if at least half of it is in use in slow start, or no
+    /// further segment fits later.
     pub(crate) fn is_window_limited(&self) -> bool {
         let flight = self.outstanding();
         if self.window.in_slow_start() {
@@ -486,12 +492,13 @@ impl Sender {
         }
     }
 
-    /// Returns the window from which a reduction starts.
+    /// Returns the event of a loss now, with the window from which a reduction starts.
     pub(crate) fn reduction_base(&self) -> Loss {
         self.reduction_base_of(self.flight())
     }
 
-    /// Returns the window from which a reduction starts if `flight` bytes were in flight before the loss was noticed.
+    /// Returns the event of a loss, with the window from which a reduction starts if `flight` bytes were in flight
+    /// before the loss was noticed.
     pub(crate) fn reduction_base_of(&self, flight: u64) -> Loss {
         let from_bytes = match self.config.reduction {
             // RFC 5681, 3.2, step 2: without what limited transmit added. Segments that arrived out of order still count.
@@ -510,8 +517,8 @@ impl Sender {
         Loss::lost(from_bytes)
     }
 
-    /// Measures the round-trip time with an acknowledgment up to `ack`, and passes it to the retransmission timer once
-    /// per round trip. Retransmitted data is not measured unless timestamps (`echo_rtt_ps`) distinguish the copies.
+    /// Measures the round-trip time at an acknowledgment up to `ack`, and passes it to the retransmission timer once
+    /// per round trip. Does not measure retransmitted data unless timestamps (`echo_rtt_ps`) distinguish the copies.
     /// Returns the measured time in picoseconds; `None` if there is none.
     fn measure(&mut self, now_ps: u64, ack: u64, echo_rtt_ps: Option<u64>) -> Option<u64> {
         if let Some(timed) = self.timed
@@ -537,8 +544,8 @@ impl Sender {
         echo_rtt_ps
     }
 
-    /// Reduces the window, once per window of data, after the peer echoed congestion in an acknowledgment up to `ack`,
-    /// and has the next segment carry CWR (RFC 3168, 6.1.2). Does nothing while a loss is repaired.
+    /// Handles an ECN echo in an acknowledgment up to `ack`: reduces the window once per window of data, and makes the
+    /// next new data carry CWR (RFC 3168, 6.1.2). Does nothing during recovery or after a timeout.
     pub(crate) fn on_congestion_echo(&mut self, ack: u64) {
         if self.phase != Phase::Open || ack <= self.reduced_until {
             return;
@@ -553,7 +560,8 @@ impl Sender {
         self.cwr_due = true;
     }
 
-    /// Tells the algorithm whether the data that an acknowledgment up to `ack` acknowledges was marked by ECN.
+    /// Reports to the congestion control how many bytes an acknowledgment up to `ack` newly acknowledges, and whether
+    /// it echoes congestion (`echoes`).
     pub(crate) fn on_mark(&mut self, ack: u64, echoes: bool) {
         self.algorithm.on_mark(&Mark {
             acked_bytes: ack.saturating_sub(self.una),
@@ -563,7 +571,7 @@ impl Sender {
         });
     }
 
-    /// Passes to the congestion control the loads of the path's links that an acknowledgment carried.
+    /// Passes the link loads that an acknowledgment echoed in INT headers to the congestion control.
     pub(crate) fn on_load(&mut self, load: &PathLoad) {
         let echo = Echo {
             ack: self.una,
@@ -573,8 +581,8 @@ impl Sender {
         self.algorithm.on_echo(&mut self.window, &echo);
     }
 
-    /// Reduces the window to the new threshold at once, because of congestion, unless the algorithm has a model and
-    /// sets the window itself.
+    /// Reduces the congestion window to the new threshold at once because of congestion. An algorithm with a model of
+    /// the path sets the window itself.
     pub(crate) fn reduce_window(&mut self, loss: &Loss) {
         self.algorithm.on_congestion(&mut self.window, loss);
         if !self.algorithm.has_model() {
@@ -582,21 +590,21 @@ impl Sender {
         }
     }
 
-    /// Returns whether the new data that leaves now must carry CWR, because the window was reduced. True once for each
-    /// reduction.
+    /// Returns true if the new data that is sent now must carry CWR, because the window was reduced. Returns true once
+    /// for each reduction.
     pub(crate) fn takes_cwr(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
     }
 
-    /// Cancels the measurement of a round trip, because the measured segment will be retransmitted, or waits behind
-    /// one that will.
+    /// Cancels the running measurement of a round-trip time, because the measured segment will be retransmitted, or
+    /// waits behind one that will.
     pub(crate) fn stop_measuring(&mut self) {
         self.timed = None;
     }
 
     // The timer.
 
-    /// Returns the time at which the next timer expires, in picoseconds; `NEVER_PS` if none runs.
+    /// Returns the time at which the next timer of the sender expires, in picoseconds; `NEVER_PS` if none runs.
     pub(crate) fn due_ps(&self) -> u64 {
         let recovery = self
             .reorder_at_ps
@@ -613,7 +621,7 @@ impl Sender {
         self.pace_at_ps = NEVER_PS;
     }
 
-    /// Returns whether pacing allows a segment to leave now; if not, starts the pacing timer.
+    /// Returns true if pacing allows a segment to be sent now; otherwise starts the pacing timer.
     pub(crate) fn pacing_allows(&mut self, now_ps: u64) -> bool {
         let allows = self.paced_until_ps <= now_ps;
         if !allows {
@@ -622,7 +630,8 @@ impl Sender {
         allows
     }
 
-    /// Delays the next segment by the time that `bytes` bytes take at the algorithm's pacing rate, if it has one.
+    /// Delays the next segment by the time that `bytes` bytes take at the congestion control's pacing rate, if it has
+    /// one.
     fn pace(&mut self, now_ps: u64, bytes: u64) {
         if let Some(rate) = self.algorithm.pacing_rate() {
             let takes_ps = scaled(bytes, 1_000_000_000_000, rate).min(1 << 50);
@@ -630,7 +639,7 @@ impl Sender {
         }
     }
 
-    /// Handles the due timers of RACK, of the loss probe and of pacing.
+    /// Handles the timers of pacing, of RACK's reordering window and of the tail loss probe, if they have expired.
     pub(crate) fn on_recovery_timers(&mut self, now_ps: u64) {
         if self.pace_at_ps <= now_ps {
             self.pace_at_ps = NEVER_PS;
@@ -649,7 +658,8 @@ impl Sender {
         self.rto_at_ps = now_ps.saturating_add(self.rtt.timeout_ps());
     }
 
-    /// Handles the expiry of the retransmission timer (RFC 5681, 3.1 and 4; RFC 6298, 5.4 to 5.6).
+    /// Handles the expired retransmission timer (RFC 5681, 3.1 and 4; RFC 6298, 5.4 to 5.6): reduces the window to one
+    /// segment, prepares everything unacknowledged to be sent again, and doubles the timeout.
     pub(crate) fn on_timeout(&mut self, now_ps: u64) {
         self.statistics.timeouts += 1;
         self.timeouts_in_row += 1;
@@ -700,7 +710,7 @@ impl Sender {
         assert!(expected || running == [NEVER_PS; 3], "{running:?}");
     }
 
-    /// Returns the counts so far, and the present windows and times.
+    /// Returns the counters so far, and the present windows and round-trip times.
     pub(crate) fn statistics(&self) -> Statistics {
         Statistics {
             cwnd_bytes: self.window.cwnd.saturating_add_signed(self.inflation),

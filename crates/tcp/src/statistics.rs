@@ -7,7 +7,7 @@ pub struct Statistics {
     pub cwnd_bytes: u64,
     /// Slow start threshold; `u64::MAX` before the first loss unless configured.
     pub ssthresh_bytes: u64,
-    /// Bytes sent and neither acknowledged nor known to have left the network.
+    /// Bytes presumed to be in the network: sent, not acknowledged, and neither lost nor known to have arrived.
     pub flight_bytes: u64,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt_ps: u64,
@@ -43,10 +43,10 @@ pub struct Statistics {
     pub tail_loss_probes: u64,
     /// Probes of a closed window sent.
     pub window_probes: u64,
-    /// Segments that the other end received twice, as it told by D-SACK.
+    /// Segments that the other end received twice, as it reported by D-SACK (RFC 2883).
     pub duplicates_reported: u64,
-    /// Segments received with congestion experienced.
+    /// Segments received with the ECN codepoint CE (congestion experienced).
     pub ce_received: u64,
-    /// Segments refused by PAWS.
+    /// Segments refused because of an old timestamp (PAWS).
     pub paws_rejected: u64,
 }

@@ -6,7 +6,7 @@
 
 use super::{Ack, Control, Loss, Sample, Silence, Window, scaled};
 
-/// Gains in thousandths. 2/ln(2) is the least that doubles the rate each round trip.
+/// Unit of gains: they are in thousandths. 2/ln(2) is the least gain that doubles the rate each round trip.
 const UNIT: u64 = 1000;
 const HIGH_GAIN: u64 = 2885;
 const DRAIN_GAIN: u64 = 347;
@@ -32,7 +32,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// The largest of the last rounds: the best three with their rounds, best first.
+/// The largest bandwidth of the last rounds: the three best measurements, each with its round, best first.
 #[derive(Clone, Copy, Debug, Default)]
 struct MaxFilter {
     best: [(u64, u64); 3],
@@ -88,7 +88,7 @@ pub(crate) struct Bbr {
     rtprop_at_ps: u64,
     rtprop_expired: bool,
     round: u64,
-    /// The bytes delivered in all at the end of the round: that ends when a segment is delivered that left after as many had been.
+    /// The round ends when a segment is delivered that was sent after this many bytes had been delivered in all.
     round_end: u64,
     round_start: bool,
     full_bandwidth: u64,
@@ -98,12 +98,13 @@ pub(crate) struct Bbr {
     cycle_at_ps: u64,
     probe_done_ps: Option<u64>,
     probe_round_done: bool,
-    /// The window before a recovery or a probe of the round trip.
+    /// The window before recovery or before a probe of the round-trip time.
     prior_cwnd: u64,
-    /// True if this is the first round of a recovery, in which no more leaves than arrives.
+    /// True in the first round of a recovery, in which no more bytes are sent than are delivered.
     conserving: bool,
     was_recovering: bool,
-    /// True if a silence has ended, and nothing has been delivered since: an old round trip is no reason to probe.
+    /// True if sending has restarted after an idle time, and nothing has been delivered since: an old round-trip time
+    /// is no reason to probe then.
     idle_restart: bool,
     seed: u32,
 }
@@ -144,8 +145,8 @@ impl Bbr {
         self.bandwidth.get()
     }
 
-    /// Computes how many bytes to keep in flight: the product of bandwidth and propagation time, times `gain`, plus
-    /// three segments; the present window as long as no round trip has been measured.
+    /// Computes how many bytes to keep in flight: the product of bandwidth and propagation time, times `gain`
+    /// thousandths, plus three segments. Returns the present window before the first measurement of a round-trip time.
     fn inflight(&self, gain: u64, window: &Window) -> u64 {
         if self.rtprop_ps == u64::MAX {
             return window.cwnd;
@@ -171,7 +172,7 @@ impl Bbr {
         }
     }
 
-    /// Computes again the product of bandwidth and propagation time if one of them has changed.
+    /// Computes the product of bandwidth and propagation time again if one of them has changed.
     fn multiply(&mut self) {
         let of = (self.bandwidth.get(), self.rtprop_ps);
         if of != self.product_of {
@@ -323,7 +324,7 @@ impl Bbr {
         }
     }
 
-    /// Adapts the window when a recovery begins, while it lasts and when it ends (section 4.2.3.4 of the draft).
+    /// Sets the window when a recovery begins, while it lasts, and when it ends (BBR draft, section 4.2.3.4).
     fn follow_recovery(&mut self, window: &mut Window, sample: &Sample) {
         if sample.lost_bytes > 0 {
             window.cwnd = window
@@ -378,8 +379,8 @@ impl Control for Bbr {
         self.conserving = false;
     }
 
-    /// Handles the end of a silence (BBRHandleRestartFromIdle of the draft, 4.2.5): segments leave at the measured
-    /// rate, without a gain.
+    /// Handles the restart after an idle time (BBRHandleRestartFromIdle of the draft, 4.2.5): while the algorithm
+    /// probes for bandwidth, segments are paced at the measured rate, without a gain.
     fn on_silence(&mut self, _silence: &Silence) {
         self.idle_restart = true;
         let rate = self.bandwidth.get();
@@ -388,7 +389,8 @@ impl Control for Bbr {
         }
     }
 
-    /// Sets the first pacing rate from the round-trip time of the handshake.
+    /// Takes the handshake's round-trip time as the first estimate of the propagation time, and derives the first
+    /// pacing rate from it; assumes a millisecond for the rate if it is unknown (0).
     fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
         if rtt_ps > 0 {
             self.rtprop_ps = rtt_ps;
@@ -404,7 +406,8 @@ impl Control for Bbr {
         true
     }
 
-    /// Updates the model of the path, the pacing rate and the window (BBRUpdateOnACK of the draft).
+    /// Updates the model of the path, the pacing rate and the window after an acknowledgment (BBRUpdateOnACK of the
+    /// draft).
     fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         self.update_bandwidth(sample);
         self.multiply();

@@ -10,10 +10,11 @@ use crate::config::{Cubic as Choices, HyStart, Increase};
 
 /// The scaling constant (C), in segments per second cubed.
 const C: f64 = 0.4;
-/// The remaining part of the window (beta_cubic), in tenths.
+/// The factor of the window at congestion (beta_cubic), in tenths.
 const BETA_TENTHS: u64 = 7;
 const BETA: f64 = 0.7;
-/// Reno's increase per round trip that is as much, with this beta, as one segment with one half (RFC 9438, 4.3).
+/// Reno's increase in segments per round trip that, with this beta, gives the same average window as one segment with a
+/// beta of one half (RFC 9438, 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 const PS_PER_SECOND: f64 = 1e12;
 
@@ -35,13 +36,13 @@ pub(crate) struct Cubic {
     choices: Choices,
     slow_start: SlowStart,
     epoch: Option<Epoch>,
-    /// The window where congestion was last met (W_max), perhaps lowered for fast convergence.
+    /// The window at the last congestion (W_max), lowered further by fast convergence.
     w_max: u64,
     /// The window before the last reduction (cwnd_prior).
     prior: u64,
-    /// True if the next epoch follows a timeout: it begins at its flat point.
+    /// True if the last congestion was a timeout: the next epoch then begins at its flat point.
     after_timeout: bool,
-    /// The remainder of the last increase, below a byte.
+    /// The part of the last increase below a whole byte, which is added to the next.
     rest: f64,
     /// The time up to which the curve's time has been counted.
     counted_ps: u64,
@@ -132,7 +133,7 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// Computes the window, in bytes, that the curve has `elapsed_ps` picoseconds after the epoch began (RFC 9438,
+    /// Returns the window, in bytes, of the cubic curve `elapsed_ps` picoseconds after the epoch began (RFC 9438,
     /// figure 1).
     fn at(&self, elapsed_ps: u64, mss: f64) -> f64 {
         let t = elapsed_ps as f64 / PS_PER_SECOND - self.k_seconds;
@@ -140,7 +141,8 @@ impl Epoch {
     }
 }
 
-/// Computes the time, in seconds, in which the curve rises by `below` bytes to its flat point (K; RFC 9438, figure 2).
+/// Computes K (RFC 9438, figure 2): the time in seconds that the curve needs to rise by `below` bytes to its flat
+/// point.
 fn plateau_seconds(below: u64, mss: u64) -> f64 {
     // In microseconds: the cube root of below / mss / 0.4 * 10^18.
     let cube = u128::from(below) * 2_500_000_000_000_000_000 / u128::from(mss.max(1));

@@ -31,7 +31,7 @@ pub(crate) struct Hpcc {
     /// U, the averaged utilisation of the path's most loaded link.
     u: f64,
     inc_stage: u32,
-    /// The number behind which an acknowledgment updates W^c next.
+    /// W^c is updated by the next acknowledgment above this number.
     last_update_seq: u64,
     /// L, the loads of the path's links in the last echo.
     links: Option<PathLoad>,
@@ -54,8 +54,10 @@ impl Hpcc {
         }
     }
 
-    /// Computes U from the echoed loads (MeasureInflight of the paper), and stores them for the next call. Returns
-    /// `None` if there are no earlier loads of the same path for comparison.
+    /// Computes U, the average utilisation of the most loaded link, from the loads that an acknowledgment echoed
+    /// (MeasureInflight of the paper), and stores the loads for the next call. Returns `None` if there are no earlier
+    /// loads of the same path for comparison, no link's utilisation can be computed, or a later echo has arrived before
+    /// this one.
     fn measure_inflight(&mut self, load: &PathLoad) -> Option<f64> {
         let before = self
             .links
@@ -95,7 +97,8 @@ impl Hpcc {
         Some(self.u)
     }
 
-    /// Computes the window W from U (ComputeWind of the paper). If `updates`, W also becomes the reference window W_c.
+    /// Computes the window W from the utilisation U (ComputeWind of the paper). If `updates` is true, W also becomes
+    /// the reference window W_c.
     fn compute_wind(&mut self, u: f64, updates: bool) {
         let eta = f64::from(self.choices.eta_permille) / 1000.0;
         let ai = self.choices.ai_bytes as f64;
@@ -111,7 +114,7 @@ impl Hpcc {
         }
     }
 
-    /// Returns the window W in bytes, rounded up to whole segments.
+    /// Returns the congestion window in bytes: W, rounded up to whole segments.
     fn cwnd(&self, mss: u64) -> u64 {
         (self.w.ceil() as u64).div_ceil(mss).max(1) * mss
     }
@@ -133,15 +136,17 @@ impl Control for Hpcc {
         Some(self.cwnd(mss))
     }
 
-    /// Forgets the earlier loads, with which the next echo would yield the average over the silence, or nonsense if
-    /// the hops' clocks have wrapped. The next echo then counts as the first of its path.
+    /// Forgets the earlier loads after an idle time of at least the base round-trip time. The next echo then counts as
+    /// the first of its path; compared with the earlier loads, it would yield an average over the idle time, or
+    /// nonsense if the nodes' clocks have wrapped.
     fn on_silence(&mut self, silence: &Silence) {
         if silence.idle_ps >= self.choices.base_rtt_ps {
             self.links = None;
         }
     }
 
-    /// Sets the window from the loads that an acknowledgment echoed (NewAck of the paper).
+    /// Sets the window from the link loads that an acknowledgment echoed (NewAck of the paper); leaves it if they give
+    /// no utilisation.
     fn on_echo(&mut self, window: &mut Window, echo: &Echo<'_>) {
         let Some(u) = self.measure_inflight(echo.load) else {
             return;

@@ -17,7 +17,7 @@ use hpcc::Hpcc;
 use newreno::NewReno;
 use wire::int::PathLoad;
 
-/// The window that an algorithm steers. All in bytes.
+/// The window and slow-start threshold that an algorithm controls, in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     pub(crate) cwnd: u64,
@@ -40,23 +40,23 @@ impl Window {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
     pub(crate) now_ps: u64,
-    /// The bytes that it acknowledged.
+    /// The bytes that it newly acknowledged.
     pub(crate) acked_bytes: u64,
-    /// The round trip that it measured.
+    /// The round-trip time that it measured.
     pub(crate) rtt_ps: Option<u64>,
     pub(crate) srtt_ps: u64,
-    /// First unacknowledged number.
+    /// SND.UNA: the first unacknowledged number after it.
     pub(crate) una: u64,
     /// The number behind the highest one sent.
     pub(crate) max: u64,
 }
 
-/// Congestion that halves the window, or what an algorithm does instead.
+/// Congestion: a loss, a timeout or an ECN echo.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loss {
-    /// The window that the reduction starts from, as the configuration defines it.
+    /// The window from which the reduction starts, as the configuration defines it.
     pub(crate) from_bytes: u64,
-    /// True if congestion was notified and nothing was lost.
+    /// True if ECN signalled the congestion and nothing was lost.
     pub(crate) is_echo: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Sample {
     pub(crate) delivered_bytes: u64,
     /// Bytes newly known to be lost.
     pub(crate) lost_bytes: u64,
-    /// Bytes in flight after it.
+    /// Bytes in flight after the acknowledgment.
     pub(crate) flight_bytes: u64,
     /// Bytes delivered in all.
     pub(crate) total_delivered: u64,
@@ -112,11 +112,11 @@ pub(crate) struct Sample {
     /// True if the application, not the path, limited that rate.
     pub(crate) app_limited: bool,
     pub(crate) rtt_ps: Option<u64>,
-    /// True if a recovery is under way.
+    /// True during recovery.
     pub(crate) recovering: bool,
 }
 
-/// Computes `a * b / c`, at most `u64::MAX`, nearly always without a slow division of 128 bits.
+/// Computes `a * b / c`, at most `u64::MAX`; divides by 1 if `c` is zero. Uses 128 bits only if the product needs them.
 pub(crate) fn scaled(a: u64, b: u64, c: u64) -> u64 {
     match a.checked_mul(b) {
         Some(product) => product / c.max(1),
@@ -127,49 +127,51 @@ pub(crate) fn scaled(a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// The end of a silence: new data leaves while nothing is in flight.
+/// The end of an idle time: new data is sent while nothing is in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
     pub(crate) now_ps: u64,
-    /// Time since the last segment left.
+    /// Time since the last segment was sent.
     pub(crate) idle_ps: u64,
-    /// True if the sender has lowered the window because of it.
+    /// True if the sender has lowered the window because of the idle time.
     pub(crate) lowered: bool,
 }
 
 /// A congestion control algorithm.
 pub(crate) trait Control {
-    /// Makes the window grow after new data was acknowledged.
+    /// Makes the window grow after an acknowledgment of new data outside of recovery.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
     /// Sets the slow-start threshold after a loss was detected or congestion was signalled. The caller sets the
     /// window.
     fn on_congestion(&mut self, window: &mut Window, loss: &Loss);
     /// Sets the slow-start threshold after the retransmission timer expired. The caller sets the window.
     fn on_timeout(&mut self, window: &mut Window, loss: &Loss);
-    /// Handles an acknowledgment of new data that arrives while something other than the window limits the sender.
+    /// Handles an acknowledgment of new data during which the application or the peer's window, not the congestion
+    /// window, limits the sender.
     fn on_unused(&mut self, _now_ps: u64) {}
-    /// Handles the end of a silence, a time in which nothing was in flight.
+    /// Handles the end of an idle time, in which nothing was in flight.
     fn on_silence(&mut self, _silence: &Silence) {}
     /// Handles the end of the handshake, which measured a round-trip time of `rtt_ps` picoseconds (0 if unknown).
     fn on_established(&mut self, _window: &Window, _now_ps: u64, _rtt_ps: u64) {}
 
-    /// Handles the ECN marks of an acknowledgment, if both ends use ECN, before the acknowledgment changes the window.
+    /// Handles the ECN echo of an acknowledgment, before the acknowledgment changes the window. Called only if both
+    /// ends use ECN.
     fn on_mark(&mut self, _mark: &Mark) {}
-    /// Handles the loads of the path's links that an acknowledgment echoed.
+    /// Handles the loads of the path's links that an acknowledgment echoed in INT headers.
     fn on_echo(&mut self, _window: &mut Window, _echo: &Echo<'_>) {}
     /// Returns the algorithm's own initial window in bytes, or `None` to use the configured one.
     fn initial_window(&self, _mss: u64) -> Option<u64> {
         None
     }
 
-    /// Returns whether the algorithm has a model of the path. Such an algorithm receives samples, and sets the window
+    /// Returns true if the algorithm has a model of the path. Such an algorithm receives samples, and sets the window
     /// itself, even during recovery.
     fn has_model(&self) -> bool {
         false
     }
     /// Handles the measurements of an acknowledgment. Called only for algorithms that have a model.
     fn on_sample(&mut self, _window: &mut Window, _sample: &Sample) {}
-    /// Returns the rate in bytes per second at which segments may leave, or `None` if they are not paced.
+    /// Returns the rate in bytes per second at which segments are paced; `None` if they are not paced.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
@@ -185,7 +187,7 @@ pub(crate) enum Algorithm {
     Hpcc(Box<Hpcc>),
 }
 
-/// Calls a method of the algorithm that there is.
+/// Calls a method of whichever algorithm is configured.
 macro_rules! each {
     ($self:expr, $algorithm:ident => $call:expr) => {
         match $self {
@@ -199,7 +201,7 @@ macro_rules! each {
 }
 
 impl Algorithm {
-    /// Creates the configured algorithm; `seed` determines where BBR's cycle begins.
+    /// Creates the configured algorithm. `seed` determines the phase in which BBR's first cycle begins.
     pub(crate) fn new(config: &Config, seed: u32) -> Algorithm {
         match config.congestion {
             Congestion::NewReno => Algorithm::without_model(config),
@@ -212,7 +214,7 @@ impl Algorithm {
         }
     }
 
-    /// Creates the algorithm for connections that do not allow measurements: NewReno.
+    /// Creates NewReno, for connections without the selective acknowledgments that the configured algorithm needs.
     pub(crate) fn without_model(config: &Config) -> Algorithm {
         Algorithm::NewReno(NewReno::new(config.increase, config.hystart))
     }

@@ -9,7 +9,7 @@ use crate::config::{HyStart, Increase};
 pub(crate) struct NewReno {
     slow_start: SlowStart,
     increase: Increase,
-    /// The remainder of the last increase: in bytes times bytes by acknowledgments, in bytes by bytes.
+    /// The remainder of the last increase: in bytes times bytes if acknowledgments are counted, in bytes if bytes are.
     rest: u64,
 }
 

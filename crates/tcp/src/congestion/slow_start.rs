@@ -10,17 +10,17 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const RTT_SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
-/// Segments that an acknowledgment counts for at most, without pacing.
+/// Most segments by which one acknowledgment grows the window, without pacing.
 const LIMIT_SEGMENTS: u64 = 8;
 
-/// The behaviour of all algorithms below the threshold.
+/// Slow start, which all algorithms share below the threshold.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowStart {
     increase: Increase,
     exit: Exit,
 }
 
-/// The detector of the end of slow start.
+/// What ends slow start.
 #[derive(Clone, Debug)]
 enum Exit {
     Loss,
@@ -38,7 +38,8 @@ impl SlowStart {
         SlowStart { increase, exit }
     }
 
-    /// Grows the window after an acknowledgment, and ends slow start if HyStart demands it.
+    /// Grows the window after an acknowledgment in slow start, and sets the threshold if HyStart detects the end of
+    /// slow start.
     pub(crate) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         match &mut self.exit {
             Exit::Loss => {}
@@ -53,8 +54,8 @@ impl SlowStart {
         window.cwnd += bytes(self.increase, window.mss, ack.acked_bytes);
     }
 
-    /// Ends HyStart, in either form, because of congestion. HyStart is for the first slow start only, since the
-    /// threshold is known after a loss.
+    /// Disables HyStart because of congestion, since it is only for the first slow start: the threshold is known after
+    /// a loss.
     pub(crate) fn on_congestion(&mut self) {
         self.exit = Exit::Loss;
     }
@@ -76,7 +77,7 @@ struct PlusPlus {
     last_min_ps: u64,
     current_min_ps: u64,
     samples: u32,
-    /// In conservative slow start: the round trip that it began with, and the rounds so far.
+    /// In conservative slow start: the round-trip time at its beginning, and the number of rounds so far.
     conservative: Option<(u64, u32)>,
 }
 
@@ -109,8 +110,8 @@ impl PlusPlus {
         }
     }
 
-    /// Decides from the smallest round-trip times of this round and of the last whether the round-trip time has really
-    /// grown, or was only noisy.
+    /// Compares the smallest round-trip time of this round with that of the last: begins conservative slow start if it
+    /// has grown, and returns to slow start if it falls below that at which conservative slow start began.
     fn judge(&mut self) {
         if self.samples < RTT_SAMPLES || self.current_min_ps == u64::MAX {
             return;
@@ -144,7 +145,7 @@ impl PlusPlus {
     }
 }
 
-/// The least window, in segments, at which an exit is worth it.
+/// The smallest window, in segments, at which HyStart ends slow start.
 const CLASSIC_LOW_WINDOW: u64 = 16;
 /// The longest time between two acknowledgments of one train.
 const CLASSIC_TRAIN_GAP_PS: u64 = 2_000_000_000;
@@ -155,7 +156,7 @@ const CLASSIC_ACK_DELAY_PS: u64 = 1_000_000_000;
 /// HyStart as it was published: a round's train of acknowledgments and its smallest round trip, against the smallest of all.
 #[derive(Clone, Debug)]
 struct Classic {
-    /// The number behind which an acknowledgment begins the next round.
+    /// The next round begins with an acknowledgment above this number.
     round_end: u64,
     round_start_ps: u64,
     /// The time of the last acknowledgment of the round's train.
@@ -180,7 +181,8 @@ impl Default for Classic {
 }
 
 impl Classic {
-    /// Returns whether slow start ends with this acknowledgment.
+    /// Updates the detector with an acknowledgment, and returns true if slow start ends with it. Returns false for an
+    /// acknowledgment without a round-trip time.
     fn finds_the_end(&mut self, window: &Window, ack: &Ack) -> bool {
         let Some(rtt_ps) = ack.rtt_ps else {
             return false;
@@ -197,8 +199,8 @@ impl Classic {
             && (self.is_long_train(ack.now_ps) || self.is_delayed(rtt_ps))
     }
 
-    /// Returns whether the acknowledgments that arrived without a gap since the round began span half of the
-    /// round-trip time.
+    /// Returns true if the acknowledgments that arrived without a gap since the round began span half of the round-trip
+    /// time.
     fn is_long_train(&mut self, now_ps: u64) -> bool {
         if now_ps.saturating_sub(self.train_ps) > CLASSIC_TRAIN_GAP_PS {
             return false;
@@ -207,7 +209,8 @@ impl Classic {
         now_ps.saturating_sub(self.round_start_ps) > (self.min_ps + CLASSIC_ACK_DELAY_PS) / 2
     }
 
-    /// Returns whether even the smallest round-trip time of this round includes waiting in a queue.
+    /// Updates the round's smallest round-trip time with `rtt_ps`, and returns true if even that includes waiting in a
+    /// queue. Returns false until enough have been measured.
     fn is_delayed(&mut self, rtt_ps: u64) -> bool {
         self.current_min_ps = self.current_min_ps.min(rtt_ps);
         if self.samples < RTT_SAMPLES {

@@ -12,8 +12,8 @@ impl Sender {
         }
     }
 
-    /// Handles a duplicate acknowledgment: counts it, inflates the window during recovery, or enters recovery at the
-    /// threshold.
+    /// Handles a duplicate acknowledgment (RFC 5681, 3.2): counts it, and inflates the window during recovery, or
+    /// enters recovery if it is the third (the configured threshold).
     pub(crate) fn duplicate(&mut self, now_ps: u64) {
         self.statistics.duplicate_acks += 1;
         self.duplicates = self.duplicates.saturating_add(1);
@@ -48,8 +48,9 @@ impl Sender {
         }
     }
 
-    /// Handles an acknowledgment of `acked` new bytes during recovery, which has already advanced `una`. Returns
-    /// whether the retransmission timer is to be restarted.
+    /// Handles an acknowledgment of `acked` new bytes during recovery, after `una` has advanced: ends recovery, or
+    /// retransmits the next segment after a partial acknowledgment. Returns true if the retransmission timer must be
+    /// restarted.
     pub(crate) fn acknowledge_in_recovery(&mut self, now_ps: u64, acked: u64) -> bool {
         if self.una >= self.recover {
             self.leave_recovery(now_ps, acked);

@@ -6,21 +6,21 @@ use crate::NEVER_PS;
 use crate::config::Recovery;
 use crate::sender::{Phase, Sender, Transmission};
 
-/// Recoveries after which a window that was widened for reordering narrows again (RFC 8985, 6.2, step 4).
+/// Recoveries after which a reordering window that was widened becomes narrow again (RFC 8985, 6.2, step 4).
 const PERSISTENCE: u32 = 16;
 
 /// The state of RACK.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
-    /// The newest delivered segment: when it left, and its end.
+    /// The newest delivered segment: the time at which it was sent, and the number behind it.
     newest: (u64, u64),
-    /// The round trip of that segment.
+    /// The round-trip time of that segment.
     rtt_ps: u64,
     reordering_seen: bool,
-    /// The quarters of the least round trip that are waited, once there was reordering, less one.
+    /// The number of times that the reordering window was widened by a quarter of the smallest round-trip time.
     widened: u32,
     persists: u32,
-    /// The number below which D-SACKs were counted already.
+    /// D-SACKs widen the window again only after data up to this number is acknowledged.
     duplicate_edge: u64,
     window_ps: u64,
     probe: Probe,
@@ -29,19 +29,19 @@ pub(crate) struct Rack {
 /// The tail loss probe in flight (RFC 8985, 7.1).
 #[derive(Clone, Copy, Debug, Default)]
 struct Probe {
-    /// The number behind the highest one when the probe was sent; zero without a probe.
+    /// SND.NXT when the probe was sent; zero without a probe.
     end: u64,
-    /// True if the probe sent data again, rather than new data.
+    /// True if the probe was a retransmission rather than new data.
     again: bool,
     /// The probe's sequence numbers.
     range: (u64, u64),
-    /// True if a D-SACK told that both copies arrived.
+    /// True if a D-SACK reported that both copies arrived.
     was_spurious: bool,
 }
 
 impl Rack {
-    /// Records a D-SACK for the numbers from `start` to `end`. Returns whether it indicates reordering; a D-SACK for a
-    /// needless loss probe does not.
+    /// Records a D-SACK for the numbers from `start` to `end`. Returns true if it indicates reordering; false if it
+    /// reports that the loss probe was a needless retransmission.
     pub(crate) fn duplicate_reported(&mut self, start: u64, end: u64) -> bool {
         let probe = &mut self.probe;
         let probed =
@@ -50,8 +50,8 @@ impl Rack {
         !probed
     }
 
-    /// Records that a recovery ended without needless retransmissions; after enough of these, the reordering window
-    /// becomes narrow again.
+    /// Counts a recovery that ended. After enough recoveries, a reordering window that D-SACKs have widened becomes
+    /// narrow again.
     pub(crate) fn recovery_ended(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
@@ -59,7 +59,8 @@ impl Rack {
         }
     }
 
-    /// Updates the newest delivered segment and its round-trip time (RFC 8985, 6.2, step 2).
+    /// Updates the newest delivered segment and its round-trip time from an acknowledgment (RFC 8985, 6.2, step 2).
+    /// Ignores a retransmission whose acknowledgment is too early to be an answer to it.
     fn take_in(&mut self, now_ps: u64, delivery: &Delivery, rtt_min_ps: u64) {
         let Some(newest) = delivery.newest else {
             return;
@@ -77,8 +78,8 @@ impl Rack {
 }
 
 impl Sender {
-    /// Detects losses after an acknowledgment. If `widens`, it reported needless retransmissions, and the reordering
-    /// window is widened, at most once per round trip.
+    /// Detects losses after an acknowledgment. If `widens` is true, its D-SACK indicated reordering, and the reordering
+    /// window becomes wider, at most once per round trip.
     pub(super) fn rack_detect(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
         let rtt_min_ps = self.rtt.min_ps();
         let (una, nxt) = (self.una, self.nxt);
@@ -106,7 +107,7 @@ impl Sender {
         (quarters * (self.rtt.min_ps() / 4)).min(self.rtt.srtt_ps())
     }
 
-    /// Returns the time after its sending at which a segment counts as lost, in picoseconds.
+    /// Returns the time in picoseconds after which a sent segment counts as lost once a later one has been delivered.
     pub(super) fn rack_patience_ps(&self) -> u64 {
         self.tracking.rack.rtt_ps + self.tracking.rack.window_ps
     }
@@ -125,7 +126,8 @@ impl Sender {
         self.reorder_at_ps = due_ps.unwrap_or(NEVER_PS);
     }
 
-    /// Marks the segments as lost for which the expired reordering timer waited, and begins recovery if any are lost.
+    /// Handles the expired reordering timer: marks as lost the segments that have not arrived in time, and begins
+    /// recovery if there are any.
     pub(crate) fn on_reorder_timer(&mut self, now_ps: u64) {
         self.reorder_at_ps = NEVER_PS;
         let flight = self.flight();
@@ -141,8 +143,8 @@ impl Sender {
 
     // Tail loss probes.
 
-    /// Schedules the loss probe, counting from now (RFC 8985, 7.2). Called when new data leaves and when data is
-    /// acknowledged.
+    /// Starts the timer of the tail loss probe at `now_ps` if a probe may be sent (RFC 8985, 7.2), and stops it
+    /// otherwise. Called when new data is sent and when data is acknowledged.
     pub(crate) fn schedule_probe(&mut self, now_ps: u64) {
         let Recovery::RackTlp { ack_delay_ps, .. } = self.recovery else {
             return;
@@ -169,14 +171,15 @@ impl Sender {
         self.probe_at_ps = now_ps.saturating_add(wait_ps).min(self.rto_at_ps);
     }
 
-    /// Makes a loss probe due after its timer expired (RFC 8985, 7.3).
+    /// Makes a tail loss probe the next segment to be sent, after its timer has expired and if data is unacknowledged
+    /// (RFC 8985, 7.3).
     pub(crate) fn on_probe_timer(&mut self) {
         self.probe_at_ps = NEVER_PS;
         self.tail_probe_due = self.una < self.max;
     }
 
-    /// Returns whether a loss probe is due, which replaces the retransmission timeout; if so, restarts the
-    /// retransmission timer.
+    /// Returns true if the tail loss probe's timer has expired, so that a probe replaces the retransmission timeout;
+    /// then also restarts the retransmission timer.
     pub(crate) fn probes_instead(&mut self, now_ps: u64) -> bool {
         let probes = self.probe_at_ps <= now_ps && self.una < self.max;
         if probes {
@@ -185,7 +188,8 @@ impl Sender {
         probes
     }
 
-    /// Sends the loss probe: new data if there is any and the peer's window allows it, else the last segment again.
+    /// Sends the tail loss probe: new data if there is any and the peer's window allows it, else the last segment
+    /// again. Returns `None` if there is neither.
     pub(super) fn tail_probe(&mut self, now_ps: u64) -> Option<Transmission> {
         self.statistics.tail_loss_probes += 1;
         let own_edge = self.una + self.config.window_limit_bytes;
@@ -207,8 +211,8 @@ impl Sender {
         Some(sent)
     }
 
-    /// Judges from an acknowledgment whether the loss probe repaired a loss that was not detected otherwise, and
-    /// reduces the window if so (RFC 8985, 7.4). `is_plain` means that it acknowledges nothing new and has no SACK
+    /// Decides from an acknowledgment up to `ack` whether the tail loss probe repaired a loss, and reduces the window
+    /// if so (RFC 8985, 7.4). `is_plain` means that the acknowledgment neither acknowledges new data nor has SACK
     /// blocks.
     pub(super) fn probe_answered(&mut self, ack: u64, is_plain: bool) {
         let probe = self.tracking.rack.probe;
@@ -230,7 +234,7 @@ impl Sender {
         }
     }
 
-    /// Forgets the loss probe and its timers, which a timeout makes meaningless.
+    /// Forgets the tail loss probe, and stops its timer and the reordering timer, after a retransmission timeout.
     pub(crate) fn forget_probe(&mut self) {
         self.tracking.rack.probe = Probe::default();
         self.probe_at_ps = NEVER_PS;

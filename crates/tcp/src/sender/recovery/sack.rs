@@ -14,17 +14,19 @@ pub(crate) struct Tracking {
     pub(crate) scoreboard: Scoreboard,
     pub(crate) rack: Rack,
     prr: Proportional,
-    /// The number behind the highest one that was ever delivered.
+    /// The number behind the highest data that was ever delivered.
     highest: u64,
-    /// True if the last segment was sent again in this recovery, to get an answer (RFC 6675, rule 4).
+    /// True if the last segment was retransmitted in this recovery to provoke an acknowledgment (RFC 6675, NextSeg,
+    /// rule 4).
     rescued: bool,
-    /// The number of segments that had been sent again when the window was lowered last.
+    /// The number of retransmissions before the last reduction of the window.
     repeated_before: u64,
     rate: Rate,
 }
 
 impl Tracking {
-    /// Records that the window is being reduced now.
+    /// Remembers the number of retransmissions before a reduction of the window, so that the loss of one of these does
+    /// not reduce it again.
     pub(crate) fn window_lowered(&mut self) {
         self.repeated_before = self.scoreboard.repeated();
     }
@@ -36,7 +38,7 @@ struct Rate {
     delivered: u64,
     delivered_ps: u64,
     first_sent_ps: u64,
-    /// The bytes delivered in all until which the application limits samples; zero if it does not.
+    /// Samples are limited by the application until this many bytes have been delivered in all; zero if they are not.
     app_limited_until: u64,
 }
 
@@ -51,8 +53,8 @@ impl Rate {
         }
     }
 
-    /// Computes the delivery rate, in bytes per second, between the sending of the newest delivered segment and now;
-    /// `None` if the interval is zero or shorter than the smallest round-trip time.
+    /// Returns the delivery rate, in bytes per second, between the sending of the newest delivered segment and now.
+    /// Returns `None` if that time is zero or shorter than the smallest round-trip time.
     fn sample(&mut self, newest: &Record, rtt_min_ps: u64) -> Option<u64> {
         let sending_ps = newest.sent_ps.saturating_sub(newest.first_sent_ps);
         let acking_ps = self.delivered_ps.saturating_sub(newest.delivered_ps);
@@ -75,8 +77,8 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// Computes how many bytes may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with the
-    /// slow-start reduction bound).
+    /// Computes how many bytes may be sent after `delivered` more bytes have arrived, `pipe` bytes being in flight (RFC
+    /// 6937, section 3, with the slow-start reduction bound).
     fn allowance(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
@@ -94,16 +96,17 @@ impl Proportional {
 pub(crate) struct Report<'a> {
     pub(crate) ack: u64,
     pub(crate) blocks: &'a SackBlocks,
-    /// The round trip that timestamps measured.
+    /// The round-trip time that the timestamps measured.
     pub(crate) echo_rtt_ps: Option<u64>,
     /// True if it echoes congestion.
     pub(crate) echoes: bool,
-    /// True if it has no data, FIN or new window: a duplicate of RFC 5681 if it acknowledges nothing new.
+    /// True if it has no data, no FIN and no new window: it is a duplicate (RFC 5681) if it acknowledges nothing new.
     pub(crate) is_bare: bool,
 }
 
 impl Sender {
-    /// Handles an acknowledgment if segments are tracked; `una <= ack <= max`.
+    /// Handles an acknowledgment, with `una <= report.ack <= max`, if segments are tracked: detects losses, enters or
+    /// ends recovery, adapts the window, and restarts timers.
     pub(crate) fn acknowledge_selectively(&mut self, now_ps: u64, report: &Report<'_>) {
         let acked = report.ack - self.una;
         let window_limited = self.is_window_limited();
@@ -155,7 +158,7 @@ impl Sender {
         self.after_acknowledgment(now_ps, acked);
     }
 
-    /// Passes the measurements of an acknowledgment to an algorithm that has a model.
+    /// Passes an acknowledgment's measurements to a congestion control algorithm that has a model of the path.
     fn sample(&mut self, now_ps: u64, delivery: &Delivery, rtt_ps: Option<u64>, lost_bytes: u64) {
         let rtt_min_ps = self.rtt.min_ps();
         let rate = &mut self.tracking.rate;
@@ -176,8 +179,8 @@ impl Sender {
         self.algorithm.on_sample(&mut self.window, &sample);
     }
 
-    /// Processes the SACK blocks. Returns whether the first block reports a duplicate (RFC 2883, section 4), and
-    /// whether this indicates reordering.
+    /// Processes the SACK blocks of an acknowledgment. Returns whether the first block reports a duplicate (RFC 2883,
+    /// section 4), and whether this duplicate indicates reordering.
     fn read_blocks(
         &mut self,
         una_before: u64,
@@ -211,8 +214,9 @@ impl Sender {
         (reports_duplicate, widens)
     }
 
-    /// Measures round-trip times, for the retransmission timer and for other uses. Returns that of a segment which was
-    /// sent only once; `None` if there is none.
+    /// Measures the round-trip time at an acknowledgment, and passes it to the retransmission timer once per round
+    /// trip. Returns the time, in picoseconds, since the newest delivered segment was sent; `None` if the
+    /// acknowledgment delivers nothing new or includes retransmitted segments.
     fn measure_delivery(
         &mut self,
         now_ps: u64,
@@ -235,7 +239,8 @@ impl Sender {
         rtt_ps
     }
 
-    /// Marks the segments that are now considered lost, by the rule of the configured recovery.
+    /// Marks the segments that are to be considered lost after an acknowledgment, by the rule of the configured
+    /// recovery.
     fn find_losses(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
         match self.recovery {
             Recovery::RackTlp { .. } => self.rack_detect(now_ps, delivery, widens),
@@ -253,13 +258,14 @@ impl Sender {
         }
     }
 
-    /// Returns whether recovery must begin because segments are lost. After a timeout, it is already under way.
+    /// Returns true if recovery must begin because segments are lost; false if it, or the phase after a timeout, is
+    /// under way already.
     pub(super) fn has_losses(&self) -> bool {
         self.phase == Phase::Open && self.tracking.scoreboard.lost_bytes() > 0
     }
 
-    /// Ends recovery, or the phase after a timeout, once everything sent before is acknowledged. Returns whether a
-    /// recovery ended.
+    /// Ends recovery, or the phase after a timeout, if `ack` acknowledges everything that was sent before it. Returns
+    /// true if a recovery ended.
     fn end_phase(&mut self, ack: u64) -> bool {
         if self.phase == Phase::Open || ack < self.recover {
             return false;
@@ -276,7 +282,8 @@ impl Sender {
         recovered
     }
 
-    /// Enters recovery and reduces the window (RFC 6675, section 5, step 4).
+    /// Enters recovery, and reduces the window unless an ECN echo has reduced it for the same data (RFC 6675, section
+    /// 5, step 4; RFC 3168, 6.1.2). `flight` is the number of bytes that were in flight before the loss was noticed.
     pub(super) fn enter_selective_recovery(&mut self, now_ps: u64, flight: u64) {
         self.statistics.fast_recoveries += 1;
         let loss = self.reduction_base_of(flight);
@@ -292,9 +299,9 @@ impl Sender {
         self.restart_timer(now_ps);
     }
 
-    /// Treats the loss of a retransmitted segment as new congestion (RFC 5681, 4.3), once for all segments sent before
-    /// the window was reduced. Only RACK detects such a loss (RFC 8985, 3.4); otherwise the retransmission timer
-    /// expires.
+    /// Treats the loss of a retransmission as new congestion and reduces the window (RFC 5681, 4.3), at most once for
+    /// all segments sent before the last reduction. Only RACK detects such a loss (RFC 8985, 3.4); with other methods,
+    /// the retransmission timer expires.
     pub(super) fn heed_lost_repeats(&mut self, now_ps: u64, flight: u64) {
         let Some(number) = self.tracking.scoreboard.take_lost_again() else {
             return;
@@ -317,7 +324,8 @@ impl Sender {
         }
     }
 
-    /// Begins a reduction of the window. All data sent so far must be acknowledged before recovery ends.
+    /// Prepares a reduction of the window: recovery ends when all data sent so far is acknowledged, the first lost
+    /// segment is sent again at once, and proportional rate reduction starts counting.
     fn begin_reduction(&mut self, loss: &Loss) {
         self.recover = self.max;
         self.sends_first_again = true;
@@ -328,7 +336,8 @@ impl Sender {
         };
     }
 
-    /// Sets the window during recovery after `delivered` more bytes arrived.
+    /// Sets the congestion window during recovery after `delivered` more bytes have arrived: by proportional rate
+    /// reduction if it is configured, else to the threshold. Does nothing for an algorithm with a model of the path.
     pub(super) fn reduce(&mut self, delivered: u64) {
         if self.algorithm.has_model() {
             return;
@@ -352,7 +361,7 @@ impl Sender {
         };
     }
 
-    /// Restarts or stops the timers after an acknowledgment of `acked` new bytes.
+    /// Restarts or stops the retransmission and loss probe timers after an acknowledgment of `acked` new bytes.
     fn after_acknowledgment(&mut self, now_ps: u64, acked: u64) {
         if self.una == self.max {
             self.rto_at_ps = crate::NEVER_PS;
@@ -366,7 +375,8 @@ impl Sender {
         }
     }
 
-    /// Returns the next segment to send if segments are tracked (RFC 6675, NextSeg); `None` if nothing may be sent.
+    /// Returns the next segment to send if segments are tracked: a loss probe, a lost segment or new data (RFC 6675,
+    /// NextSeg). Returns `None` if nothing may be sent.
     pub(crate) fn next_tracked(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tail_probe_due {
             self.tail_probe_due = false;
@@ -400,8 +410,8 @@ impl Sender {
         None
     }
 
-    /// Retransmits a segment by rules 3 and 4 of NextSeg, if the window has room but no segment is lost and no new
-    /// data may be sent. Returns `None` otherwise.
+    /// Retransmits a segment by rules 3 and 4 of NextSeg (RFC 6675): one that is not known to be lost, when no segment
+    /// is lost and no new data may be sent. Returns `None` if the window has no room or there is no such segment.
     fn last_resort(&mut self, now_ps: u64) -> Option<Transmission> {
         // Before everything in flight is looked at.
         if self.flight() + self.mss > self.window.cwnd {
@@ -430,22 +440,23 @@ impl Sender {
         self.resend(now_ps, index)
     }
 
-    /// Returns the payload bytes of the segment at `index`, and whether it contains the FIN; `None` if there is no
-    /// such segment.
+    /// Returns the number of payload bytes of the tracked segment at `index`, and whether it contains the FIN; `None`
+    /// if there is no such segment.
     fn content(&self, index: usize) -> Option<(u64, bool)> {
         let record = self.tracking.scoreboard.get(index)?;
         let fin = record.end > self.end;
         Some((record.len() - u64::from(fin), fin))
     }
 
-    /// Sends the segment at `index` again, with the same contents. Returns `None` if there is no such segment.
+    /// Retransmits the tracked segment at `index`, with the same contents. Returns `None` if there is no such segment.
     pub(crate) fn resend(&mut self, now_ps: u64, index: usize) -> Option<Transmission> {
         let (payload, fin) = self.content(index)?;
         let start = self.tracking.scoreboard.get(index)?.start;
         Some(self.sent(now_ps, start, payload, fin))
     }
 
-    /// Records a tracked segment that leaves for the first time or, if `again`, is retransmitted.
+    /// Records that the segment from `start` to `end` is sent: for the first time or, if `again` is true, as a
+    /// retransmission.
     pub(crate) fn track(&mut self, now_ps: u64, start: u64, end: u64, again: bool) {
         let stamp = self.rate_stamp(now_ps);
         let scoreboard = &mut self.tracking.scoreboard;
@@ -473,7 +484,8 @@ impl Sender {
         }
     }
 
-    /// Marks all segments as lost that are not known to have arrived, after a timeout if segments are tracked.
+    /// Marks segments as lost after a retransmission timeout, if segments are tracked: the first one, and all others
+    /// that are not known to have arrived; with RACK only those that were not sent just now (RFC 8985, 6.3).
     pub(crate) fn lose_everything(&mut self, now_ps: u64) {
         if self.tracking.scoreboard.reneges() {
             self.tracking.scoreboard.forget_sacked();

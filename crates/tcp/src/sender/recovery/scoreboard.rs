@@ -4,15 +4,15 @@
 use crate::intervals::IntervalSet;
 use std::collections::VecDeque;
 
-/// The other end has the segment.
+/// Flag: the peer has the segment.
 const SACKED: u8 = 1;
-/// The segment counts as lost.
+/// Flag: the segment counts as lost.
 const LOST: u8 = 1 << 1;
-/// The segment was sent again and that copy counts as being in flight.
+/// Flag: the segment was retransmitted, and that copy counts as being in flight.
 const AGAIN: u8 = 1 << 2;
-/// The segment was sent more than once, at whatever time.
+/// Flag: the segment was sent more than once, at whatever time.
 const REPEATED: u8 = 1 << 3;
-/// The segment was sent while the application had too little to send.
+/// Flag: the segment was sent while the application had too little to send.
 const APP_LIMITED: u8 = 1 << 4;
 
 /// A segment in flight.
@@ -26,7 +26,7 @@ pub(crate) struct Record {
     /// Bytes delivered at that time, and the time of the last delivery (the delivery rate of BBR).
     pub(crate) delivered: u64,
     pub(crate) delivered_ps: u64,
-    /// When the flight that it belongs to began.
+    /// When the flight that the segment belongs to began.
     pub(crate) first_sent_ps: u64,
     flags: u8,
 }
@@ -52,14 +52,14 @@ impl Record {
         self.is(APP_LIMITED)
     }
 
-    /// Returns whether this segment was sent after another one, by time and then by sequence number (RFC 8985, 5.2
-    /// step 2).
+    /// Returns true if this segment was sent after the one that was sent at `sent_ps` and ends at `end`: later, or at
+    /// the same time with a higher sequence number (RFC 8985, 5.2, step 2).
     pub(crate) fn sent_after(&self, sent_ps: u64, end: u64) -> bool {
         (self.sent_ps, self.end) > (sent_ps, end)
     }
 }
 
-/// The state at the sending of a segment, for the delivery rate.
+/// The state of delivery when a segment is sent, for the delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RateStamp {
     pub(crate) delivered: u64,
@@ -68,10 +68,10 @@ pub(crate) struct RateStamp {
     pub(crate) app_limited: bool,
 }
 
-/// The data that one acknowledgment delivered.
+/// The data that one acknowledgment reports as delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivery {
-    /// Bytes that were not known to have arrived.
+    /// Bytes that were not known before to have arrived.
     pub(crate) bytes: u64,
     /// The bytes of these that were selectively acknowledged.
     pub(crate) sacked_bytes: u64,
@@ -81,9 +81,9 @@ pub(crate) struct Delivery {
     pub(crate) newest_unrepeated: Option<Record>,
     /// Highest number delivered so far; kept from one acknowledgment to the next.
     pub(crate) highest: u64,
-    /// True if a segment that was sent once arrived after one behind it.
+    /// True if a segment that was sent only once arrived after a segment with higher sequence numbers.
     pub(crate) reordered: bool,
-    /// True if a segment that was sent more than once is among them: segments acknowledged with it may have waited for it.
+    /// True if a delivered segment was sent more than once: segments acknowledged with it may have waited for it.
     pub(crate) repeated: bool,
 }
 
@@ -115,30 +115,31 @@ pub(crate) struct Scoreboard {
     sacked_bytes: u64,
     lost_bytes: u64,
     again_bytes: u64,
-    /// The numbers between which segments lie that are lost and wait to be sent again.
+    /// First of the numbers between which all lost segments lie that must be retransmitted.
     resend_from: u64,
     resend_until: u64,
-    /// The number below which every segment that was sent once is sacked or lost.
+    /// The number below which every segment that was sent only once has arrived or is marked as lost.
     undecided_from: u64,
-    /// Segments sent again, in order. Those that were acknowledged or sent yet again meanwhile are skipped.
+    /// Retransmissions, in the order of sending. Those of segments that were acknowledged or sent yet again meanwhile
+    /// are skipped.
     repeats: VecDeque<Repeat>,
-    /// The number of segments that were sent again.
+    /// The number of retransmissions so far.
     repeated: u64,
-    /// The number of the last one that was lost since somebody asked.
+    /// The number of the last retransmission that was lost, until it is taken.
     lost_again: Option<u64>,
 }
 
-/// A segment that was sent again.
+/// A retransmission.
 #[derive(Clone, Copy, Debug)]
 struct Repeat {
     sent_ps: u64,
     start: u64,
-    /// The number of segments that were sent again before.
+    /// The number of retransmissions before this one.
     number: u64,
 }
 
 impl Scoreboard {
-    /// Records a segment that is sent for the first time.
+    /// Adds a segment, the numbers from `start` to `end`, that is sent for the first time.
     pub(crate) fn push(&mut self, start: u64, end: u64, now_ps: u64, stamp: &RateStamp) {
         let limited = if stamp.app_limited { APP_LIMITED } else { 0 };
         self.records.push_back(Record {
@@ -152,7 +153,7 @@ impl Scoreboard {
         });
     }
 
-    /// Records that the segment at `index` is sent again.
+    /// Records that the segment at `index` is retransmitted. Does nothing if there is no such segment.
     pub(crate) fn push_again(&mut self, index: usize, now_ps: u64, stamp: &RateStamp) {
         let Some(record) = self.records.get_mut(index) else {
             return;
@@ -178,12 +179,13 @@ impl Scoreboard {
         self.repeated
     }
 
-    /// Returns the number of the latest retransmission that has been lost since the last call; `None` if none has.
+    /// Returns the number of the latest retransmission that has been lost since the last call; `None` if there is none.
     pub(crate) fn take_lost_again(&mut self) -> Option<u64> {
         self.lost_again.take()
     }
 
-    /// Computes how many of the `outstanding` bytes are presumed to be in the network (RFC 6675, SetPipe).
+    /// Computes how many of the `outstanding` unacknowledged bytes are presumed to be in the network (RFC 6675,
+    /// SetPipe).
     pub(crate) fn pipe(&self, outstanding: u64) -> u64 {
         outstanding + self.again_bytes - self.sacked_bytes - self.lost_bytes
     }
@@ -192,7 +194,7 @@ impl Scoreboard {
         self.sacked_bytes
     }
 
-    /// Returns the number of bytes marked as lost, whether sent again or not.
+    /// Returns the number of bytes in segments marked as lost, whether retransmitted or not.
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
@@ -201,7 +203,7 @@ impl Scoreboard {
         self.sacked_bytes > 0
     }
 
-    /// Subtracts `bytes` bytes of a record from the counts to which the record belongs.
+    /// Subtracts `bytes` bytes from the totals of arrived, lost and retransmitted bytes in which the record is counted.
     fn discount(&mut self, record: &Record, bytes: u64) {
         if record.is(SACKED) {
             self.sacked_bytes -= bytes;
@@ -214,7 +216,8 @@ impl Scoreboard {
         }
     }
 
-    /// Removes all segments below `una`, which have been acknowledged, and adds them to `delivery`.
+    /// Removes all data below `una`, which has been acknowledged, and adds to `delivery` what was not known to have
+    /// arrived.
     pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
         while let Some(record) = self.records.front().copied()
             && record.end <= una
@@ -246,8 +249,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks `[start, end)` as arrived at the peer. It must lie between the first unacknowledged number and the last
-    /// number sent.
+    /// Marks the numbers `[start, end)` as selectively acknowledged, and adds the segments that are completely so to
+    /// `delivery`. They must lie between the first unacknowledged number and the last number sent.
     pub(crate) fn sack(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
         if self
             .sacked
@@ -265,7 +268,8 @@ impl Scoreboard {
         self.mark_sacked(from, to, merged, delivery);
     }
 
-    /// Marks those segments as arrived that overlap `[from, to)` and lie completely in `merged`.
+    /// Marks as arrived those segments that overlap `[from, to)` and lie completely in the selectively acknowledged
+    /// interval `merged`, and adds them to `delivery`.
     fn mark_sacked(&mut self, from: u64, to: u64, merged: (u64, u64), delivery: &mut Delivery) {
         let mut index = self.records.partition_point(|record| record.end <= from);
         while let Some(record) = self.records.get(index).copied()
@@ -283,7 +287,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segment at `index` as lost, including a copy that was sent again.
+    /// Marks the segment at `index` as lost, its retransmission included. Does nothing if it has arrived, or there is
+    /// no such segment.
     pub(crate) fn mark_lost(&mut self, index: usize) {
         let Some(record) = self.records.get_mut(index) else {
             return;
@@ -302,7 +307,8 @@ impl Scoreboard {
         self.resend_until = self.resend_until.max(record.end);
     }
 
-    /// Marks every segment as lost that was not selectively acknowledged and for which `decides` returns true.
+    /// Marks every segment as lost for which `decides` returns true, except for those that were selectively
+    /// acknowledged.
     pub(crate) fn mark_lost_where(&mut self, decides: impl Fn(&Record) -> bool) {
         for index in 0..self.records.len() {
             if decides(&self.records[index]) {
@@ -321,13 +327,13 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether the first segment was selectively acknowledged but not acknowledged, as happens only if the
-    /// peer discards data that it has received.
+    /// Returns true if the first segment was selectively acknowledged but is not acknowledged, as happens only if the
+    /// peer discards data that it has received (RFC 2018, section 8).
     pub(crate) fn reneges(&self) -> bool {
         self.records.front().is_some_and(Record::is_sacked)
     }
 
-    /// Returns the index of the first lost segment that was not sent again; `None` if there is none.
+    /// Returns the index of the first lost segment that has not been retransmitted; `None` if there is none.
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
         if self.lost_bytes == 0 {
             return None;
@@ -347,8 +353,8 @@ impl Scoreboard {
     }
 
     /// Returns the index of the first segment below the highest selectively acknowledged data that is neither
-    /// selectively acknowledged, lost nor sent again; `None` if there is none. Searches only the undecided part, and
-    /// skips acknowledged runs, which may be long.
+    /// selectively acknowledged, lost nor retransmitted; `None` if there is none. Starts at the first segment that may
+    /// be undecided, and skips selectively acknowledged runs, which may be long.
     pub(crate) fn next_unsure(&self) -> Option<usize> {
         let highest = self.sacked.last()?.0;
         let mut index = self.position(self.undecided_from);
@@ -366,14 +372,15 @@ impl Scoreboard {
         None
     }
 
-    /// Returns the index of the last segment that was not selectively acknowledged; `None` if there is none.
+    /// Returns the index of the last segment that is not selectively acknowledged; `None` if there is none.
     pub(crate) fn last_unsacked(&self) -> Option<usize> {
         (0..self.records.len())
             .rev()
             .find(|&index| !self.records[index].is_sacked())
     }
 
-    /// Returns the index of the segment that contains `sequence`, or else of the next one.
+    /// Returns the index of the segment that contains `sequence`, or else of the first one behind it; the number of
+    /// segments if there is none.
     pub(crate) fn position(&self, sequence: u64) -> usize {
         // Where nothing is out of order, it is the first.
         if self
@@ -391,9 +398,8 @@ impl Scoreboard {
         self.records.get(index)
     }
 
-    /// Marks segments as lost by IsLost of RFC 6675 that are not marked yet: all those below `threshold` separate
-    /// selectively acknowledged runs, or below more than `threshold - 1` segments' worth of selectively acknowledged
-    /// bytes.
+    /// Marks as lost the segments for which IsLost of RFC 6675 is true: above each of them, at least `threshold`
+    /// separate runs, or more than `threshold - 1` full segments of bytes, are selectively acknowledged.
     pub(crate) fn mark_lost_by_sack(&mut self, threshold: u32, mss: u64) {
         let edge = self
             .sacked
@@ -413,9 +419,9 @@ impl Scoreboard {
         self.undecided_from = edge;
     }
 
-    /// Marks segments as lost that were sent before the newest delivered segment, and so long ago that they should
-    /// have arrived as well (RFC 8985, 6.2 step 5). Returns the time at which the next one will be lost; `None` if
-    /// none.
+    /// Marks as lost the segments that were sent before the newest delivered segment `rack` and at least `patience_ps`
+    /// picoseconds ago (RFC 8985, 6.2, step 5). Returns the time at which the next segment will be lost; `None` if
+    /// there is none.
     pub(crate) fn mark_lost_by_time(
         &mut self,
         now_ps: u64,
@@ -430,8 +436,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks lost segments among those sent once, which are in the order of sending. Returns the time at which the
-    /// next one will be lost; `None` if none.
+    /// Marks lost segments among those sent only once, which are in the order of sending, by the rule of
+    /// [`Scoreboard::mark_lost_by_time`]. Returns the time at which the next one will be lost; `None` if there is none.
     fn mark_first_copies(
         &mut self,
         now_ps: u64,
@@ -460,8 +466,8 @@ impl Scoreboard {
         None
     }
 
-    /// Marks lost segments among those sent again, by the time of their last copy. Returns the time at which the next
-    /// one will be lost; `None` if none.
+    /// Marks lost segments among the retransmitted ones, by the time of their last copy and the rule of
+    /// [`Scoreboard::mark_lost_by_time`]. Returns the time at which the next one will be lost; `None` if there is none.
     fn mark_repeats(&mut self, now_ps: u64, rack: (u64, u64), patience_ps: u64) -> Option<u64> {
         while let Some(&repeat) = self.repeats.front() {
             let Repeat { sent_ps, start, .. } = repeat;
@@ -487,7 +493,7 @@ impl Scoreboard {
         None
     }
 
-    /// Asserts that the counts agree with the records, for tests.
+    /// Asserts that the totals agree with the segments, and that these cover `una` to `max` without gaps, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self, una: u64, max: u64) {
         let ends = self.records.front().zip(self.records.back());
