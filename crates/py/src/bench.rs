@@ -64,7 +64,8 @@ impl Benchmark {
     }
 }
 
-/// Builds and runs a scenario several times; with ``quick``, only a small part of its packets.
+/// Builds and runs a scenario of the simulation several times, and returns its counts and median time; with
+/// ``quick``, sends only a small part of its packets.
 #[pyfunction]
 #[pyo3(signature = (scenario, quick=false))]
 pub(crate) fn measure_simulation(scenario: &str, quick: bool) -> PyResult<Record> {
@@ -78,7 +79,8 @@ pub(crate) fn simulations() -> Vec<&'static str> {
     ::bench::simulations()
 }
 
-/// Measures filling a table, looking up keys and emptying it; with ``quick``, a hundredth of the entries.
+/// Measures filling a table, looking up keys and emptying it, and returns the rates and times; with ``quick``, uses a
+/// hundredth of the entries.
 #[pyfunction]
 #[pyo3(signature = (table, quick=false))]
 pub(crate) fn measure_table(table: &str, quick: bool) -> PyResult<Record> {

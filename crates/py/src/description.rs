@@ -6,7 +6,8 @@ use pyo3::types::PyDict;
 use pythonize::Depythonizer;
 use serde::de::DeserializeOwned;
 
-/// Reads a description that is given as keywords. Fails if one is missing, unknown or of a wrong type, and says which.
+/// Reads the description of a part of the network (a link, a stream, ...) from Python's keywords. Fails if one is
+/// missing, unknown or of a wrong type, and says which.
 pub(crate) fn described<T: DeserializeOwned>(
     py: Python<'_>,
     keywords: Option<&Bound<'_, PyDict>>,

@@ -35,7 +35,7 @@ pub(crate) fn control_error(code: &str, message: &str) -> PyErr {
     }
 }
 
-/// Builds a [`HoldfastError`] with the text of another error, cut if it is long.
+/// Builds a [`HoldfastError`] with the message of another error, cut if it is long.
 pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
     HoldfastError::new_err(excerpt(error.to_string()))
 }

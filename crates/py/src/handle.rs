@@ -26,7 +26,8 @@ pub(crate) struct NetworkHandle {
     pub(crate) interfaces: Interfaces,
 }
 
-/// Runs a closure while other Python threads may run, and returns its result.
+/// Releases the interpreter's lock while it runs a closure, so that other Python threads may run, and returns the
+/// closure's result.
 pub(crate) fn detached<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     Python::attach(|py| py.detach(f))
 }
@@ -83,6 +84,7 @@ impl NetworkHandle {
     }
 
     /// Replaces the state of the network (such as idle, or run by the wall clock) by the one that `f` makes from it.
+    /// Returns the error of `f`.
     fn exchange(&self, f: impl FnOnce(State) -> (State, Result<(), String>)) -> Result<(), String> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let lost = State::Lost("a call was interrupted".into());
@@ -94,8 +96,8 @@ impl NetworkHandle {
 
 /// The clocks. None of this is called with the interpreter's lock held.
 impl NetworkHandle {
-    /// Runs the virtual clock for at most `part_ps` picoseconds. Returns the time then, and the notifications for
-    /// controllers.
+    /// Runs the virtual clock towards `until_ps`, for at most `part_ps` picoseconds. Returns the time then, and the
+    /// notifications for controllers. Fails if the wall clock runs.
     pub(crate) fn run_part(
         &self,
         until_ps: Time,
@@ -115,7 +117,8 @@ impl NetworkHandle {
         }
     }
 
-    /// Starts the wall clock. Each switch may then make `copies_per_s` copies of copies per second.
+    /// Opens the network's interfaces, and starts the wall clock. Each switch may then make `copies_per_s` copies of
+    /// copies per second. Fails if an interface cannot be opened, or if the clock runs already.
     pub(crate) fn start(&self, copies_per_s: u64) -> Result<(), String> {
         self.exchange(|state| match state {
             State::Idle(network) => {

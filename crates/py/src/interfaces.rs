@@ -29,7 +29,8 @@ impl Interfaces {
         self.lock().get(&number).copied().unwrap_or_default()
     }
 
-    /// Opens all interfaces of a network. Returns an error text if one cannot be opened.
+    /// Opens a socket for each interface of a network, which continues the interface's counters. Returns an error
+    /// text if one cannot be opened.
     pub(crate) fn open(&self, network: &net::Network) -> Result<Box<dyn FrameIo + Send>, String> {
         let text = |e: ports::PortError| e.to_string();
         let mut io = PacketIo::new().map_err(text)?;
@@ -42,7 +43,7 @@ impl Interfaces {
         Ok(Box::new(io))
     }
 
-    /// Stores the counters of the interfaces of a network that is about to stop.
+    /// Stores the counters of the interfaces of a network whose wall clock is about to stop, for the next start.
     pub(crate) fn keep_counters(&self, counters: Vec<(usize, PacketCounters)>) {
         let mut interfaces = self.lock();
         for (number, counters) in counters {
@@ -51,7 +52,7 @@ impl Interfaces {
     }
 }
 
-/// Returns the packet sockets of a running network. Fails if it has none.
+/// Converts the frame sockets of a running network to packet sockets. Fails if they are of another kind.
 pub(crate) fn packet_io(io: &mut dyn FrameIo) -> Result<&mut PacketIo, NetError> {
     (io as &mut dyn Any)
         .downcast_mut()

@@ -62,7 +62,7 @@ mod _core {
     use crate::telemetry::{ReportCollector, ReportSocket, decode_reports, decode_thesis_report};
     use pyo3::prelude::*;
 
-    /// Adds the constants that Python shares (numbers and names) to the module.
+    /// Adds constants to the module that Python shares with the core: the commit, limits, and names of rules.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("COMMIT", option_env!("HOLDFAST_COMMIT"))?;

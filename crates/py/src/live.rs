@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Returns None if this process may open packet sockets, else the reason why it may not.
+/// Returns None if this process may open packet sockets, else the reason why it may not, as text.
 #[pyfunction]
 pub(crate) fn interfaces_ready() -> Option<String> {
     ::ports::interfaces_ready().err()
@@ -40,7 +40,8 @@ pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
         .collect()
 }
 
-/// Removes the namespaces and interfaces that ended processes have left behind. Returns the number of these processes.
+/// Removes the namespaces and interfaces of this program that ended processes have left behind. Returns the number of
+/// these processes.
 #[pyfunction]
 pub(crate) fn clean() -> PyResult<usize> {
     detached(::ports::clean).map_err(failed)
@@ -178,7 +179,7 @@ impl Namespace {
         self.with(|namespace| namespace.add_route(destination, length, via, interface))
     }
 
-    /// Adds a permanent neighbour entry, so that ARP is not needed for the address.
+    /// Adds a permanent neighbour entry to an interface of this namespace, so that no ARP is needed for the address.
     fn add_neighbour(&self, interface: &str, address: &str, mac: &[u8]) -> PyResult<()> {
         let (address, mac) = (self::address(address)?, self::mac(mac)?);
         self.with(|namespace| namespace.add_neighbour(interface, address, mac))
@@ -216,7 +217,7 @@ impl Namespace {
         Python::attach(|py| record(py, "Load", &report))
     }
 
-    /// Returns the kernel's counters of an interface of this namespace.
+    /// Returns the kernel's counters of packets and bytes of an interface of this namespace.
     fn interface_counters(&self, interface: &str) -> PyResult<Record> {
         let counters =
             self.with(|namespace| namespace.within(|| ::ports::interface_counters(interface))?)?;

@@ -159,8 +159,8 @@ impl Network {
             .collect()
     }
 
-    /// Returns the kind of socket that sends the frames of the interface at a switch's port: ``"af_packet"`` or
-    /// ``"af_xdp"``; None while the clock does not run.
+    /// Returns the kind of socket that sends frames from a switch's port to its interface: ``"af_packet"`` or
+    /// ``"af_xdp"``; None while the wall clock does not run.
     fn port_io(&self, switch: String, port: u32) -> PyResult<Option<&'static str>> {
         let (_, by_xdp) = detached(|| self.handle.port(switch, port)).map_err(failed)?;
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
@@ -211,7 +211,8 @@ impl Network {
         self.call(move |n| n.log_packets(&switch, most_per_s, dump_bytes, out))
     }
 
-    /// Returns why a capture or a log has ended, such as a full disk, once for each; None if none has.
+    /// Returns why a capture or a log has ended, such as a full disk; None if none has. Each failure is returned
+    /// once.
     fn take_failure(&self) -> PyResult<Option<String>> {
         self.call(|n| Ok(n.flush_captures().err().map(|error| error.to_string())))
     }
@@ -223,8 +224,8 @@ impl Network {
         self.call(move |n| n.trace_next(&switch, port))
     }
 
-    /// Returns the trace that :meth:`trace_next` asked for as text, or None if no packet has come yet. With ``give_up``, no
-    /// packet is traced any more.
+    /// Returns the trace of the packet for which :meth:`trace_next` asked, as text; None if no packet has come yet.
+    /// With ``give_up``, the request is withdrawn, and no packet is traced any more.
     #[pyo3(signature = (switch, *, give_up=false))]
     fn take_trace(&self, switch: String, give_up: bool) -> PyResult<Option<String>> {
         self.call(move |n| {
@@ -244,13 +245,15 @@ impl Network {
         self.call(move |n| n.apply(&change))
     }
 
-    /// Declares a switch's port with a link to be down, whatever its signal says, or withdraws that.
+    /// Declares a port of a switch to be down, whatever the signal of its link says, or withdraws that declaration
+    /// (``down`` False).
     fn declare_port(&self, switch: String, port: u32, down: bool) -> PyResult<()> {
         self.call(move |n| n.declare_port(&switch, port, down))
     }
 
-    /// Starts to count packets dropped outside of programs, by node and reason. Returns the number of the observer.
-    /// Runs are slower from then on, since nodes cannot handle packets ahead of time.
+    /// Starts to count packets that are dropped outside of programs (by queues, links, hosts), by node and reason.
+    /// Returns the number of the observer, for :meth:`snapshot`. Runs are slower from then on, since nodes cannot
+    /// handle packets ahead of time.
     fn count_drops(&self) -> PyResult<u32> {
         let id = self
             .call(|n| Ok(n.observe(net::Scope::Network, Box::new(net::DropCounts::default()))))?;
@@ -283,7 +286,8 @@ impl Network {
         self.call(move |n| n.add_ping(&ping).map(|flow| flow.0))
     }
 
-    /// Ends a stream or pings before their time: nothing more is sent. Raises HoldfastError if there is no such flow.
+    /// Ends a UDP stream or a flow of pings before its time: nothing more is sent. Raises HoldfastError if there is
+    /// no such flow.
     fn end_flow(&self, flow: u32) -> PyResult<()> {
         self.call(move |n| n.end_flow(FlowId(flow)))
     }
@@ -313,7 +317,7 @@ impl Network {
         self.call(move |n| n.join(&join))
     }
 
-    /// Sends a frame from a modelled host or an interface's node now, without changes. Raises HoldfastError for a
+    /// Sends a frame as it is, now, from a modelled host or from the node of an interface. Raises HoldfastError for a
     /// switch.
     fn send_frame(&self, node: String, frame: Vec<u8>) -> PyResult<()> {
         self.call(move |n| n.send_frame(&node, &frame))
@@ -332,10 +336,10 @@ impl Network {
         }
     }
 
-    /// Sets how soon after a notification the caller may change the network because of it: ``reaction_ps`` picoseconds
-    /// later at the earliest; ``None`` if never. The value must be true; it makes runs of the virtual clock faster,
-    /// and does not change results. Any call of this method, however, orders simultaneous packets by the numbers of
-    /// links, switches and flows, no longer by when they were scheduled.
+    /// Sets a promise about controllers, which makes runs of the virtual clock faster: after a notification, the
+    /// caller changes the network at the earliest ``reaction_ps`` picoseconds later, never if ``None``. If the
+    /// promise is kept, results do not change. Any call of this method, however, orders simultaneous packets by the
+    /// numbers of links, switches and flows, no longer by when they were scheduled.
     fn set_reaction(&self, reaction_ps: Option<u64>) -> PyResult<()> {
         self.call(move |network| {
             network.set_reaction_ps(reaction_ps.unwrap_or(u64::MAX));
@@ -401,9 +405,9 @@ impl Network {
         detached(|| self.handle.stop()).map_err(failed)
     }
 
-    /// Returns the results of a kind, a class of :mod:`holdfast.measurements`: a list of its objects. The keywords say
-    /// whose they are: ``link`` (and ``direction``), ``node``, ``switch`` (and ``port``), ``flow`` or ``host`` (and
-    /// ``group``), ``observer``, ``generator``. Raises HoldfastError if there is no such thing.
+    /// Returns results: a list of objects of ``kind``, a class of :mod:`holdfast.measurements`. The keywords say of
+    /// which object: ``link`` (and ``direction``), ``node``, ``switch`` (and ``port``), ``flow`` or ``host`` (and
+    /// ``group``), ``observer``, ``generator``. Raises HoldfastError if there is no such object.
     #[pyo3(
         signature = (kind, **subject),
         text_signature = "($self, kind, **subject)"

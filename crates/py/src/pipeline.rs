@@ -30,7 +30,8 @@ const RECORDS: u32 = 4096;
 /// The number of entries that one step copies.
 const ENTRIES: usize = 256;
 
-/// Does the work that updates have postponed, for at most the length of a step; returns whether all is done.
+/// Does work that table updates have postponed, such as releasing memory, until a step's time since `begin` is over;
+/// returns whether all is done.
 fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
     while switch.runtime_mut().tidy() {
         if begin.elapsed() > STEP {
@@ -62,7 +63,8 @@ pub(crate) fn extent(data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
     detached(|| p4runtime::extent(&data, field))
 }
 
-/// The elements of a batch that were refused: a batch may have hundreds of thousands, of which few are looked at.
+/// The elements of a batch that were refused, kept in Rust: a batch may have hundreds of thousands of them, of which
+/// Python looks at few.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Failures {
     inner: Mutex<Vec<p4runtime::FailedElement>>,
@@ -88,8 +90,8 @@ impl Failures {
         locked(&self.inner).len()
     }
 
-    /// Adds the elements from ``first`` to before ``end`` as refused for the same reason. They must lie behind all
-    /// elements added before.
+    /// Records the elements from ``first`` to before ``end`` of a batch as refused, all with this status and message.
+    /// They must lie behind all elements recorded before.
     fn add(&self, first: usize, end: usize, code: &str, number: i32, message: &str) {
         let failed = |at| p4runtime::FailedElement {
             at,
@@ -234,8 +236,8 @@ impl Pipeline {
     }
 
     /// Prepares a switch whose program has just been loaded to take the place of ``old_switch``, which has the
-    /// pipeline ``old``, and to keep its state (:meth:`Switch.replace_with`). Packets may pass meanwhile, but the old
-    /// switch must not be updated. Raises INVALID_ARGUMENT if the state cannot be kept.
+    /// pipeline ``old``, and to keep that switch's state (:meth:`Switch.replace_with`). Packets may pass through the
+    /// old switch meanwhile, but it must not be updated. Raises INVALID_ARGUMENT if the state cannot be kept.
     fn reconcile(
         &self,
         prepared: &Switch,
@@ -281,7 +283,8 @@ impl Pipeline {
         Ok(Reconciliation::new(prepared_for))
     }
 
-    /// Begins to answer a serialized ``ReadRequest`` from the present state; only counts may be read later.
+    /// Begins to answer a serialized ``ReadRequest`` with the entities as they are now; only counts may be those of a
+    /// later time.
     fn read(&self, switch: &Switch, request: PyBackedBytes) -> PyResult<Reading> {
         let pipeline = self.inner.clone();
         let request = detached(|| p4runtime::ReadRequest::decode(&request));
@@ -305,23 +308,26 @@ impl Pipeline {
         self.inner.packet_in(packet)
     }
 
-    /// Removes digest lists that are due, until they contain at least ``most`` messages together. Returns the digest
-    /// id and serialized ``DigestList`` of each. Messages of digests that are not enabled are discarded.
+    /// Removes the digest lists that are to be sent now (full, or older than their timeout), until they contain at
+    /// least ``most`` messages together. Returns the digest id and the serialized ``DigestList`` of each. Messages of
+    /// digests that are not enabled are discarded.
     fn take_digests(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let lists = switch.with(move |switch| pipeline.take_digests(switch, most))?;
         Ok(detached(|| self.inner.digest_messages(lists, now_ns)))
     }
 
-    /// Acknowledges a digest list.
+    /// Records that the controller has received a digest list, so that equal messages are sent again. Raises
+    /// INVALID_ARGUMENT if there is no such digest.
     fn acknowledge(&self, switch: &Switch, digest_id: u32, list_id: u64) -> PyResult<()> {
         let pipeline = self.inner.clone();
         let result = switch.with(move |switch| pipeline.acknowledge(switch, digest_id, list_id))?;
         result.map_err(|error| refused(&error))
     }
 
-    /// Removes at most ``most`` entries from the list of idle entries. Returns the table id and serialized
-    /// ``IdleTimeoutNotification`` of each table.
+    /// Takes at most ``most`` entries that have been idle for their timeout. Returns the table id and the serialized
+    /// ``IdleTimeoutNotification`` of each table that has any. The entries stay in their tables, and their timeouts
+    /// begin again.
     fn take_idle(&self, switch: &Switch, now_ns: i64, most: usize) -> PyResult<Vec<Message>> {
         let pipeline = self.inner.clone();
         let alone = switch.stands_alone();
@@ -399,7 +405,7 @@ impl Batch {
         switch.in_steps(|switch| tidy(switch, Instant::now()).then_some(()))
     }
 
-    /// Removes and returns the updates that have been refused so far.
+    /// Returns the updates that have been refused so far, and forgets them.
     fn take_failures(&self) -> Failures {
         detached(|| Failures::of(locked(&self.inner).take_failures()))
     }

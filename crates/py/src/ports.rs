@@ -88,7 +88,8 @@ impl NetworkHandle {
         Ok(counters)
     }
 
-    /// Returns the counters of several ports at once, and whether each is up, without those that are no interfaces.
+    /// Returns the counters of those of a switch's ports that are interfaces, and whether each is up, all read at one
+    /// moment.
     pub(crate) fn ports(
         &self,
         switch: String,
@@ -117,7 +118,8 @@ impl NetworkHandle {
         }
     }
 
-    /// Returns the counters of a port, and whether its frames are sent by XDP, `None` while the clock does not run.
+    /// Returns the counters of the interface at a port, and true if an XDP socket sends its frames; `None` in place
+    /// of that while the clock does not run. Fails if the port is not an interface.
     pub(crate) fn port(
         &self,
         switch: String,

@@ -108,8 +108,8 @@ impl Program {
         }
     }
 
-    /// Creates an engine's switch that runs this program. To be called without the interpreter lock, since it may
-    /// compile.
+    /// Makes an engine's switch that runs this program. Must be called without the interpreter lock, since it may
+    /// compile the program to machine code.
     pub(crate) fn make_switch(
         &self,
         kind: ExecutorKind,
@@ -200,7 +200,7 @@ fn options(include_dirs: Vec<PathBuf>, defines: BTreeMap<String, String>) -> com
     }
 }
 
-/// Returns the default of `defines`, an empty map, which the Python signature shows as an ellipsis.
+/// Returns an empty map, the default of the parameter `defines`, which the Python signature shows as an ellipsis.
 fn nothing() -> BTreeMap<String, String> {
     BTreeMap::new()
 }
@@ -288,7 +288,8 @@ impl Program {
         }
     }
 
-    /// Returns the compiled program with its P4Info in the form of P4Runtime's device config.
+    /// Returns the compiled program with its P4Info, in the form in which P4Runtime transfers it
+    /// (``p4_device_config``).
     fn artifact(&self) -> Vec<u8> {
         detached(|| {
             let mut text = ir::text::print(&self.ir);
@@ -315,13 +316,15 @@ impl Program {
         &self.ir.name
     }
 
-    /// Returns the P4Info in protobuf text format; for a program loaded from an artifact, the one given with it.
+    /// Returns the P4Info in protobuf text format. For a program loaded from an artifact, it is the one given to
+    /// :meth:`from_artifact`, or else the one in the artifact, empty if that has none.
     #[getter]
     fn p4info(&self) -> &str {
         &self.p4info
     }
 
-    /// Returns the serialized ``P4Info``; empty for a program loaded from an artifact.
+    /// Returns the serialized ``P4Info``; empty for a program from :meth:`from_artifact` with a ``p4info``, or from
+    /// an artifact without one.
     #[getter]
     fn p4info_message(&self) -> &[u8] {
         &self.p4info_message

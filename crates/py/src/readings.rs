@@ -16,8 +16,8 @@ pub(crate) fn record(py: Python<'_>, class: &str, value: &impl Serialize) -> PyR
     Ok(object(&class, pythonize(py, value)?)?.unbind())
 }
 
-/// Reads what is asked for: a class whose results are wanted, and keywords that say whose. Fails if there is no such kind
-/// of results, or a keyword does not belong to it.
+/// Reads a request for results: the class of the results, and keywords that say of which object of the network. Fails
+/// if there is no such class of results, or if a keyword does not belong to it.
 pub(crate) fn subject(
     kind: &Bound<'_, PyType>,
     keywords: Option<&Bound<'_, PyDict>>,
@@ -28,7 +28,7 @@ pub(crate) fn subject(
     depythonize(&given).map_err(failed)
 }
 
-/// Makes objects of a class from rows with the same fields.
+/// Makes objects of a dataclass from rows with the same fields.
 pub(crate) fn objects<'py>(
     class: &Bound<'py, PyType>,
     rows: &Reading,
@@ -37,8 +37,8 @@ pub(crate) fn objects<'py>(
     rows.try_iter()?.map(|row| object(class, row?)).collect()
 }
 
-/// Makes an object of a class from a dictionary of its fields, in which bytes are columns of integers. The class refuses
-/// missing and unknown fields.
+/// Makes an object of a dataclass from a dictionary of its fields; values of bytes become columns of integers. The
+/// class refuses missing and unknown fields.
 fn object<'py>(
     class: &Bound<'py, PyAny>,
     fields: Bound<'py, PyAny>,

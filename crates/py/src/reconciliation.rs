@@ -17,7 +17,8 @@ impl Reconciliation {
         }
     }
 
-    /// Removes what moves from the object and returns it; `None` if it was removed before.
+    /// Ends the preparation, and returns the list of objects that the prepared switch takes over; `None` if this was
+    /// called before.
     pub(crate) fn take(&self) -> Option<Takeover> {
         let taken = self
             .inner

@@ -45,8 +45,8 @@ impl EntryEncoder {
         })
     }
 
-    /// Encodes a serialized ``WriteRequest`` that contains only one update; the concatenation of several is one
-    /// request. Returns None if a value is not a plain number, does not fit, or has an unknown name.
+    /// Encodes a serialized ``WriteRequest`` with one update; the concatenation of several is one request with all
+    /// their updates. Returns None if a value is not a plain number or does not fit, or if a name is unknown.
     #[pyo3(
         signature = (kind, matches, action, params, priority, metadata),
         text_signature = "($self, kind, match, action, params, priority, metadata)"
@@ -100,12 +100,12 @@ impl EntryEncoder {
     }
 }
 
-/// Finds the object with a name by calling `find`; `None` if the name is not a string or not known.
+/// Finds what has a name by calling `find`; `None` if the name is not a string or not known.
 fn called<T>(name: &Bound<'_, PyAny>, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     find(name.cast::<PyString>().ok()?.to_str().ok()?)
 }
 
-/// Reads a match from Python, one number or a pair of numbers; `None` if it is neither in plain form.
+/// Reads a match from Python: one number or a pair of numbers. `None` if it is neither, or a number does not fit.
 fn given(value: &Bound<'_, PyAny>, (slot, kind): (Slot, Match)) -> PyResult<Option<Given>> {
     let Ok(pair) = value.cast_exact::<PyTuple>() else {
         return Ok(number(value, slot.width)?.map(Given::Number));

@@ -36,7 +36,7 @@ pub(crate) struct Asked {
     pub(crate) seed: u64,
 }
 
-/// Returns the ports that lead to the control plane unless a switch is given another, of all architectures.
+/// Returns the default CPU port of each architecture: the port that leads to the control plane.
 #[pyfunction]
 pub(crate) fn cpu_ports() -> Vec<u32> {
     let all = ir::architecture::ALL.iter();
@@ -44,7 +44,8 @@ pub(crate) fn cpu_ports() -> Vec<u32> {
 }
 
 impl Asked {
-    /// Returns the configuration with a program. Fails if its architecture does not have the port to the control plane.
+    /// Returns the engine's configuration for a switch with this program. Fails if the program's architecture does
+    /// not have the CPU port that was asked for.
     pub(crate) fn with(self, program: &ir::Program) -> PyResult<SwitchConfig> {
         let architecture = program.architecture.description();
         let cpu_port = self.cpu_port.unwrap_or(architecture.cpu_port);
@@ -101,7 +102,8 @@ impl Switch {
         }
     }
 
-    /// Runs a closure on the switch repeatedly until it returns `Some`. Packets may pass between its runs.
+    /// Runs a closure on the switch repeatedly until it returns `Some`, and returns that. Packets may pass between
+    /// its runs.
     pub(crate) fn in_steps<T: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut engine::Switch) -> Option<T> + Send + 'static,
@@ -149,7 +151,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Builds a packet that arrives at a port. Fails if the switch does not have the port, or if the packet is too
+    /// Builds a packet that arrives at `port`. Fails if the switch does not have the port, or if the packet is too
     /// long.
     fn arriving(&self, port: u32, bytes: &[u8]) -> PyResult<Packet> {
         self.check_port(port)?;
@@ -194,8 +196,8 @@ impl Switch {
         self.present_cpu_port()
     }
 
-    /// Replaces the program. All entries and other state are lost. Raises HoldfastError if the switch was given a CPU port
-    /// that the program's architecture does not have.
+    /// Replaces the program. All entries and other state are lost, except for the time and the states of ports.
+    /// Raises HoldfastError if the switch was given a CPU port that the program's architecture does not have.
     fn set_program(&self, program: Py<Program>) -> PyResult<()> {
         let compiled = program.get();
         let config = self.asked.with(compiled.ir())?;
@@ -212,7 +214,7 @@ impl Switch {
     }
 
     /// Exchanges program, entries and all other state with the switch ``prepared``, which must not be in a network,
-    /// between two packets. With ``reconciliation``, the state that it lists stays.
+    /// between two packets. With ``reconciliation``, this switch keeps the state that it lists.
     #[pyo3(signature = (prepared, reconciliation=None))]
     fn replace_with(
         &self,
@@ -322,8 +324,8 @@ impl Switch {
         }
     }
 
-    /// Returns the time at which a digest list will be due or an entry may become idle, if nothing else happens
-    /// before; None if neither will.
+    /// Returns the time at which a digest list is to be sent or an entry may become idle, if nothing else happens
+    /// before; None if neither will happen.
     fn next_deadline_ps(&self) -> PyResult<Option<Ps>> {
         self.with(|switch| switch.runtime().next_deadline_ps().map(Ps))
     }

@@ -137,7 +137,7 @@ impl ReportSocket {
         py.detach(|| self.lock().drops())
     }
 
-    /// Makes the socket accept no more packets.
+    /// Makes the socket accept no more packets; those that wait can still be received.
     fn refuse_more(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.lock().refuse_more()).map_err(failed)
     }
@@ -263,8 +263,8 @@ impl ReportCollector {
         self.lock().take(now_ns, payload);
     }
 
-    /// Receives packets from a socket: waits up to ``timeout_s`` seconds for the first, then continues until ``for_s``
-    /// seconds have passed since the call. Returns the number of packets.
+    /// Receives packets from a socket and processes them: waits up to ``timeout_s`` seconds for the first, then
+    /// continues until none waits or ``for_s`` seconds have passed since the call. Returns the number of packets.
     #[pyo3(signature = (socket, timeout_s, for_s=0.0))]
     fn receive(
         &self,
@@ -333,7 +333,8 @@ impl ReportCollector {
         counts.into()
     }
 
-    /// Returns all flows or, with ``busiest``, that many flows with the most reports, ordered by their latest reports.
+    /// Returns all flows, ordered by their latest reports, or with ``busiest`` that many flows with the most reports,
+    /// those first.
     #[pyo3(signature = (busiest=None))]
     fn flows(&self, py: Python<'_>, busiest: Option<usize>) -> Vec<(Flow, FlowTuple)> {
         self.with(py, |collector| {

@@ -70,7 +70,7 @@ fn command(line: &str) -> Parsed<Command> {
     Ok(command)
 }
 
-/// Parses a command that also exists in the command line of the reference target (BMv2).
+/// Parses a command that the command line of the reference target (BMv2) has too; `keyword` is its first word.
 fn object_command(keyword: &str, tokens: &mut Tokens) -> Parsed<Command> {
     Ok(match keyword {
         "mirroring_add" => Command::MirroringAdd {
@@ -287,7 +287,7 @@ fn not_hex(c: char) -> String {
     format!("`{c}` is not a hexadecimal digit")
 }
 
-/// The words and signs of a line.
+/// The words and symbols of a line.
 struct Tokens {
     list: Vec<String>,
     at: usize,

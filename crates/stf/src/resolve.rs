@@ -5,7 +5,7 @@
 use crate::script::{Call, Number, Pattern};
 use ir::{Action, ActionId, Bits, Key, KeyMatch, MatchKind, Program, TableId};
 
-/// A message for the reader of the script.
+/// A result whose error is a message for the author of the script.
 pub(crate) type Resolved<T> = Result<T, String>;
 
 /// Returns the position in `names` of the name `wanted`, or else of the only name that ends with a dot and
@@ -39,8 +39,8 @@ pub(crate) fn table(program: &Program, name: &str) -> Resolved<TableId> {
     Ok(TableId(find("table", name, names)? as u32))
 }
 
-/// Finds the action of a table that `call` names, and returns its id and the arguments in the order of its
-/// parameters.
+/// Finds the action of a table that `call` names. Returns its id and the arguments in the order of its parameters.
+/// `Err` if the table has no such action, or if the arguments do not fit its parameters.
 pub(crate) fn call(
     program: &Program,
     table: TableId,
@@ -108,7 +108,7 @@ fn field(keys: &[Key], name: &str) -> Resolved<usize> {
     found
 }
 
-/// Returns the name `a$0.b` as `a[0].b`.
+/// Rewrites a name in the reference compiler's form for stack elements: `a$0.b` becomes `a[0].b`. Other names stay.
 fn brackets(name: &str) -> String {
     let parts = name.split('.').map(|part| match part.split_once('$') {
         Some((stack, index)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
@@ -229,7 +229,7 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
     })
 }
 
-/// Returns the error message for a match that compares only some bits of an `optional` key.
+/// Returns the error message for a match of an `optional` key that compares only some of its bits.
 fn partial(key: &Key) -> String {
     format!("`{}` is optional: all of its bits count, or none", key.name)
 }

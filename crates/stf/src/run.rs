@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Time that a packet takes.
+/// Picoseconds by which each packet advances the time.
 const PACKET_PS: u64 = 1_000_000;
 
-/// Time that `wait` takes.
+/// Picoseconds by which `wait` advances the time.
 const WAIT_PS: u64 = 1_000_000_000_000;
 
 /// Largest register or meter array that is written as a whole.
@@ -60,7 +60,7 @@ pub fn run(
     Ok(runner.outputs)
 }
 
-/// The destination of a clone session.
+/// Where the clones of a session go.
 #[derive(Clone, Copy)]
 enum Destination {
     Port(u32),
@@ -72,15 +72,17 @@ struct Runner<'s> {
     program: Arc<Program>,
     now_ps: Time,
     outputs: Outputs,
-    /// Line numbers are not kept: the position among the port's packets says as much.
+    /// The expected packets of each port, in order. Their line numbers are not kept: the position among the port's
+    /// packets says as much.
     expected: BTreeMap<u32, Vec<&'s PacketPattern>>,
     /// Entries by their id in the script.
     entries: BTreeMap<&'s str, (TableId, Vec<KeyMatch>, i32)>,
-    /// Scripts have no word for members of action profiles: each entry that needs one gets its own.
+    /// The last member of an action profile that was made. Scripts cannot name members, so each entry that needs one
+    /// gets its own.
     last_member: u32,
     digests: BTreeMap<usize, VecDeque<Vec<ir::Bits>>>,
     nodes: Vec<(u16, Vec<u32>)>,
-    /// Nodes by group.
+    /// The nodes of each multicast group.
     groups: BTreeMap<u32, Vec<usize>>,
     sessions: BTreeMap<u32, Destination>,
 }
@@ -474,7 +476,8 @@ impl<'s> Runner<'s> {
         replicas.collect()
     }
 
-    /// Writes the current state of a multicast group to the switch, and the clone sessions that send to the group.
+    /// Updates a multicast group of the switch to the nodes that the script has associated with it, and the clone
+    /// sessions that send to the group.
     fn put_group(&mut self, group_id: u32) -> Resolved<()> {
         let exists = self
             .switch
@@ -492,7 +495,8 @@ impl<'s> Runner<'s> {
         sessions.into_iter().try_for_each(|s| self.put_session(s))
     }
 
-    /// Writes the current state of a clone session to the switch, or deletes the session if it has no destination.
+    /// Updates a clone session of the switch to the destination that the script has given it, or deletes the session
+    /// if it has none.
     fn put_session(&mut self, session_id: u32) -> Resolved<()> {
         let exists = self
             .switch
@@ -543,7 +547,8 @@ impl<'s> Runner<'s> {
     }
 }
 
-/// Appends to `text` the expected and the actual packet, each on a line, if they differ.
+/// Appends the expected and the actual packet to `text`, each on a line, if they differ. `None` stands for a packet
+/// that is missing.
 fn describe(
     text: &mut String,
     port: u32,

@@ -12,7 +12,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Returns whether the script checks packets (or that none leaves), counters, registers or digests.
+    /// Returns whether the script checks anything besides that its commands are accepted: packets (even that none
+    /// leaves), counters, registers or digests.
     pub fn checks_something(&self) -> bool {
         self.lines.iter().any(|line| {
             matches!(

@@ -96,7 +96,8 @@ pub fn run_file(script: &Path, options: &Options, executors: Executors) -> TestR
     result_of(script, test(script, options, executors))
 }
 
-/// Makes the result of a test from its outcome. The test's name is that of `file`, without its ending.
+/// Makes the result of a test from its outcome: a status, or a status with the reason for it. The test's name is that
+/// of `file`, without its ending.
 fn result_of(file: &Path, outcome: Result<Status, (Status, String)>) -> TestResult {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let (status, reason) = match outcome {
@@ -110,7 +111,8 @@ fn result_of(file: &Path, outcome: Result<Status, (Status, String)>) -> TestResu
     }
 }
 
-/// Runs a program on both executors with the script that the function `script` returns.
+/// Runs a program on both executors with the script that `script` returns; its error becomes the reason for a failed
+/// test.
 pub fn run_script(
     program: &Path,
     options: &Options,
@@ -176,8 +178,9 @@ fn test_program(
     })
 }
 
-/// Returns the name of the first file other than core.p4 that the main file includes, or "an architecture
-/// of its own" if it includes none. `None` if the program includes the file of a known architecture, directly or not.
+/// Returns the name of the architecture's file if a program is not for a known architecture: the first file other
+/// than core.p4 that the main file includes, or "an architecture of its own" if it includes none. `None` if the
+/// program includes the file of a known architecture, directly or not.
 fn other_architecture(outcome: &Outcome) -> Option<String> {
     let files = outcome.sources.files();
     let is_known = |name: &str| {

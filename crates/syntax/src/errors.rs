@@ -78,7 +78,7 @@ messages! {
     fn unsupported_directive(name: &str) => error("E0024", "`#{name}` is not supported");
 }
 
-/// Makes an error of the text of an `#error` directive.
+/// Makes an error with the text of an `#error` directive.
 pub(crate) fn error_directive(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error(
         "E0006",
@@ -87,7 +87,7 @@ pub(crate) fn error_directive(span: Span, message: &str) -> Diagnostic {
     )
 }
 
-/// Makes a warning of the text of a `#warning` directive.
+/// Makes a warning with the text of a `#warning` directive.
 pub(crate) fn warning_directive(span: Span, message: &str) -> Diagnostic {
     Diagnostic::warning(
         "W0007",
@@ -296,7 +296,8 @@ messages! {
             .label(apply, "the block is here");
 }
 
-/// Reports a control without an `apply` block.
+/// Reports a control without an `apply` block. If `ends_early`, a hint says that a `}` too many may have ended the
+/// control.
 pub(crate) fn control_without_apply(span: Span, name: &str, ends_early: bool) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         "E0219",

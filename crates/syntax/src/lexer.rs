@@ -76,8 +76,8 @@ pub(crate) fn lex(file: FileId, source: &str, interner: &mut Interner) -> Lexed 
     }
 }
 
-/// Returns the places of the backslashes that have blanks between them and the end of their line, outside
-/// of `comments`.
+/// Returns the places of the backslashes that are followed by blanks and the end of their line, except for those in
+/// `comments`.
 fn loose_splices(file: FileId, spliced: &Spliced<'_>, comments: &[Range<usize>]) -> Vec<Span> {
     let in_comment = |at: usize| {
         let next = comments.partition_point(|comment| comment.end < at);
@@ -101,8 +101,8 @@ pub(crate) fn single(text: &str) -> Option<TokenKind> {
     (lexer.pos == text.len() && kind != TokenKind::Unknown).then_some(kind)
 }
 
-/// Returns the number of bytes, in a text of blanks and comments that begins within a line, up to the end
-/// of that line. Continued lines and comments of several lines count as one line.
+/// Returns how many bytes of a text of blanks and comments, which begins within a line, belong to that line.
+/// Continued lines and comments of several lines count as one line.
 pub(crate) fn rest_of_line(blanks: &str) -> u32 {
     let spliced = splice::splice(blanks);
     let mut lexer = Lexer::new(&spliced.text);
@@ -151,8 +151,8 @@ impl<'a> Lexer<'a> {
         self.pos += len;
     }
 
-    /// Skips blanks, comments and line ends. Returns the position of a comment without an end; `None` if
-    /// there is none.
+    /// Skips blanks, comments and line ends (in the mode `one_line`, stops before a line end). Returns the position
+    /// of a comment without an end; `None` if there is none.
     fn skip_blanks(&mut self) -> Option<usize> {
         loop {
             let rest = self.rest();

@@ -91,9 +91,9 @@ pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> 
     }
 }
 
-/// Returns the places of errors in single tokens, such as strings without an end, and whether the
-/// preprocessor found any other error, after which the program is unknown. A comment without an end is no
-/// such error, since only the text after its start is lost.
+/// Returns the places of errors in single tokens, such as strings without an end. Also returns whether the
+/// preprocessor found any other error, after which it is not known what the program contains. A comment without an
+/// end is no such error, since only the text after its start is lost.
 fn lexical_damage(sink: &Sink) -> (Vec<Span>, bool) {
     let errors = sink.list().iter().filter(|d| d.is_error());
     // Codes of single tokens.

@@ -40,8 +40,8 @@ pub trait Loader {
     /// Finds and reads the file that an `#include` of `name` in the file `from` refers to.
     fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError>;
 
-    /// Returns the name of a file that an `#include` would find and that is written almost like `name`, for
-    /// which none is found; `None` if there is no such file.
+    /// Returns the name of a file that is written almost like `name` and that an `#include` would find, for a hint
+    /// when it does not find `name`; `None` if there is no such file.
     fn similar(&self, _name: &str, _style: IncludeStyle, _from: &Path) -> Option<String> {
         None
     }

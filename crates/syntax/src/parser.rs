@@ -75,11 +75,11 @@ struct Parser<'t> {
     tokens: &'t [Token],
     pos: usize,
     sink: &'t mut Sink,
-    /// For each opening bracket the index of its partner.
+    /// For each opening bracket, the index of the token that closes it.
     partners: Vec<Option<u32>>,
     /// True if every bracket has a partner.
     balanced: bool,
-    /// The number of missing `{`, by the count of `}`: so many `{` may be taken as written where they are missing.
+    /// The number of `{` that are missing, by the count of `}`: so many may be assumed where a `{` is expected.
     missing_opens: usize,
     /// True if there are more `{` than `}`.
     lacks_close: bool,
@@ -223,7 +223,7 @@ impl<'t> Parser<'t> {
         Ok(self.last_span().after())
     }
 
-    /// Returns whether a `{` is probably missing before the current token.
+    /// Returns whether the program has fewer `{` than `}` and one is probably missing before the current token.
     fn lacks_open_brace(&self) -> bool {
         self.missing_opens > 0 && !matches!(self.kind(), T::LBrace | T::RBrace | T::Semi | T::Eof)
     }
@@ -274,8 +274,8 @@ impl<'t> Parser<'t> {
 
     // -- Reporting ----------------------------------------------------------------------------------------------------
 
-    /// Reports an error after which the current construct can still be read. Reports at most one error for
-    /// each token.
+    /// Reports an error after which the current construct can still be read. Reports at most one error for each
+    /// token, and none after the parser has given up.
     fn report(&mut self, diagnostic: Diagnostic) {
         if !self.aborted && self.last_error != Some(self.pos) {
             self.last_error = Some(self.pos);
@@ -307,7 +307,8 @@ impl<'t> Parser<'t> {
 
     // -- Nesting ------------------------------------------------------------------------------------------------------
 
-    /// Runs `read` one nesting level deeper. Reports nesting beyond `MAX_DEPTH`, and gives up on the file.
+    /// Runs `read` one nesting level deeper. Reports nesting beyond `MAX_DEPTH`, and then gives up on the rest of the
+    /// program.
     fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
         if self.depth >= MAX_DEPTH {
             return Err(self.too_deep());
@@ -318,8 +319,8 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Counts one more link of a chain such as `a.b.c`. Reports a chain longer than `MAX_CHAIN`, and gives
-    /// up on the file.
+    /// Counts one more link of a chain such as `a.b.c`. Reports a chain longer than `MAX_CHAIN`, and then gives up on
+    /// the rest of the program.
     fn link(&mut self) -> Outcome<()> {
         self.chain += 1;
         if self.chain > MAX_CHAIN {
@@ -329,8 +330,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reports that the program is nested too deeply, and moves to its end; otherwise the parser would
-    /// report the same error again at every level that it leaves.
+    /// Reports that the program is nested too deeply, and moves to its end. Otherwise each level of nesting that the
+    /// parser leaves would report the same error.
     fn too_deep(&mut self) -> Failed {
         let failed = self.fail(errors::too_deep(self.span()));
         self.aborted = true;
@@ -338,7 +339,8 @@ impl<'t> Parser<'t> {
         failed
     }
 
-    /// Runs `read` with `>` as an operator, since inside of brackets it never closes type arguments.
+    /// Runs `read` in a mode in which `>` is an operator, for text in brackets, where `>` does not end type arguments
+    /// outside.
     fn bracketed<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
         let outer = std::mem::replace(&mut self.gt_closes, false);
         let result = read(self);
@@ -356,8 +358,8 @@ impl<'t> Parser<'t> {
 
     // -- Lists --------------------------------------------------------------------------------------------------------
 
-    /// Reads items separated by commas, up to but not including `close`. `trailing_comma`: a comma may
-    /// follow the last item.
+    /// Reads items separated by commas, up to but not including `close`. If `trailing_comma`, a comma may follow the
+    /// last item.
     fn comma_list<R>(
         &mut self,
         close: T,

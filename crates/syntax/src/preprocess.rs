@@ -285,7 +285,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Processes a directive. `hash` is its `#`, and `line` contains the tokens after the `#`.
+    /// Executes a directive, or skips it if it is in a part that `#if` leaves out. `hash` is its `#`, and `line`
+    /// contains the tokens after the `#`.
     fn directive(&mut self, hash: &Token, line: &[Token], current: &mut Current) {
         // A `#` alone on its line means nothing.
         let Some((word, args)) = line.split_first() else {
@@ -474,8 +475,8 @@ impl<'a> Preprocessor<'a> {
         header_name(&args[..1])
     }
 
-    /// Processes `#line 12 "file"`, whose number and name macros may produce, or the form `# 12 "file"`
-    /// that other preprocessors write.
+    /// Executes `#line 12 "file"`, whose number and name macros may produce, or the form `# 12 "file"` that other
+    /// preprocessors write. Reports a malformed one.
     fn line_directive(&mut self, word: &Token, args: &[Token]) {
         let last = args.last().unwrap_or(word).span;
         let args = self.expand(args);
@@ -498,8 +499,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Returns the end of the line of the directive whose last token is at `last`. Continued lines and
-    /// comments of several lines belong to the line.
+    /// Returns the place of the end of the line on which a directive stands whose last token is at `last`. Continued
+    /// lines and comments of several lines belong to the line.
     fn end_of_line(&self, last: Span) -> Span {
         let text = self.sources.file(last.file).map_or("", |f| &f.text);
         let next = self.next_start.map_or(text.len(), |next| next as usize);

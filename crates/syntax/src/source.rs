@@ -199,8 +199,8 @@ impl SourceMap {
         (line, self.text(line))
     }
 
-    /// Returns the place, without leading blanks, of the line to which [`SourceMap::location`] gives the
-    /// file `name` and the number `line`; `None` if there is no such line.
+    /// Returns the place of the line that has the file `name` and the number `line` in messages
+    /// ([`SourceMap::location`]), without its leading blanks; `None` if there is no such line.
     pub fn span_of_line(&self, name: &str, line: u32) -> Option<Span> {
         let ids = (0..self.files.len() as u32).map(FileId);
         let mut starts = self.files.iter().zip(ids).flat_map(|(file, id)| {
@@ -227,7 +227,8 @@ impl SourceMap {
             .filter(|e| span.end <= e.site.end)
     }
 
-    /// Records that a macro's expansion replaced the text at `expansion.site`.
+    /// Records that a macro's expansion has replaced the text at `expansion.site`, unless an expansion is recorded
+    /// there already.
     pub(crate) fn add_expansion(&mut self, expansion: Expansion) {
         self.expansions
             .entry((expansion.site.file, expansion.site.start))

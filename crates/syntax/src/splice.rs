@@ -76,8 +76,8 @@ pub(crate) fn logical_line(text: &str) -> Cow<'_, str> {
     joined(&text[..end.map_or(text.len(), |(end, _)| end)])
 }
 
-/// Returns the length in bytes of a line end with the backslash before it, at the start of `rest`, and
-/// whether there are blanks between the two; `None` if the line does not end there.
+/// Returns the length in bytes of a backslash with the line end after it, at the start of `rest`, and whether there
+/// are blanks between the two; `None` if the backslash does not end its line.
 fn continuation(rest: &str) -> Option<(usize, bool)> {
     let after = &rest[1..];
     let trimmed = after.trim_start_matches(BLANK);

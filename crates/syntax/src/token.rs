@@ -46,7 +46,7 @@ macro_rules! token_kinds {
                 matches!(self, $(TokenKind::$word)|*)
             }
 
-            /// Returns the kind's name for messages, in backquotes if it is a word or symbol.
+            /// Returns the name of the kind of token for messages, in backquotes if it is a word or symbol.
             pub fn describe(self) -> &'static str {
                 match self {
                     $(TokenKind::$class => $what,)*

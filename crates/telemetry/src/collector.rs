@@ -116,7 +116,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Creates a collector for a domain. If `with_rows`, it keeps [`Rows`], which must then be taken regularly.
+    /// Makes a collector for the reports of a domain whose packets with INT are recognised by `indicators`. If
+    /// `with_rows`, it keeps [`Rows`], which must then be taken regularly.
     pub fn new(limits: Limits, indicators: Indicators, with_rows: bool) -> Collector {
         Collector {
             packets: 0,
@@ -143,7 +144,7 @@ impl Collector {
         &self.flows
     }
 
-    /// Returns the reported output ports, with what is known of each.
+    /// Returns the output ports of nodes that reports have named, with the latencies and queues reported for each.
     pub fn hops(&self) -> &BTreeMap<HopKey, HopState> {
         &self.hops
     }
@@ -165,7 +166,7 @@ impl Collector {
         &self.drops
     }
 
-    /// Returns the reporters, by node and hardware subsystem.
+    /// Returns the senders of reports, by node and hardware subsystem, with the numbers of received and lost reports.
     pub fn reporters(&self) -> &BTreeMap<(u32, u8), ReporterState> {
         &self.reporters
     }
@@ -185,7 +186,8 @@ impl Collector {
         self.rows.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Processes the payload of a UDP packet that arrived at `now_ns` nanoseconds.
+    /// Decodes the payload of a UDP packet that arrived at `now_ns` nanoseconds, and adds its reports to the tables
+    /// and counts. A payload that is malformed is only counted.
     pub fn take(&mut self, now_ns: u64, payload: &[u8]) {
         self.packets += 1;
         self.bytes += payload.len() as u64;
@@ -200,8 +202,8 @@ impl Collector {
         }
     }
 
-    /// Counts a packet's reports, and the packets lost before it according to its sequence number. A packet has one
-    /// sequence number, but may contain several reports.
+    /// Counts a packet's reports for its sender, and the packets lost before it according to its sequence number. A
+    /// packet has one sequence number, but may contain several reports.
     fn count_sequence(&mut self, reports: &[Report]) {
         let Some(first) = reports.first() else {
             return;

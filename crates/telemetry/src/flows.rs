@@ -72,13 +72,14 @@ impl Flows {
         self.evicted
     }
 
-    /// Iterates over the flows in the order of their latest reports, the latest last.
+    /// Iterates over the flows in the order of their latest reports; the flow that was reported last comes last.
     pub fn iter(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
         self.by_turn.values().map(|key| (key, &self.by_key[key]))
     }
 
-    /// Returns a flow, and moves it behind all others as the latest reported one. A new flow replaces the one that was
-    /// reported longest ago if the table is full. Returns `None` if the table has no room for any flow.
+    /// Returns a flow's state for changes, and moves the flow to the end of the order, as the one reported last. A
+    /// new flow replaces the one that was reported longest ago if the table is full. Returns `None` if the table's
+    /// limit is 0.
     fn touch(&mut self, key: FlowKey, now_ns: u64) -> Option<&mut FlowState> {
         if self.limit == 0 {
             self.evicted += 1;
@@ -103,7 +104,7 @@ impl Flows {
         Some(state)
     }
 
-    /// Counts one more report about a flow, and stores its contents.
+    /// Counts a report about a flow, and updates the flow's state (path, latency, drops) from it.
     pub(crate) fn take(&mut self, now_ns: u64, key: FlowKey, report: &Report) {
         let Some(state) = self.touch(key, now_ns) else {
             return;
@@ -120,7 +121,8 @@ impl Flows {
 }
 
 impl FlowState {
-    /// Updates path and latency from the report of a packet that passed the reporting node.
+    /// Updates the path and the latency of the flow from the report of a node that its packet passed. A report with
+    /// INT-MD metadata names the whole path; other reports name one node each.
     fn pass(&mut self, report: &Report) {
         let md = report.packet.embedded.filter(|it| it.mode == Mode::Md);
         let path: Vec<u32> = match md {

@@ -60,12 +60,12 @@ impl Rows {
         &self.columns
     }
 
-    /// Returns the flows to which the numbers in the column `flow` refer.
+    /// Returns the flows that rows name: the column `flow` has positions in this list.
     pub fn flows(&self) -> &[FlowKey] {
         &self.flows
     }
 
-    /// Adds a row for each hop in a report that arrived at `now_ns` nanoseconds.
+    /// Adds a row for each hop in a report; the report arrived at `now_ns` nanoseconds.
     pub(crate) fn take(&mut self, now_ns: u64, report: &Report) {
         let flow = report.packet.flow.map(|key| {
             *self.places.entry(key).or_insert_with(|| {

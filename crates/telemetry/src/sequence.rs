@@ -6,7 +6,7 @@
 /// Numbers of packets, of which there are 2^22 (telemetry reports v2.0, section 3.2).
 const NUMBERS: u32 = 1 << 22;
 
-/// A number that is so little before or behind the expected one is of the same run.
+/// A number less than this far before or behind the expected one belongs to the same sequence.
 const NEAR: u32 = 1 << 12;
 
 const WORDS: usize = NEAR as usize / 64;
@@ -69,7 +69,7 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Begins counting with the sequence number of the first packet.
+    /// Begins to count with the sequence number of a reporter's first packet.
     pub(crate) fn new(first: u32) -> Sequence {
         Sequence {
             expected: next(first),
@@ -117,8 +117,8 @@ impl Sequence {
         }
     }
 
-    /// Moves to the place in the sequence that two numbers in a row confirm. Returns by how much the number of lost
-    /// packets changes.
+    /// Continues the sequence at `number`, after `packets` packets in a row have had numbers that lead there. Returns
+    /// by how much the number of lost packets changes.
     fn follow(&mut self, number: u32, packets: u32) -> i64 {
         let from = self.expected;
         let ahead = distance(from, number);

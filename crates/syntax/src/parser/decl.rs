@@ -147,7 +147,8 @@ impl Parser<'_> {
         program
     }
 
-    /// Returns whether the current token begins something that is only allowed inside of a declaration.
+    /// Returns whether the current token begins something that is only allowed inside of a declaration, such as a
+    /// statement or a `}`.
     fn at_stray(&self) -> bool {
         let brace_follows = self.kind_at(1) == T::LBrace || self.kind_at(2) == T::LBrace;
         match self.kind() {
@@ -165,7 +166,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips the rest of a stray item, whose first token has just been read. A stray `}` is skipped alone.
+    /// Skips the rest of something that stands outside of the declaration where it belongs, and whose first token has
+    /// just been read. A `}` is skipped alone.
     fn skip_stray(&mut self) {
         if self.token_index(self.pos - 1).kind != T::RBrace {
             self.skip_item(self.pos - 1);
@@ -313,7 +315,8 @@ impl Parser<'_> {
         Ok(DeclKind::Var(VarDecl { ty, name, init }))
     }
 
-    /// Reports an array size after a declared name, where C would have it.
+    /// Reports an array size after a declared name, as C writes it (`T name[4]`), and fails; succeeds if there is
+    /// none.
     fn check_no_array(&mut self, ty: Span) -> Outcome<()> {
         if self.at(T::LBracket) {
             Err(self.fail(errors::size_after_name(self.span(), ty)))

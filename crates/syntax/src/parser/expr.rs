@@ -360,8 +360,8 @@ impl Parser<'_> {
 
     // -- Postfixes ----------------------------------------------------------------------------------------------------
 
-    /// Reads the members, indices, slices and calls that follow `base`. `call_likely`: a `<` that could
-    /// start type arguments does so, and is no comparison.
+    /// Reads the members, indices, slices and calls that follow `base`. If `call_likely`, a `<` that could start type
+    /// arguments is taken as such, not as a comparison.
     fn postfix(&mut self, mut base: Expr, call_likely: bool) -> Outcome<Expr> {
         loop {
             let start = base.span;

@@ -7,7 +7,8 @@ use super::types::starts_base_type;
 use crate::ast::{Broken, Damage, Decl, DeclKind, Hole, Program};
 use crate::token::{Token, TokenKind as T};
 
-/// The tokens `start..end`, which the tree lacks. None at all if something was only reported here.
+/// A range of tokens, `start..end`, that the tree lacks because they could not be parsed; empty where an error was
+/// reported but no token is missing.
 #[derive(Clone, Copy)]
 pub(super) struct Gap {
     pub start: usize,
@@ -15,28 +16,29 @@ pub(super) struct Gap {
 }
 
 impl Parser<'_> {
-    /// Records that the tokens from index `start` to the current position are missing from the syntax tree.
+    /// Records that the tokens from index `start` to the current position could not be parsed, so that the syntax
+    /// tree lacks them.
     pub(super) fn leave_gap(&mut self, start: usize) {
         let end = self.pos;
         self.gaps.push(Gap { start, end });
     }
 
-    /// Records the whole item from index `start` to the current position as missing if a gap was recorded
-    /// while the item was read. `gaps` is the number of gaps before it.
+    /// Records the whole item (a declaration or statement) from index `start` to the current position as missing from
+    /// the tree, if a part of it was. `gaps` is the number of recorded gaps before the item was read.
     pub(super) fn doubt(&mut self, start: usize, gaps: usize) {
         if self.gaps.len() > gaps {
             self.leave_gap(start);
         }
     }
 
-    /// Returns whether every `{` of the program has its `}`.
+    /// Returns whether the numbers of `{` and `}` in the program are equal.
     fn braces_match(&self) -> bool {
         !self.lacks_close && !self.lacks_open
     }
 
-    /// Returns the holes of the declaration from the token `start` to the current position; `None` if the
-    /// declaration is complete. `gaps` and `errors` are the numbers of gaps and errors before the
-    /// declaration was read.
+    /// Describes what the tree lacks of the declaration from the token `start` to the current position; `None` if the
+    /// declaration is complete. `gaps` and `errors` are the numbers of gaps and errors before the declaration was
+    /// read, `before` are the declarations before it.
     pub(super) fn broken(
         &mut self,
         start: usize,
@@ -80,14 +82,15 @@ impl Parser<'_> {
         })
     }
 
-    /// Returns whether the declaration at the token `start` may be a part of an earlier declaration that
+    /// Returns whether the declaration at the token `start` may in truth be a part of an earlier declaration that
     /// ended too early, since braces before it do not match.
     fn is_doubtful(&mut self, start: usize) -> bool {
         self.unstructured &= !self.is_certain(start);
         self.unstructured
     }
 
-    /// Returns whether the declaration at the token `start` begins with a word that is only allowed at the top level.
+    /// Returns whether the declaration at the token `start` begins with a word that is only allowed at the top level,
+    /// so that no declaration can contain it.
     fn is_certain(&self, start: usize) -> bool {
         let mut kinds = self.tokens[start..].iter().map(|t| t.kind);
         let first = kinds.find(|k| *k != T::At);
@@ -107,8 +110,8 @@ impl Parser<'_> {
         )
     }
 
-    /// Records the gaps between two declarations as holes of the program. `gaps` is the number of gaps
-    /// before the first of them.
+    /// Records the gaps between two top-level declarations as holes of the program: text in which declarations may be
+    /// lost. `gaps` is the number of gaps before the first of them.
     pub(super) fn lose(&mut self, program: &mut Program, gaps: usize) {
         let strays = |gap: &Gap| {
             let first = self.token_index(gap.start).kind;
@@ -130,8 +133,8 @@ impl Parser<'_> {
         words.map(|t| t.text.clone()).collect()
     }
 
-    /// Returns the hole that a gap leaves: its place, its words, and whether it may declare a name that is
-    /// not among the words. At the top level every gap may be a declaration.
+    /// Describes a gap in the tree: its place, its words, and whether it may declare a name that is not among these
+    /// words. At the top level every gap may be a declaration.
     pub(super) fn hole(&self, gap: Gap, top_level: bool) -> Hole {
         let Gap { mut start, mut end } = gap;
         let declares = top_level || self.may_declare(&self.tokens[start..end]);
@@ -163,8 +166,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the index of the first token of the statement that ends directly before the token `start`,
-    /// because the tokens from `start` on may be its end, after a superfluous `;`.
+    /// Returns the index of the first token of the statement that ends directly before the token `start`, since the
+    /// tokens from `start` on may be the rest of that statement after a superfluous `;`.
     fn statement_before(&self, start: usize) -> usize {
         let ends = |t: &Token| matches!(t.kind, T::Semi | T::LBrace | T::RBrace);
         let before = &self.tokens[..start.saturating_sub(1)];

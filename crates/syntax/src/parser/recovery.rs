@@ -70,9 +70,9 @@ fn starts_statement(kind: T) -> bool {
 }
 
 impl Parser<'_> {
-    /// Skips the rest of the broken item that began at the token `start`: up to and including its `;` or `{
-    /// ... }`. Stops earlier at the `}` of the surrounding list, and at a word at the start of a line that
-    /// begins another item.
+    /// Skips the rest of the broken item (statement, declaration, field, ...) that began at the token `start`: up to
+    /// and including its `;` or `{ ... }`. Stops earlier at the `}` of the surrounding list, and at a word at the
+    /// start of a line that begins another item. Records the skipped tokens as missing from the tree.
     pub(super) fn skip_item(&mut self, start: usize) {
         self.skip(start);
         self.leave_gap(start);
@@ -203,7 +203,7 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Returns whether the list that was opened at `open` ends at the current token. Reads the closing
+    /// Returns whether the list in braces that was opened at `open` ends at the current token. Reads its closing
     /// brace, or reports that it is missing.
     pub(super) fn closes(&mut self, open: Span, what: &str) -> bool {
         if self.eat(T::RBrace) {
@@ -217,7 +217,8 @@ impl Parser<'_> {
         missing
     }
 
-    /// Returns whether the current token starts a declaration that is not allowed inside of `what`.
+    /// Returns whether the current token starts a declaration that cannot stand inside of `what` (such as "control"),
+    /// so that a `}` of `what` is probably missing before it.
     fn starts_outer_item(&self, what: &str) -> bool {
         let state = self.at(T::State) && self.kind_at(1).is_name() && self.kind_at(2) == T::LBrace;
         match what {
@@ -239,7 +240,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips the current token if nothing was read since the position `start`, so that the loop of the caller ends.
+    /// Skips the current token if none was read since the position `start`. Otherwise the loop of the caller would
+    /// not end.
     pub(super) fn progress(&mut self, start: usize) {
         if self.pos == start {
             self.bump();

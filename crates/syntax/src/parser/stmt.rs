@@ -94,7 +94,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports a statement that is not allowed in a parser state.
+    /// Reports the current statement if it is not allowed in a parser state, such as `return`.
     fn check_state_statement(&mut self) {
         let token = self.token();
         if matches!(
@@ -356,8 +356,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads the body of a function, action or control. Fails if no body starts at the current token
-    /// because the declaration's head is broken; the caller then skips the body.
+    /// Reads the body of a function, action or control. Fails if no body starts at the current token, because the
+    /// text before it is broken; the caller then skips the body.
     pub(super) fn body(&mut self, what: &str) -> Outcome<Block> {
         if !matches!(self.kind(), T::LBrace | T::At) && !self.lacks_open_brace() {
             return Err(self.expected("`{`"));

@@ -140,7 +140,7 @@ impl Parser<'_> {
         Ok(priority)
     }
 
-    /// Returns whether the expression that has just been read stands in parentheses as a whole.
+    /// Returns whether parentheses enclose the whole expression that has just been read.
     fn wrapped(&self, expr: &Expr) -> bool {
         let first = self.tokens[..self.pos]
             .iter()

@@ -4,7 +4,7 @@ use super::{Outcome, Parser};
 use crate::ast::{Direction, Expr, Param, Path, Type, TypeKind};
 use crate::token::TokenKind as T;
 
-/// Returns whether a token of `kind` starts a type that has no declared name, such as `bit`.
+/// Returns whether a token of `kind` starts a built-in type, such as `bit`, as opposed to a declared name.
 pub(super) fn starts_base_type(kind: T) -> bool {
     use T::*;
     matches!(
@@ -101,7 +101,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads a width `<expression>`. Inside of it, `>` is an operator only within brackets.
+    /// Reads a width, `<expression>`. In the expression, `>` ends the width; it is an operator only within brackets.
     fn width(&mut self) -> Outcome<Expr> {
         self.expect(T::Lt)?;
         let outer = std::mem::replace(&mut self.gt_closes, true);

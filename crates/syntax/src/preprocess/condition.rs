@@ -183,8 +183,8 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Evaluates an expression, with the `? :` that may follow it. `live` is false where C would not
-    /// evaluate the expression; a division by zero is no error then.
+    /// Evaluates an expression and the `? :` that may follow it. If not `live`, C would not evaluate the expression
+    /// (such as the right side of `0 && ...`), and a division by zero in it is no error.
     fn ternary(&mut self, live: bool) -> Value {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -370,8 +370,8 @@ fn byte(digits: &str, radix: u32) -> Option<u8> {
     good.then(|| u8::from_str_radix(digits, radix).ok())?
 }
 
-/// Computes a binary operator in 64 bits, as C does; `None` for a division by zero. `shift_right`: `op` is
-/// the first `>` of `>>`.
+/// Computes a binary operator on 64-bit integers, as C does; `None` for a division by zero. `shift_right` says that
+/// `op`, a `>`, is the first of the two of `>>`.
 fn apply(op: T, shift_right: bool, a: Number, b: Number) -> Option<Number> {
     let unsigned = a.unsigned || b.unsigned;
     let less = |a: Number, b: Number| match unsigned {

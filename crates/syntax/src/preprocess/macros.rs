@@ -21,8 +21,8 @@ const MAX_PRODUCED_BYTES: usize = 16 << 20;
 /// Uses of macros in arguments of macros may be this deep.
 const MAX_ARGUMENT_DEPTH: usize = 100;
 
-/// The macros that are always there, as in the reference compiler's preprocessor. `__DATE__` and its like are not: the same program
-/// shall always be the same.
+/// The macros that are always defined, as in the reference compiler's preprocessor. `__DATE__` and `__TIME__` are not
+/// among them, so that the result of a compilation depends on the program alone.
 const PREDEFINED: [&str; 9] = [
     "__ASSEMBLER__",
     "__BASE_FILE__",
@@ -137,15 +137,14 @@ impl Live {
 pub(crate) struct OpenUse {
     used: Rc<Macro>,
     name: Live,
-    /// What has been read behind the name.
+    /// The tokens after the macro's name that have been read so far.
     rest: Vec<Live>,
     /// The number of parentheses that are open.
     depth: usize,
 }
 
 impl OpenUse {
-    /// Adds `tokens` to the arguments of a macro's use that are still open. Returns whether the arguments
-    /// end within `tokens`.
+    /// Adds `tokens` to the unfinished argument list of a macro. Returns whether the list ends within `tokens`.
     fn add(&mut self, tokens: &[Token]) -> bool {
         self.rest.extend(tokens.iter().map(Live::new));
         for token in tokens {
@@ -272,8 +271,8 @@ impl Preprocessor<'_> {
         expanded
     }
 
-    /// Expands the macros in lines of text. A use of a macro whose arguments do not end in these lines is
-    /// kept open and continued by the next lines, since directives may stand between its arguments.
+    /// Expands the macros in lines of text. If the argument list of a macro does not end in these lines, keeps it,
+    /// and continues it with the next lines, since directives may stand between arguments.
     pub(crate) fn expand_lines(&mut self, tokens: &[Token]) -> Vec<Token> {
         if self.open_use.is_none() && !tokens.iter().any(|t| self.may_expand(t)) {
             return tokens.to_vec();
@@ -295,8 +294,8 @@ impl Preprocessor<'_> {
         done.into_iter().map(|l| l.token).collect()
     }
 
-    /// Expands and returns the tokens of a macro's use that is still open at the end of a file, and reports
-    /// the missing parenthesis.
+    /// Ends a macro's argument list that is unfinished at the end of a file: reports the missing parenthesis, and
+    /// returns the tokens.
     pub(crate) fn close_lines(&mut self) -> Vec<Token> {
         let Some(open) = self.open_use.take() else {
             return Vec::new();
@@ -307,8 +306,8 @@ impl Preprocessor<'_> {
         done.into_iter().map(|l| l.token).collect()
     }
 
-    /// Replaces a use of a macro that was kept open, whose arguments now end. Returns the tokens that are
-    /// still to be expanded, the last token first.
+    /// Expands a macro whose argument list was unfinished before and is now complete. Appends tokens that are done to
+    /// `done`, and returns those that are still to be expanded, the last token first.
     fn resume(&mut self, open: OpenUse, done: &mut Vec<Live>) -> Vec<Live> {
         let mut todo = open.rest;
         todo.reverse();
@@ -323,7 +322,7 @@ impl Preprocessor<'_> {
         done
     }
 
-    /// Expands the macros in `todo`, whose tokens stand in reverse order, and appends the result to `done`.
+    /// Expands the macros in `todo`, a list of tokens in reverse order, and appends the result to `done`.
     fn expand_into(&mut self, mut todo: Vec<Live>, done: &mut Vec<Live>) {
         while let Some(live) = todo.pop() {
             let expands = |m: &&Rc<Macro>| {
@@ -352,8 +351,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Keeps open the use of the macro `used` by the token `name`, whose arguments do not end in `todo`;
-    /// the following lines continue them.
+    /// Keeps the unfinished argument list of the macro `used`, named by the token `name`, with the tokens of `todo`;
+    /// the following lines continue it.
     fn leave_open(&mut self, used: Rc<Macro>, name: Live, todo: &mut Vec<Live>) {
         let parens = |kind| todo.iter().filter(|l| l.token.kind == kind).count();
         self.open_use = Some(OpenUse {
@@ -364,7 +363,7 @@ impl Preprocessor<'_> {
         });
     }
 
-    /// Replaces one use of a macro, whose name has just been removed from `todo`.
+    /// Expands one macro, whose name has just been removed from `todo`, with the arguments that follow in `todo`.
     fn use_macro(
         &mut self,
         used: &Rc<Macro>,
@@ -409,8 +408,8 @@ impl Preprocessor<'_> {
         self.put_replacement(used, &name.token, (&args, site, hidden), todo);
     }
 
-    /// Puts the body of `used`, with its arguments, onto `todo` in place of the use `name`, for further
-    /// expansion. Stops the preprocessor if macros have produced more than `MAX_PRODUCED` tokens.
+    /// Puts the body of `used`, with the arguments in place of its parameters, onto `todo`, to be expanded further.
+    /// Stops the preprocessor if macros have produced more than `MAX_PRODUCED` tokens.
     fn put_replacement(
         &mut self,
         used: &Macro,
@@ -511,8 +510,8 @@ impl Preprocessor<'_> {
         expanded
     }
 
-    /// Joins the operands of a sequence of `##`. If `group` is a single operand, returns its tokens, or for
-    /// `# param` the string made of the argument.
+    /// Joins a sequence of operands with `##` between them to one. If `group` is a single operand, returns its tokens
+    /// or, for `# param`, the string literal made of the argument.
     fn paste(
         &mut self,
         used: &Macro,
@@ -550,7 +549,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Returns a token of the body of `used`; if it is a parameter, the argument for it, without expansion.
+    /// Returns the operand of a `##`: `token`, from the body of `used`, or the argument, without expansion, if
+    /// `token` is a parameter.
     fn raw_operand(
         &self,
         used: &Macro,
@@ -604,7 +604,8 @@ impl Preprocessor<'_> {
         left.extend(right);
     }
 
-    /// Returns whether `#` and `##` may make so many more bytes of text, and counts them. If not, stops the preprocessor.
+    /// Counts `bytes` more bytes of text that `#` and `##` make, and returns whether the limit allows them. If not,
+    /// stops the preprocessor.
     fn has_room_for(&mut self, bytes: usize, site: Span) -> bool {
         self.produced_bytes = self.produced_bytes.saturating_add(bytes);
         let fits = self.produced_bytes <= MAX_PRODUCED_BYTES;
@@ -650,8 +651,8 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Counts the next tokens of `todo` that are the operand of `word`, `defined` or `__has_include`, and so
-/// must not be expanded. Returns 0 for any other word.
+/// Returns how many of the next tokens of `todo` are the operand of `word` and must not be expanded, if it is
+/// `defined` or `__has_include`. Returns 0 for any other word.
 fn operand_of(word: &str, todo: &[Live]) -> usize {
     let kind = |ahead: usize| {
         let index = todo.len().checked_sub(ahead + 1)?;
@@ -716,8 +717,8 @@ fn is_closed(todo: &[Live]) -> bool {
     })
 }
 
-/// Removes the arguments of a macro's use from `todo`, from the opening to the closing parenthesis, and
-/// returns them; `None` if there is no closing parenthesis.
+/// Removes the argument list of a macro from `todo`, from the opening to the closing parenthesis, and returns the
+/// arguments; `None` if there is no closing parenthesis.
 fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<Actuals> {
     todo.pop();
     let mut list: Vec<Vec<Live>> = Vec::new();

@@ -41,8 +41,8 @@ impl Preprocessor<'_> {
         splice::joined(whole).into_owned()
     }
 
-    /// Continues a string that directives interrupt with the lines from `start` to `end`, and processes the
-    /// tokens after the string.
+    /// Continues a string that a directive has interrupted with the text from `start` to `end`. If the string ends
+    /// there, also processes the tokens after it.
     pub(super) fn continue_string(&mut self, start: u32, end: u32) {
         let Some(mut string) = self.split_string.take() else {
             return;
