@@ -185,7 +185,7 @@ def _all_flows(comparison: Comparison) -> str:
 
 
 def _equals(comparison: Comparison, chosen: Summary) -> str:
-    """Return a clause that names mechanisms of the same rank as ``chosen`` that no test tells from it; empty if there are none.
+    """Return a clause with the mechanisms of the same rank as ``chosen`` that the tests do not distinguish from it; empty if none.
 
     The tests are of packets, outage and TCP's loss.
     """

@@ -98,15 +98,15 @@ class Comparison(Ranking):
         return doubts.unranked(self, found)
 
     def ties(self) -> Sequence[Less]:
-        """Return the tests by outage, and by bytes carried."""
+        """Return the tests that order mechanisms with equal losses: by outage, then by bytes carried."""
         return self.back_sooner, self.carries_less
 
     def order(self, one: Summary) -> tuple[float, ...]:
-        """Return packets, outage and bytes."""
+        """Return the sort key of a summary: packets lost, outage in ms, and bytes carried relative to the baseline."""
         return one.lost_mean, one.outage_mean_ms, one.bytes_ratio
 
     def price(self, one: Summary) -> float:
-        """Return the state that the mechanism has in switches."""
+        """Return the mean number of entries that the mechanism has in the switches."""
         return one.entries_mean
 
     @property
@@ -186,10 +186,10 @@ class Comparison(Ranking):
             )
 
     def _affected(self, failure: str) -> tuple[list[int], list[int], list[int]]:
-        """Return three lists of indices: of the probes, connections and transfers that ``failure`` makes worse.
+        """Return the indices of the probes, of the connections and of the transfers that suffer from ``failure``, in three lists.
 
-        It is enough if one does worse under one mechanism with one seed. Connections count only if they deliver data in every
-        undisturbed run, as otherwise no share of it can be lost.
+        A flow is included if it does worse than undisturbed under one mechanism with one seed. Connections count only if they
+        deliver data in every undisturbed run, as otherwise no share of it can be lost.
         """
         probes: set[int] = set()
         bulk: set[int] = set()
@@ -262,7 +262,10 @@ class Comparison(Ranking):
 
     @cached_property
     def promises(self) -> dict[str, list[Promise]]:
-        """The promises by mechanism, of every failure that hit something in use; empty for mechanisms that promise nothing."""
+        """The longest outages that mechanisms promised, and whether they kept them: a list for each mechanism, perhaps empty.
+
+        There is a promise per reception, seed and failure that hit something in use.
+        """
         found: dict[str, list[Promise]] = {each.name: [] for each in self.mechanisms}
         for mechanism, failure, seed in product(found, self.scenario.failures, self.seeds):
             row, still = (self._rows.get((mechanism, which, seed)) for which in (failure, NO_FAILURE))

@@ -53,7 +53,7 @@ class Reception:
 
     @property
     def hosts(self) -> tuple[str, str]:
-        """The two hosts without which nothing can be received."""
+        """The flow's source and this receiver: if one of them is cut off, nothing is received."""
         return self.source, self.receiver
 
 

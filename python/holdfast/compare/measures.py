@@ -160,7 +160,7 @@ def links_used(network: Network) -> list[bool]:
 def simulated(
     network: SimulatedNetwork, scenario: Scenario, instruments: Sequence[Instrument], cut_off: set[str]
 ) -> Measures:
-    """Return the numbers of a simulated run that has ended. ``cut_off``: hosts at a switch that failed."""
+    """Return the measures of a simulated run that has ended. ``cut_off``: hosts at a switch that failed."""
     seen = [
         _simulated_stream(network, at) if each.flow.is_probe else _simulated_connection(network, scenario, at.flow)
         for each, at in zip(receptions_of(scenario), instruments, strict=True)
@@ -226,7 +226,10 @@ def stream_of(
 
 
 def row(scenario: Scenario, seen: Sequence[Stream | Connection], cut_off: set[str], wire_bytes: int) -> Measures:
-    """Return the numbers of a run from what was seen at each reception. ``cut_off``: hosts at a switch that failed."""
+    """Return the measures of a run, computed from the stream or connection seen at each reception.
+
+    ``cut_off``: hosts at a switch that failed, whose flows are left out of the curves.
+    """
     receptions = receptions_of(scenario)
     counted = [cut_off.isdisjoint(each.hosts) for each in receptions]
     probes = [(each, counted[i]) for i in of_kind(receptions, "udp", "ping") if isinstance(each := seen[i], Stream)]

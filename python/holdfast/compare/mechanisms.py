@@ -96,7 +96,7 @@ class _Ways:
 
 
 def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
-    """Return the routers' path from ``a`` to ``b``, and a detour around each of its links for which there is one."""
+    """Return the routers' path from switch ``a`` to ``b``, and a detour around each of its links for which there is one."""
     path = path_by_cost(topology, a, b)
     found = {hop: detour(topology, *hop) for hop in pairwise(path)}
     detours = {hop: way for hop, way in found.items() if way is not None and len(way) - 1 <= MAX_HOPS}
@@ -127,7 +127,10 @@ def _neighbours(path: Sequence[str]) -> set[frozenset[str]]:
 
 
 def _by_switches(topology: Topology, pairs: Sequence[Pair]) -> dict[tuple[str, str], list[Pair]]:
-    """Return the pairs of hosts by the pair of their switches, in the direction in which the switches come first."""
+    """Return the pairs of hosts by the pair of their switches.
+
+    Opposite directions of two switches have one key, in the direction that comes first.
+    """
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         a, b = (topology.attachment(name).switch for name in pair)
@@ -299,7 +302,7 @@ def of_run(name: str, origin: str | None) -> Mechanism:
 
 
 def baseline(traffic: TrafficFile) -> str:
-    """Return the name of the mechanism with which the others are compared: it depends on whether all flows are multicast."""
+    """Return the name of the baseline: that for multicast if all flows are multicast, else static routing."""
     return COPIES if all(ends.group is not None for ends in traffic.flows()) else STATIC
 
 

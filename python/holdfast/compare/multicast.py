@@ -82,9 +82,9 @@ def _drawn(topology: Topology, count: int) -> tuple[Ends, ...]:
 
 
 def core_curve(topology: Topology, mechanism: Mechanism) -> list[CoreState]:
-    """Return the state in the core's switches for growing numbers of groups, drawn like those of the default traffic.
+    """Return the state in the core's switches for growing numbers of groups, which are drawn as for the default traffic.
 
-    It is empty if the mechanism does not tell its state.
+    It is empty if the mechanism does not say what state it needs.
     """
     if mechanism.core_state is None:
         return []
@@ -97,9 +97,10 @@ def _core(states: Sequence[int], groups: int) -> CoreState:
 
 
 def join_cost(network: Network, built: Built, flows: Sequence[Ends]) -> tuple[float | None, float | None]:
-    """Return the mean numbers of updates and of switches that a join writes to; all members are members again at the end.
+    """Return (mean updates, mean write requests) that a join of one receiver causes in all switches together.
 
-    (None, None) if the mechanism does not learn of joins from its controller.
+    Receivers leave and join again; all are members at the end. (None, None) if the mechanism does not learn of joins from its
+    controller.
     """
     pairs = [(ends, receiver) for ends in flows if ends.group is not None for receiver in ends.receivers]
     if built.membership is None or not pairs:

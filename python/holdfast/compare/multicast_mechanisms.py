@@ -185,7 +185,10 @@ class _TwoWays:
 
 @lru_cache(maxsize=8)
 def _bier_state(topology: Topology, way: _Way) -> tuple[int, ...]:
-    """Return by switch its number of entries: BIFT entries with backups, and routes of tunnels. It is the same for any groups."""
+    """Return each switch's number of entries: of BIFTs with backups, replicas, and routes of tunnels.
+
+    It is the same for any groups.
+    """
     plan = Plan(topology, way.scheme(topology))
     routes = tunnel_routes(topology, plan.underlay, plan.tunnels)
     sizes = []

@@ -32,7 +32,7 @@ LIVE_GROUPS, LIVE_RECEIVERS, LIVE_COPIES_PER_S = 3, 5, 4000
 
 
 def draw(topology: Topology, count: int, receivers: int = RECEIVERS) -> list[Ends]:
-    """Draw ``count`` groups; the first ones are always the same.
+    """Draw ``count`` multicast groups (a source and its receivers); smaller counts give the first ones of the same groups.
 
     Raise :class:`ScenarioError` if no host has two hosts at other switches to send to.
     """
@@ -78,8 +78,8 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
 def _through(topology: Topology, through: Sequence[frozenset[str]], wanted: int, receivers: int) -> list[Ends]:
     """Draw at most ``wanted`` different groups of up to ``receivers`` receivers.
 
-    Those whose paths cross a link or switch in ``through`` come first. Those whose source is at such a switch are left out, unless
-    no others were drawn.
+    Groups whose paths cross a link or switch in ``through`` come first. Groups whose source is at such a switch are left out,
+    unless no others were drawn.
     """
     drawn = {(ends.source, ends.receivers): ends for ends in draw(topology, max(CANDIDATES, wanted), receivers)}
     groups = list(drawn.values())

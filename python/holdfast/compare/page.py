@@ -106,13 +106,16 @@ def write(path: Path, template: str, values: Mapping[str, object]) -> None:
 
 
 def style(known: Iterable[str], name: str) -> str:
-    """Return the CSS class that gives the colour of mechanism ``name``: of those that are known by place, of others by name."""
+    """Return the CSS class with the colour of mechanism ``name``: numbered by its place in ``known``, else made from its name."""
     names = list(known)
     return f"m{names.index(name)}" if name in names else f"mx{name.encode().hex()}"
 
 
 def ranking(comparison: Ranking, columns: Sequence[Column], styles: Mapping[str, str]) -> Table:
-    """Return the table of the mechanisms, best first; what no other one beats in a column is bold. ``styles``: by mechanism."""
+    """Return the ranking as a table, best mechanism first; cells that no other mechanism beats in their column are bold.
+
+    ``styles``: the CSS class of each mechanism.
+    """
     best = [set() if less is None else comparison.best(less) for _, _, _, less in columns]
     rows = [
         TableRow(

@@ -151,7 +151,10 @@ class Ranking:
             yield Case(mechanism, failure, seed, True, without, lost - without, self.measures(row, still))
 
     def measures(self, row: Any, still: Any) -> dict[str, Any]:
-        """Return what is measured in a case, by column. ``still``: the row of the run without the failure."""
+        """Return what is measured in a case (mechanism, failure and seed), by column.
+
+        ``row``: the row of the run. ``still``: the row of the run without the failure.
+        """
         lost, without = (sum(each["lost"]) for each in (row, still))
         return {"lost": lost, "lost_undisturbed": without, "lost_to_failure": lost - without}
 
@@ -165,19 +168,19 @@ class Ranking:
         return f"Unreliable, so there is neither ranking nor advice: {self.doubts[0]}" if self.doubts else None
 
     def ties(self) -> Sequence[Less]:
-        """Return the tests that decide, one after the other, between mechanisms that lose the same."""
+        """Return the tests that decide, one after the other, between mechanisms that lose equally many packets."""
         return ()
 
     def order(self, one: Any) -> tuple[float, ...]:
-        """Return the numbers by which mechanisms of the same rank are listed."""
+        """Return the sort key by which mechanisms of the same rank are listed, the smallest first."""
         return (one.lost_mean,)
 
     def price(self, one: Any) -> float:
-        """Return the number by which those are listed that nothing else tells apart: the least is named first."""
+        """Return the sort key for mechanisms that no test distinguishes: the smallest is named first."""
         return 0.0
 
     def disturbed(self) -> dict[tuple[str, int], str]:
-        """Return reasons, by mechanism and seed, for which the runs of a live comparison have to be made again."""
+        """Return why runs of a live comparison have to be made again, as sentences by mechanism and seed; empty for simulations."""
         return {}
 
     # ---- What follows ----
@@ -191,7 +194,7 @@ class Ranking:
         return [case for case in self.cases if case.mechanism == mechanism]
 
     def losses(self, mechanism: str) -> dict[str, Any]:
-        """Return the fields of :class:`Summary` of ``mechanism``, without a rank."""
+        """Return the fields of :class:`Summary` for ``mechanism``, computed from its cases; the rank is not among them."""
         cases = self.cases_of(mechanism)
         by_seed = self.by_seed(cases, lambda case: case.lost_to_failure)
         low, high = mean_interval(by_seed) if len(self.seeds) > 1 else (None, None)
@@ -262,7 +265,7 @@ class Ranking:
         return one.lost_high is not None and not self.seeds_agree and one.lost_high < 0
 
     def best(self, less: Less) -> set[str]:
-        """Return the names of the mechanisms that no other one beats by ``less``, a test of two; empty if none is beaten.
+        """Return the names of the mechanisms that no other one beats by the test ``less``; empty if none is beaten.
 
         The mechanism with the best value is always among them.
         """
@@ -282,7 +285,7 @@ class Ranking:
         return [replace(one, rank=ranks[one.mechanism]) for one in ordered]
 
     def _alike(self, one: Any, other: Any) -> bool:
-        """Return True if the mechanisms are :meth:`as_good` and neither :meth:`seems_less` than the other."""
+        """Return True if neither mechanism is surely better than the other (:meth:`as_good`), nor better on average."""
         return self.as_good(one, other) and not self.seems_less(one, other) and not self.seems_less(other, one)
 
     def _surely(self, one: Sequence[float], other: Sequence[float], least: float, *, unsteady: float) -> bool:
@@ -306,9 +309,9 @@ class Ranking:
         )
 
     def clearly(self, value: Callable[[Any], float | None], *, most: bool = False) -> Less:
-        """Return a test of whether the ``value`` of one summary is less than that of another, by more than the share of noise.
+        """Return a test: is the ``value`` of one summary less than that of another, by more than the share of noise?
 
-        With ``most`` it is whether it is greater. A value is ahead of none.
+        With ``most`` the question is whether it is greater. A value beats None.
         """
 
         def ahead(one: Any, other: Any) -> bool:

@@ -35,7 +35,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def parts(comparison: Comparison) -> dict[str, object]:
-    """Return what the page shows besides the parts that the report of every world has."""
+    """Return the values for the page's template that only networks have, besides those that the report of every world has."""
     several = len(comparison.scenario.failures) > 1
     over_time = [_lanes(comparison, failure) for failure in comparison.costliest_failures()[:CURVES]]
     return {
@@ -73,7 +73,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def subtitle(comparison: Comparison) -> str:
-    """Return the size of the network, the times, the seeds and the traffic."""
+    """Return the sentence below the page's heading: size of the network, times, seeds and traffic."""
     scenario, times = comparison.scenario, comparison.scenario.times
     topology = scenario.topology
     count = len(comparison.seeds)

@@ -28,7 +28,11 @@ def _about(scenario: Scenario) -> str:
 
 
 def _chosen(scenario: Scenario, names: Sequence[str] | None) -> list[Mechanism]:
-    """Return the traffic's baseline, and the mechanisms with these names or all for such traffic; of telemetry those with INT."""
+    """Return the traffic's baseline, and the mechanisms with these names, or all for such traffic if ``names`` is None.
+
+    With telemetry, only mechanisms whose program reports by INT are included. Raise :class:`ScenarioError` for a named one that
+    does not.
+    """
     baseline = mechanisms.baseline(scenario.traffic)
     if scenario.telemetry:
         names = mechanisms.with_telemetry(names, baseline)
@@ -40,7 +44,10 @@ def _chosen(scenario: Scenario, names: Sequence[str] | None) -> list[Mechanism]:
 
 
 def default_names(scenario: Scenario) -> list[str]:
-    """Return the names of the mechanisms that are compared if none are given: all for such traffic, of telemetry those with INT."""
+    """Return the names of the mechanisms that are compared if none are given: all for such traffic.
+
+    With telemetry, they are those whose program reports by INT.
+    """
     return [each.name for each in _chosen(scenario, None)]
 
 

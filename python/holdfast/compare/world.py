@@ -41,7 +41,7 @@ ATTEMPTS = 3
 
 
 def title(comparison: Ranking) -> str:
-    """Return what fails and when, and the number of seeds."""
+    """Return a line for the terminal: what fails and when, and the number of seeds."""
     times, failures = comparison.scenario.times, comparison.scenario.failures
     what = f"each of {len(failures)} failures" if len(failures) > 1 else failures[0]
     seeds = f", {len(comparison.seeds)} seeds" if len(comparison.seeds) > 1 else ""
@@ -78,7 +78,7 @@ def advice(comparison: Ranking, *, more: str = "") -> str:
 
 
 def notes(comparison: Ranking) -> list[str]:
-    """Return the doubts that the advice has not said already."""
+    """Return the doubts about the results as sentences, without the one that the advice already contains."""
     return [f"Not reliable: {doubt}." for doubt in comparison.doubts if doubt not in (comparison.unranked or "")]
 
 
@@ -95,7 +95,7 @@ def rule(comparison: Ranking) -> str:
 
 
 def input_of(comparison: Ranking) -> dict[str, object]:
-    """Return the failures and their times."""
+    """Return the part of ``summary.json`` that describes the input: the failures and their times."""
     times = comparison.scenario.times
     return {
         "failures": list(comparison.scenario.failures),

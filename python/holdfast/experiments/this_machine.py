@@ -49,7 +49,7 @@ DISTURBED_LOAD = 0.5
 def disturbance(machine: pl.DataFrame) -> str:
     """Return words for a headline: whether the machine was idle or busy, its load, and the number of its processors.
 
-    ``machine``: rows of :func:`machine`, one per sitting.
+    ``machine``: rows of :func:`machine`, one per measurement.
     """
     loads, processors = machine["load_before"].to_list(), machine["processors"][0]
     load = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(loads), max(loads))))

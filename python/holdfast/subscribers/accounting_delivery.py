@@ -59,12 +59,12 @@ class MemoryQueue:
         self._last = 0
 
     def put(self, record: Record) -> None:
-        """See :class:`Queue`."""
+        """Add a record at the end of the queue, with the next number; the records are lost when the process ends."""
         self._last += 1
         self._records[self._last] = record
 
     def after(self, number: int, most: int) -> list[tuple[int, Record]]:
-        """See :class:`Queue`."""
+        """Return up to ``most`` records whose numbers are above ``number``, each as (number, record), in ascending order."""
         found = []
         for each, record in self._records.items():
             if each > number:
@@ -74,11 +74,11 @@ class MemoryQueue:
         return found
 
     def done(self, number: int) -> None:
-        """See :class:`Queue`."""
+        """Remove the record with this number, as a server has acknowledged it; do nothing if the queue does not have it."""
         self._records.pop(number, None)
 
     def together(self) -> AbstractContextManager[None]:
-        """See :class:`Queue`."""
+        """Return a context that does nothing, as this queue has no transactions."""
         return nullcontext()
 
     def __len__(self) -> int:
@@ -119,13 +119,13 @@ class Delivery:
         self._wake: Callable[[], None] | None = None
 
     def put(self, record: Record) -> None:
-        """Add a record to the queue and send records that may be sent now. A record stays until a server has acknowledged it."""
+        """Add a record to the queue and send the records that may be sent now; a server's acknowledgment removes a record."""
         self.queue.put(record)
         self.pump()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Send records that are put within the context only after it, when queue and store have all that was written within."""
+        """Delay the sending of records that are put within the context until the queue and the store have written all of it."""
         self._held = True
         try:
             with self.queue.together():
@@ -135,7 +135,7 @@ class Delivery:
         self.pump()
 
     def pump(self) -> None:
-        """Send new and failed records that are due, as long as few enough are unanswered, and set the timer for the rest."""
+        """Send new records and failed ones that are due, up to the limit of unanswered records, and set the timer for the rest."""
         if self._held:
             return
         self._send_not_taken()

@@ -71,7 +71,7 @@ LEAST_RATE_BIT_S = 8
 
 
 def unservable(verdict: Verdict) -> str | None:
-    """Return why a subscriber cannot be given what a verdict grants; None if it can.
+    """Return why a session cannot have the addresses and prefixes that a verdict grants, as a sentence; None if it can.
 
     The prefix of router advertisements must be a /64: a subscriber ignores a prefix of another length (RFC 4862, section 5.5.3), so
     routing a longer or shorter prefix would give the subscriber nothing.

@@ -88,7 +88,7 @@ class Changes:
     def changed(self, session: PppSession) -> None:
         """Schedule a write of a session's state to user plane, store and accounting.
 
-        A session that has nothing to write is skipped.
+        Nothing is scheduled for a session that is unknown, or that neither was installed nor is to be.
         """
         if self._owner.sessions.get(session.id) is not session:
             return
@@ -125,17 +125,23 @@ class Changes:
         self._soon()
 
     def take_up(self, session: PppSession) -> None:
-        """Schedule the write of a stored session that the user plane does not have. If that refuses it, the session ends."""
+        """Schedule the installation of a stored session that the user plane lacks.
+
+        If the user plane refuses it, the session ends.
+        """
         self._returning.add(session.id)
         self.changed(session)
 
     def read(self, session: PppSession) -> None:
-        """Store what has been read of a session that forwards, so that a restarted process goes on from there."""
+        """Store the state of a forwarding session with its latest usage, so that a restarted process continues from there."""
         if session.id in self._keeping and session.id not in self._marked and session.id not in self._ended:
             self._keeping.keep({session.id: self._stored(session)})
 
     def hold(self, session: PppSession, frame: bytes) -> bool:
-        """Queue a frame and return True if it has to wait until the session's state is written; otherwise return False."""
+        """Return True if a frame has to wait until the session's state is written, and queue the frame; else return False.
+
+        If the session's queue is full, the frame is dropped and counted.
+        """
         number = session.id
         away = number in self._postponed and not session.counted
         if not away and number not in self._changed and number not in self._held:
@@ -149,7 +155,7 @@ class Changes:
 
     @property
     def leaving(self) -> frozenset[int]:
-        """The numbers of ended sessions whose numbers and addresses are not free yet."""
+        """The numbers of ended sessions that are not removed everywhere yet, so that their numbers and addresses are not free."""
         sessions = self._owner.sessions
         books = {**self._postponed, **self._ended}
         return frozenset(number for number, each in books.items() if each is None or sessions.get(number) is not each)
@@ -160,7 +166,7 @@ class Changes:
         return frozenset((*self._changed, *self._ended, *self._postponed))
 
     def stop(self) -> None:
-        """Write all pending changes, including those that failed before, and stop the timers."""
+        """Write all pending changes, including those that failed before, and cancel the timers."""
         self._again()
         for cancel in (self._timer, self._retry, self._marking):
             if cancel is not None:

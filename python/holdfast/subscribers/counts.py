@@ -21,11 +21,11 @@ class Counts(Generic[_Key]):
         return self._counts.get(key, 0)
 
     def most(self) -> int:
-        """Return the largest count."""
+        """Return the largest of all counts; 0 if there is none."""
         return self._most
 
     def leader(self) -> _Key:
-        """Return a key with the largest count, which is not 0."""
+        """Return a key with the largest count; at least one count must be above 0."""
         return next(iter(self._by_count[self._most]))
 
     def add(self, key: _Key) -> None:

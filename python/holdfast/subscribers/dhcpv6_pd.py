@@ -159,8 +159,8 @@ class _Asked:
 def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, unicast: bool = False) -> Outcome:
     """Return the answer to a client's message (section 18.3), and who holds the prefix afterwards.
 
-    An invalid message (section 16) gets none. ``unicast``: the message came to the server's own address, although the server has
-    sent nobody the Server Unicast option.
+    An invalid message (section 16) gets no answer. ``unicast``: the message came to the server's own address, although the server
+    has sent nobody the Server Unicast option.
     """
     asked = _read(message)
     if asked is None or not _valid(asked, server_duid):
@@ -243,7 +243,10 @@ def _valid(asked: _Asked, server_duid: bytes) -> bool:
 
 
 def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
-    """Return the message's IA_PD to which the server's records bind the prefix; None if there is no such IA_PD."""
+    """Return the IA_PD of the message to which the server's records bind the prefix; None if there is no such IA_PD.
+
+    If the records know nothing, it is the first IA_PD that names the prefix, or else the first IA_PD.
+    """
     if lease.prefix is None or bound is False:
         return None
     if isinstance(bound, Binding):
@@ -253,7 +256,10 @@ def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
 
 
 def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Answer Solicit and Request (sections 18.3.1, 18.3.2): the IA_PD that holds the prefix gets it, else the first IA_PD."""
+    """Return the IAs that answer Solicit and Request (sections 18.3.1, 18.3.2), and the new binding or None.
+
+    The IA_PD bound to the prefix gets it, or the first IA_PD if the prefix is free; the other IAs get a status code.
+    """
     taker = _holder(asked, lease, bound)
     if taker is None and bound is False and lease.prefix is not None:
         taker = next(iter(asked.delegations()), None)
@@ -269,12 +275,12 @@ def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | N
 
 
 def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bound | None]:
-    """Answer Renew and Rebind (sections 18.3.4, 18.3.5); no binding is made, as clients use Request for that.
+    """Return the IAs that answer Renew and Rebind (sections 18.3.4, 18.3.5), and the present binding or None.
 
-    An address or prefix that an IA names and that is not of this link is returned with lifetimes of 0, so that the client stops
-    using it: a new session has another prefix than the one before. An IA without a binding also gets NoBinding, upon which the
-    client requests a new one. (Section 18.3.4 answers a Renew with NoBinding alone; the client would then keep the dead prefix for
-    its lifetime.)
+    No binding is made, as clients use Request for that. An address or prefix that an IA names and that is not of this link is
+    returned with lifetimes of 0, so that the client stops using it: a new session has another prefix than the one before. An IA
+    without a binding also gets NoBinding, upon which the client requests a new one. (Section 18.3.4 answers a Renew with NoBinding
+    alone; the client would then keep the dead prefix for its lifetime.)
     """
     holder = _holder(asked, lease, bound)
     body = b""
@@ -287,7 +293,7 @@ def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bo
 
 
 def _strange(association: _Association, lease: Lease) -> bytes:
-    """Return the options, with lifetimes of 0, of the association's addresses and prefixes that do not belong on the link."""
+    """Return options with lifetimes of 0 for those addresses and prefixes of an IA that do not belong to the server's link."""
     if association.kind == Option.IA_PD:  # a prefix of zeros is a hint of its length alone (section 21.22)
         strange = [each for each in association.leases if each != lease.prefix and int(each.network_address)]
     else:
@@ -296,9 +302,10 @@ def _strange(association: _Association, lease: Lease) -> bytes:
 
 
 def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Answer Release and Decline (sections 18.3.7, 18.3.8); only a prefix that an IA holds and names is released.
+    """Return the answer to Release and Decline (sections 18.3.7, 18.3.8), and False if the prefix is released, else None.
 
-    A prefix is never declined: Decline is about addresses, of which this server gives none.
+    Only a prefix that an IA both holds and names is released. A prefix is never declined: Decline is about addresses, of which this
+    server gives none.
     """
     holder = _holder(asked, lease, bound)
     body = status(Status.SUCCESS)
@@ -310,7 +317,10 @@ def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | 
 
 
 def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
-    """Answer Confirm (section 18.3.3): are all addresses of this link? Returns None without an address, or if no link is known."""
+    """Return the status that answers Confirm (section 18.3.3): whether all the client's addresses are of this link.
+
+    Return None if the message names no address, or if no link is known.
+    """
     named = [address for each in asked.associations if each.kind != Option.IA_PD for address in each.leases]
     if not named or lease.link is None:
         return None

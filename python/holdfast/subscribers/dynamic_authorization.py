@@ -86,9 +86,9 @@ class DynamicAuthorization:
         return self._answer(request, data[:20], (source, port), stamps[0] if stamps else None, wall_s)
 
     def _answer(self, request: Any, key: bytes, sender: Sender, stamp_s: int | None, wall_s: float) -> bytes | None:
-        """Carry out and answer a new request.
+        """Execute a new request, and return the answer to it.
 
-        A repeated one gets the answer that was sent before, if the same client repeats it.
+        A repeated request gets the answer that was sent before, if the same client repeats it; it is not executed again.
         """
         now = self._gateway.clock.now()
         hindrance = self._replays.hindrance(key, stamp_s, wall_s)
@@ -116,7 +116,10 @@ class DynamicAuthorization:
         return answer
 
     def _lacks(self, name: str, source: IPv4Address | IPv6Address, wanted: bool) -> bool:
-        """Return True if requests are accepted without the attribute ``name``, and log the first such request of each client."""
+        """Handle a request that lacks the attribute ``name``; return True if it is accepted, which is so if not ``wanted``.
+
+        The request is counted, and the first one of each client is logged.
+        """
         setting = f"require_{name.lower().replace('-', '_')}"
         self.events["unsigned" if name == "Message-Authenticator" else "undated"] += 1
         if (name, source) not in self._warned:

@@ -47,16 +47,19 @@ class FrameTurns:
         return len(self._others) + len(self._beginnings)
 
     def put(self, line: Line, frame: bytes) -> tuple[Line, bytes] | None:
-        """Let a frame wait. Returns the one that lost its place for it, or None.
+        """Queue a frame of a line; return the (line, frame) that is dropped for it if the queue is full, else None.
 
-        It is the newest one of the fullest line of the fullest access node.
+        The newest frame of the fullest line of the fullest access node is dropped.
         """
         lost = (self._beginnings if is_beginning(frame) else self._others).put(line, frame)
         self.overflowed += lost is not None
         return lost
 
     def take(self) -> tuple[Line, bytes] | None:
-        """Return the frame whose turn it is, with its line, or None if none waits."""
+        """Remove and return the next (line, frame), as lines and access nodes take turns; None if no frame waits.
+
+        A PADI is next only if no other frame waits, or after :data:`BEFORE_A_BEGINNING` other frames.
+        """
         if not len(self._beginnings):
             self._went_before = 0
             return self._others.take()
@@ -81,7 +84,7 @@ class _Turns:
         return self._waiting
 
     def put(self, line: Line, frame: bytes) -> tuple[Line, bytes] | None:
-        """Add a frame; return the one, perhaps another, that was dropped for it."""
+        """Add a frame; return the (line, frame) that is dropped for it if the queue is full, perhaps this one, else None."""
         node = line.access_node
         self._frames.setdefault(node, OrderedDict()).setdefault(line, deque()).append(frame)
         self._nodes.add(node)
@@ -98,7 +101,7 @@ class _Turns:
         return loser, lost
 
     def take(self) -> tuple[Line, bytes] | None:
-        """Remove and return the next frame, with its line."""
+        """Remove and return the (line, frame) whose turn it is; None if no frame waits."""
         if not self._frames:
             return None
         node, lines = next(iter(self._frames.items()))
@@ -110,7 +113,7 @@ class _Turns:
         return line, frame
 
     def _gone(self, line: Line) -> None:
-        """Count a frame of ``line`` less, and forget what has no frame."""
+        """Count one frame of ``line`` less, and delete the entries of the line and its access node if they have none left."""
         node = line.access_node
         self._waiting -= 1
         self._nodes.remove(node)

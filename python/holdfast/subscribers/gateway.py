@@ -41,17 +41,17 @@ _MOST_WARNINGS = 100
 
 
 class Nobody:
-    """An accountant where nobody bills, and a store that forgets."""
+    """An accountant that discards records, and a store that keeps nothing."""
 
     def account(self, record: Record) -> None:
-        """See :class:`Accountant`."""
+        """Discard the accounting record."""
 
     def load(self) -> list[Stored]:
-        """See :class:`Store`."""
+        """Return an empty list, as nothing is stored."""
         return []
 
     def save(self, put: Iterable[Stored], drop: Iterable[int]) -> None:
-        """See :class:`Store`."""
+        """Discard the sessions, as nothing is stored."""
 
 
 @dataclass(frozen=True)
@@ -300,9 +300,9 @@ class Gateway:
         return None
 
     def _gives_way(self, line: Line) -> bool:
-        """End a session in setup of a line, or an access node, that has more such sessions than ``line``.
+        """End an unfinished setup to make room for ``line``; return False if no line or access node has more of them than ``line``.
 
-        Return False if none has more.
+        The setup is one of the line or access node that has more.
         """
         number = self._turns.in_favour_of(line)
         if number is None:
@@ -324,7 +324,7 @@ class Gateway:
         return tag, sentence
 
     def _crowded(self, session: PppSession, user: bytes) -> str | None:
-        """Return why a host that has logged in may have no further session; None if it may.
+        """Return why a host that has logged in may not have a further session, as a sentence; None if it may.
 
         At the limit, the host's oldest session of the same user, from before the host moved to this line, ends to make room; a host
         without such a session is refused.
@@ -345,18 +345,18 @@ class Gateway:
     # Requests of sessions: see session.Owner.
 
     def send_ppp(self, session: PppSession, protocol: int, payload: bytes) -> None:
-        """See :class:`holdfast.subscribers.session.Owner`."""
+        """Send a PPP packet to a session's subscriber, now or when the session's pending state has been written."""
         frame = pppoe.session_frame(session.mac, self.concentrator.mac, session.id, protocol, payload)
         if not self._changes.hold(session, frame):
             self._send(session.line, frame)
 
     def judge(self, question: Question, answer: Answer) -> None:
-        """See :class:`holdfast.subscribers.session.Owner`."""
+        """Start the authentication of a login; ``answer`` is called with the verdict, possibly later."""
         self.events["authentication"] += 1
         self._authenticator.authenticate(replace(question, called=self._called), answer)
 
     def grant(self, session: PppSession, verdict: Verdict) -> Grant | str:
-        """See :class:`holdfast.subscribers.session.Owner`."""
+        """Return the addresses and limits granted to a subscriber whose login was accepted, or the reason for a refusal."""
         user = verdict.user or session.user
         why = self._grants.hindrance(verdict)
         granted: Grant | Refusal | None = None if why is None else Refusal("not-served", f"not served here: {why}")
@@ -375,11 +375,11 @@ class Gateway:
         return granted
 
     def changed(self, session: PppSession) -> None:
-        """See :class:`holdfast.subscribers.session.Owner`."""
+        """Schedule a write of a session's changed state to user plane, store and accounting."""
         self._changes.changed(session)
 
     def ended(self, session: PppSession) -> None:
-        """See :class:`holdfast.subscribers.session.Owner`."""
+        """Remove an ended session from the gateway's records, schedule its removal elsewhere, and send its subscriber a PADT."""
         if self.sessions.get(session.id) is not session:
             return
         del self.sessions[session.id]
@@ -400,7 +400,7 @@ class Gateway:
         self._send(session.line, self.concentrator.terminate(session.mac, session.id))
 
     def failed(self, session: PppSession, error: Exception) -> None:
-        """See :class:`holdfast.subscribers.session.Owner`."""
+        """Handle an exception in a session, which is a mistake of this program: count it, log the first, end this session alone."""
         self.events["faults"] += 1
         if self.events["faults"] == 1:
             log.error(
@@ -414,7 +414,7 @@ class Gateway:
     # Requests of changes: see changes.Owner.
 
     def forwards(self, session: PppSession) -> None:
-        """See :class:`holdfast.subscribers.changes.Owner`."""
+        """Mark a session as established, as the user plane now has it, and schedule its timeouts."""
         if session.opened and not session.established:
             session.establish()
             self._setting_up.discard(session.id)
@@ -422,18 +422,18 @@ class Gateway:
         self.upkeep.watch(session)
 
     def free(self, number: int) -> None:
-        """See :class:`holdfast.subscribers.changes.Owner`."""
+        """Free an ended session's number and addresses for other sessions."""
         self._ids.give_back(number)
         self._grants.release(number)
 
     def send_frame(self, session: PppSession, frame: bytes) -> None:
-        """See :class:`holdfast.subscribers.changes.Owner`."""
+        """Send an Ethernet frame to a session's line."""
         self._send(session.line, frame)
 
     # Requests of operators.
 
     def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
-        """Terminate those of the sessions with these ids that exist, and return how many there were."""
+        """Start the termination of those of the sessions that exist; return how many exist."""
         found = [self.sessions[each] for each in session_ids if each in self.sessions]
         for each in found:
             each.terminate(cause)
@@ -467,7 +467,7 @@ class Gateway:
             self._alter(session, replace(grant, session=replace(grant.session, rates=rates)), done)
 
     def change(self, session: PppSession, grant: Grant) -> str | None:
-        """Replace a session's grant at once. Returns None, or why it failed, in which case the old grant still holds."""
+        """Replace a session's grant at once. Returns None, or the reason of a failure, after which the old grant still holds."""
         found: list[str | None] = []
         self._alter(session, grant, found.append)
         self.flush()
@@ -545,7 +545,10 @@ class Gateway:
         self._by_line[session.line] += 1
 
     def _occupied(self, session: PppSession, user: bytes) -> str | None:
-        """Return why a user who has a session is refused another one, by the setting ``single_session``; None if not refused."""
+        """Return why a user who already has a session is refused another one (``single_session``), as a sentence.
+
+        None if not refused.
+        """
         setting = self.configuration.single_session
         others = self._grants.of_user(user) - {session.id}
         if setting == "off" or not user or not others or self._replace(session, user, others):
@@ -554,7 +557,7 @@ class Gateway:
         return "this user has a session"
 
     def _replace(self, session: PppSession, user: bytes, holders: frozenset[int]) -> bool:
-        """End those of the user's sessions that a new session may replace; return True if the user has no others.
+        """End the user's sessions that a new session may replace; return True if the user has no other sessions besides.
 
         Sessions on the new session's line or with its MAC address are the same host's from before it started anew. Others end if
         the setting ``single_session`` is "replace".
@@ -631,17 +634,17 @@ class Gateway:
         return True
 
     def _interim(self, session: PppSession) -> None:
-        """Write an interim record, and what it says to the store, so that no later record says less."""
+        """Write an interim accounting record, and store the same usage, so that no record after a restart reports less."""
         with self._together():
             self.record(Kind.INTERIM, session)
             self._changes.read(session)
 
     def together(self) -> AbstractContextManager[None]:
-        """See :class:`holdfast.subscribers.changes.Owner`."""
+        """Return a context that writes records and sessions in one transaction, and sends the records after it."""
         return self._together()
 
     def record(self, kind: Kind, session: PppSession) -> None:
-        """See :class:`holdfast.subscribers.changes.Owner`."""
+        """Write an accounting record of this kind about a session."""
         grant = session.grant
         assert grant is not None
         self._accountant.account(

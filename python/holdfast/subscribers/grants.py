@@ -54,7 +54,7 @@ class _Ranges:
         self._at: dict[int, tuple[int, int]] = {}
 
     def overlapping(self, prefix: IPv6Network) -> Iterator[tuple[int, int]]:
-        """Yield (last number, owner) of each range that overlaps the prefix."""
+        """Yield (upper 64 bits of the last address, owner) of each range that overlaps the prefix."""
         first, last = _numbers(prefix)
         at = max(0, bisect_right(self._firsts, first) - 1)
         for each in self._firsts[at : bisect_right(self._firsts, last)]:
@@ -127,7 +127,7 @@ class Grants:
         return self._grant(session, verdict, whole)
 
     def hindrance(self, verdict: Verdict) -> str | None:
-        """Return why no session can be given what a verdict names; None if a session could."""
+        """Return why the gateway could not grant any session what a verdict names, as a sentence; None if it could."""
         return unservable(verdict) or self._lacks(verdict)
 
     def restore(self, whole: Session, user: bytes) -> str | None:
@@ -252,7 +252,7 @@ class Grants:
         return None
 
     def _holders(self, named: _Held) -> set[int]:
-        """Return the numbers of the sessions that own the named address, or a prefix that overlaps a named one."""
+        """Return the numbers of the sessions that own the IPv4 address in ``named``, or a prefix that overlaps one in it."""
         found = {self._four[named.ipv4]} if named.ipv4 in self._four else set()
         return found | {owner for prefix in named.prefixes for _, owner in self._six.overlapping(prefix)}
 
@@ -302,7 +302,10 @@ class Grants:
         return prefix
 
     def _obstacle(self, prefix: IPv6Network) -> IPv6Network | None:
-        """Return the last prefix, as long as ``prefix``, in an owned range that ``prefix`` overlaps; None if it overlaps none."""
+        """Return the prefix as long as ``prefix`` that contains the end of the owned ranges that ``prefix`` overlaps.
+
+        None if none.
+        """
         last = max((last for last, _ in self._six.overlapping(prefix)), default=None)
         return None if last is None else IPv6Network((last << 64, prefix.prefixlen), strict=False)
 

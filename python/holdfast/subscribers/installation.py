@@ -61,7 +61,7 @@ class Installation:
         return there
 
     def usage(self, numbers: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of the installed ones among these sessions, by number; empty if the user plane fails."""
+        """Return by number the usage of those of these sessions that are installed; empty if the user plane fails."""
         there = [each for each in numbers if each in self._known]
         try:
             return self._plane.usage(there) if there else {}
@@ -70,7 +70,10 @@ class Installation:
             return {}
 
     def remove(self, numbers: Iterable[int]) -> Outcome:
-        """Remove the installed ones among these sessions, in one batch, or one by one if the batch fails."""
+        """Remove those of these sessions that are installed, in one batch, or one by one if that fails.
+
+        Return usages and failures.
+        """
         outcome = Outcome()
         gone = [each for each in numbers if each in self._known]
 
@@ -83,7 +86,10 @@ class Installation:
         return outcome
 
     def install(self, wanted: Mapping[int, Session]) -> Outcome:
-        """Install the sessions that the user plane lacks or has in another state, in one batch, or singly if the batch fails."""
+        """Install the sessions that the user plane lacks or has in another state, in one batch; return which failed, and why.
+
+        If the user plane refuses the batch, they are installed one by one.
+        """
         outcome = Outcome()
         changes = [number for number, each in wanted.items() if self._known.get(number) != each]
 

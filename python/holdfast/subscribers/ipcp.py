@@ -38,13 +38,13 @@ class Ipcp(ppp.Automaton):
             self._given[kind] = server.packed
 
     def wishes(self) -> ppp.Options:
-        """Return our own address as an option. If the subscriber asks for another one, we leave the option out."""
+        """Return our own address as an option, which is left out later if the subscriber refuses it."""
         return self._wishes
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Accept only the address and servers assigned.
+        """Return the subscriber's options to reject, and those to change: it may have only the assigned address and name servers.
 
-        Append an address that is not asked for to a Nak (RFC 1661, section 5.3).
+        If the subscriber asks for no address, the assigned one is added to the Nak (RFC 1661, section 5.3).
         """
         reject, nak = [], []
         for kind, data in options:

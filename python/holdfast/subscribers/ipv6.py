@@ -68,7 +68,7 @@ def read(packet: bytes) -> Received | None:
 
 
 def _solicitation(source: IPv6Address, destination: IPv6Address, body: bytes) -> Received | None:
-    """Return what an ICMPv6 message of at least 8 bytes asks for; None if it is no solicitation, or one to discard."""
+    """Return the router or neighbour solicitation in an ICMPv6 message of at least 8 bytes; None if it has to be discarded."""
     options = _options(body[8:] if body[0] == _ROUTER_SOLICITATION else body[24:])
     if options is None or (source == _UNSPECIFIED and _SOURCE_LINK_LAYER_ADDRESS in options):
         return None
@@ -123,8 +123,8 @@ def router_advertisement(
 def neighbour_advertisement(target: IPv6Address, asks: IPv6Address) -> bytes:
     """Return the answer to a neighbour solicitation from ``asks`` for our address ``target`` (RFC 4861, section 7.2.4).
 
-    PPP has no link-layer addresses, so there is none in it (section 4.4), and it overrides none. Who asks from the unspecified
-    address looks for duplicates (RFC 4862, section 5.4.3), and hears it as one of all nodes.
+    It contains no link-layer address, as PPP has none (section 4.4), and does not set the override flag. The answer to the
+    unspecified address, which a host uses to look for duplicates (RFC 4862, section 5.4.3), goes to all nodes.
     """
     unknown = asks == _UNSPECIFIED
     destination = ALL_NODES if unknown else asks

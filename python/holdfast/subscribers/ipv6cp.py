@@ -42,7 +42,10 @@ class Ipv6cp(ppp.Automaton):
         return ((_INTERFACE_IDENTIFIER, self.ours),)
 
     def judge(self, options: ppp.Options) -> tuple[ppp.Options, ppp.Options]:
-        """Accept every interface identifier except zero and our own (section 4.1)."""
+        """Return the subscriber's options to reject, and to change: an interface identifier must not be zero or ours.
+
+        See RFC 5072, section 4.1.
+        """
         reject = tuple(each for each in options if each[0] != _INTERFACE_IDENTIFIER or len(each[1]) != 8)
         asked = [data for kind, data in options if kind == _INTERFACE_IDENTIFIER]
         bad = not asked or asked[0] in (bytes(8), self.ours)

@@ -141,15 +141,15 @@ class Lcp(ppp.Automaton):
             self.magic = 0
 
     def layer_up(self) -> None:
-        """See :class:`Owner`."""
+        """Tell the owner that LCP has opened."""
         self._owner.link_up()
 
     def layer_down(self) -> None:
-        """See :class:`Owner`."""
+        """Tell the owner that LCP is no longer open."""
         self._owner.link_down()
 
     def layer_finished(self) -> None:
-        """See :class:`Owner`."""
+        """Tell the owner that LCP was terminated, or that its negotiation failed."""
         self._owner.link_finished()
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:

@@ -121,7 +121,10 @@ class LoginQueue:
         return found.under_way.get(session)
 
     def _make_room(self, line: _Line) -> list[tuple[Login, str]] | None:
-        """Return the waiting logins that must leave so that ``line`` can add one, perhaps none; None if ``line`` is refused."""
+        """Remove and return the waiting logins that lose their place, so that ``line`` can add one; None if ``line`` is refused.
+
+        The newest login of the line that has most leaves, with the reason. The list is empty if there is room.
+        """
         if self.waiting < self._most_waiting:
             return []
         largest = max(self._lines.values(), key=lambda each: len(each.waiting))

@@ -27,7 +27,10 @@ class Line:
 
     @property
     def access_node(self) -> AccessNode:
-        """Return what the lines of one access node have in common; inner tags may be the subscribers' own writing."""
+        """The port and the outer tag, which all lines of one access node have in common.
+
+        A subscriber may write inner tags itself.
+        """
         return self.port, self.s_tag
 
 
@@ -155,27 +158,27 @@ class Behind:
         return plane_addresses(self._plane)
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """See :class:`UserPlane`."""
+        """Add or replace sessions on the user plane behind this one."""
         self._plane.install(sessions)
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
+        """Remove sessions from the user plane behind this one, and return their last usage by session id."""
         return self._plane.remove(session_ids)
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See :class:`UserPlane`."""
+        """Return the usage of sessions on the user plane behind this one, by session id."""
         return self._plane.usage(session_ids)
 
     def installed(self) -> dict[int, Session]:
-        """See :class:`UserPlane`."""
+        """Return the sessions of the user plane behind this one, by session id."""
         return self._plane.installed()
 
     def send(self, line: Line, frame: bytes) -> None:
-        """See :class:`UserPlane`."""
+        """Send an Ethernet frame to a line through the user plane behind this one."""
         self._plane.send(line, frame)
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """See :class:`UserPlane`."""
+        """Set the handler of discovery and PPP control frames at the user plane behind this one."""
         self._plane.receive(handler)
 
 

@@ -267,7 +267,7 @@ class Automaton:
         self.handle(Event.OPEN)
 
     def close(self) -> None:
-        """Terminate the protocol."""
+        """Terminate the protocol (event Close of section 4.3); the peer is told if the protocol is open or being negotiated."""
         self.handle(Event.CLOSE)
 
     def restore(self) -> None:

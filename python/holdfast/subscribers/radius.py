@@ -102,7 +102,7 @@ class RadiusClient:
     # Authenticator
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """Ask the servers about a login, and call ``answer`` with the verdict, which is a refusal if no server answers."""
+        """Start a login at the servers; ``answer`` is called with the verdict, which is a refusal if no server answers."""
         hindrance = _too_long(question)
         if hindrance is not None:
             self.events["too-long"] += 1
@@ -117,7 +117,7 @@ class RadiusClient:
         self._advance()
 
     def withdraw(self, line: Line, session_id: int, accounting_id: str) -> None:
-        """Remove the logins of a session that has ended, without a call of their ``answer``."""
+        """Remove the logins of a session that has ended; their ``answer`` is not called."""
         login = self.logins.withdraw(line, (session_id, accounting_id))
         if login is not None:
             self._let_go(login)

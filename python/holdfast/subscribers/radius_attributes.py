@@ -232,14 +232,14 @@ def rule(key: Key) -> Rule:
 
 
 def name(key: Key) -> str:
-    """Return an attribute's name for logs: its own, or its number and vendor if it is unknown."""
+    """Return an attribute's name for logs: the name in its rule, or its number and vendor if it is unknown."""
     if rule(key) is not UNKNOWN:
         return rule(key).name
     return f"attribute {key}" if isinstance(key, int) else f"attribute {key[1]} of vendor {key[0]}"
 
 
 def hindrance(attributes: Mapping[Key, list[bytes]]) -> str | None:
-    """Return why an Access-Accept with these attributes must be treated as a refusal; None if every mandatory wish can be met."""
+    """Return why an Access-Accept with these attributes must be treated as a refusal; None if the gateway can do all it demands."""
     for key, values in attributes.items():
         if key == VENDOR_SPECIFIC:  # not in the form of RFC 2865, section 5.26: nobody here can know what it is
             if any(_misshapen(each) for each in values):
@@ -257,9 +257,9 @@ def hindrance(attributes: Mapping[Key, list[bytes]]) -> str | None:
 
 
 def _misshapen(value: bytes) -> bool:
-    """Return True if a Vendor-Specific attribute that does not consist of attributes makes the login a refusal.
+    """Return True if a Vendor-Specific value that contains no well-formed attributes must be treated as a refusal of the login.
 
-    That is so if its value is short, or of a vendor whose attributes are known here.
+    That is so if the value is short, or of a vendor whose attributes are known here.
     """
     return len(value) < _LARGEST_UNSPLIT or int.from_bytes(value[:4], "big") in (311, *_STRICT_VENDORS)
 

@@ -232,10 +232,10 @@ class Servers:
         self.send(request)
 
     def _watch(self, path: _Path, tries: int) -> None:
-        """Send a Status-Server to a silent server, at the times of the request that the server does not answer.
+        """Send a Status-Server to a server that has not answered a request, with the same times of repetition as the request.
 
-        A Status-Server names no user, so that no server of a realm has to answer. Nothing is sent if there is one server only, as
-        it is used in any case.
+        A Status-Server names no user, so that the server answers it itself and no server of a realm has to. Nothing is sent if
+        there is one server only, as it is used in any case.
         """
         slot = _free_slot(path)
         if path.watchdog is not None or path.dead_until is not None or slot is None:
@@ -315,7 +315,10 @@ def _free_slot(path: _Path) -> int | None:
 
 
 def _realm(user: bytes) -> bytes:
-    """Return the user's realm with its "@", or the whole name if it has no realm; a server's silence is counted by this."""
+    """Return the user's realm with its "@", or the whole name if it has no realm.
+
+    The unit by which a server's silence is counted.
+    """
     _, at, realm = user.rpartition(b"@")
     return at + realm if at else user
 

@@ -62,7 +62,7 @@ class Replays:
         return answer if before == sender and clock_s < until_s else None
 
     def hindrance(self, request: bytes, stamp_s: int | None, wall_s: float) -> str | None:
-        """Return why a request must not be carried out; None if it may be.
+        """Return why a request must not be executed ("stale", "repeated", "before-start" or "busy"); None if it may be.
 
         ``stamp_s``: its Event-Timestamp, None if it has none.
         """
@@ -80,7 +80,7 @@ class Replays:
         return "busy" if len(self._known) >= MOST_KNOWN else None
 
     def take(self, request: bytes, stamp_s: int | None, wall_s: float) -> None:
-        """Remember a request, so that it is not taken for a new one again; call this before the request is carried out."""
+        """Remember a request, so that a repetition is recognised; call this before the request is executed."""
         self._known.add(request)
         heappush(self._stamps, (int(wall_s) if stamp_s is None else stamp_s, request))
         if stamp_s is not None and stamp_s > self._kept and self._path is not None:
@@ -93,13 +93,13 @@ class Replays:
                 self._unkept = True
 
     def answered(self, request: bytes, sender: Sender, clock_s: float, answer: bytes) -> None:
-        """Keep the answer to a request for repetitions of the request."""
+        """Store the answer to a request, which is sent again if the request is repeated."""
         self._answers[request] = sender, clock_s + _ANSWER_S, answer
         if len(self._answers) > _MOST_ANSWERS:
             self._answers.popitem(last=False)
 
     def _forget_before(self, stale_s: float) -> None:
-        """Forget requests with timestamps before ``stale_s``; requests with such timestamps are never taken for new again."""
+        """Forget requests with timestamps before ``stale_s``; later requests with such timestamps are refused."""
         for stamp_s, request in self._stale(stale_s):
             self._known.discard(request)
             self._answers.pop(request, None)

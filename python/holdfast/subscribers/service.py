@@ -114,7 +114,7 @@ class HandedOver(Behind):
                 self._loop.call_soon(self._take)
 
     def _handle_burst(self) -> None:
-        """Handle frames until the loop should look at timers and sockets. A PADI ends a burst."""
+        """Handle up to ``_BURST`` frames, so that the event loop gets to timers and sockets. A PADI is the last one of a burst."""
         for _ in range(_BURST):
             with self._lock:
                 taken = self._turns.take()
@@ -127,7 +127,7 @@ class HandedOver(Behind):
                 return
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """See :class:`UserPlane`; the handler is called in the loop's thread."""
+        """Set the handler of discovery and PPP control frames, which is called in the event loop's thread."""
         self._handler = handler
 
 
@@ -311,7 +311,7 @@ class Service:
             self.store.close()
 
     async def _say_the_end(self, radius: RadiusClient) -> None:
-        """Send Accounting-Off, as no session is kept, and wait briefly for the server's answers.
+        """Send Accounting-Off, as no session is kept, and wait briefly for the servers' answers.
 
         Unanswered records stay in the state file.
         """

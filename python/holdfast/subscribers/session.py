@@ -107,7 +107,10 @@ class _Timers:
         self._session, self.now, self._clock = session, clock.now, clock
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """See :class:`holdfast.subscribers.plane.Clock`."""
+        """Call ``action`` after ``delay_s`` seconds, and end the session if it raises an exception.
+
+        Return a function that cancels this.
+        """
         return self._clock.call_later(delay_s, lambda: self._session.safely(action))
 
 
@@ -163,19 +166,18 @@ class PppSession:
         )
 
     def start(self) -> None:
-        """Start the session, at the time at which the PADS is sent."""
+        """Start the link negotiation and the time limit of the setup; called when the PADS is sent."""
         self._end_in(self._owner.rules.setup_timeout_s, self._too_late)
         self.lcp.open()
         self.lcp.up()
 
     @property
     def wanted(self) -> Session | None:
-        """The session as the user plane must have it now; None for nothing. It follows from the phase alone, and what was agreed.
+        """The session as the user plane must have it now; None if it must not have it. It follows from the phase and agreements.
 
-        Only in the network phase is there anything (RFC 1661, section 3.4): whatever ends the phase, ends the forwarding. There, a
-        subscriber may send as soon as it has our acknowledgment, so a protocol is installed before that is sent. Its delegated
-        prefix is its own from then on, until it releases it. While protocols are negotiated again, a session without addresses
-        remains, so that its counters do.
+        The user plane has a session in the network phase only (RFC 1661, section 3.4). There, a subscriber may send as soon as it
+        has our acknowledgment, so a protocol is installed before that is sent. Its delegated prefix is its own from then on, until
+        it releases it. While protocols are negotiated again, a session without addresses remains, so that its counters do.
         """
         protocols = [each for each in (self.ipcp, self.ipv6cp) if each is not None]
         if self.phase is not Phase.NETWORK or self.grant is None or not any(each.acknowledged for each in protocols):
@@ -238,12 +240,12 @@ class PppSession:
         self._end_if_closed()
 
     def counts(self, counted: Usage) -> None:
-        """Take what the user plane has counted. The usage never decreases, also if the user plane began anew (RFC 2869, 2.1)."""
+        """Update the session's usage from the user plane's counts; it never decreases, even if these began anew (RFC 2869, 2.1)."""
         self.last_usage = self.usage_with(counted)
         self.earlier_usage = self.last_usage.with_each(operator.sub, counted)
 
     def usage_with(self, counted: Usage) -> Usage:
-        """Return the usage of the session if the user plane has counted ``counted``."""
+        """Return what the session's usage is if the user plane has counted ``counted``; no count is below the last known one."""
         return self.earlier_usage.with_each(operator.add, counted).with_each(max, self.last_usage)
 
     def vanish(self, cause: Cause) -> None:

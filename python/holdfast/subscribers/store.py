@@ -113,7 +113,7 @@ class SqliteStore:
         self._closed = True
 
     def commit(self) -> None:
-        """Write pending changes; if the disk fails, schedule another try. After :meth:`close`, do nothing."""
+        """Write pending changes; if the disk fails, schedule another attempt. After :meth:`close`, do nothing."""
         self._waiting = False
         if not self._closed and self._open:
             with suppress(LiveError):
@@ -278,7 +278,7 @@ class SqliteStore:
                 raise OSError(f"somebody has put another {part.name} in its place")
 
     def _recall(self) -> None:
-        """Schedule the records that are kept in memory for a write into a new file, which may lack some of them."""
+        """Schedule a write of the records that are still in memory into a new file, which may lack some of them."""
         for number, each in self._recent.items():
             self._unwritten.setdefault(number, (each.kind, store_rows.row_of(each)))
         self._unwritten = dict(sorted(self._unwritten.items()))

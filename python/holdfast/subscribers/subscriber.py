@@ -130,7 +130,7 @@ class Subscriber:
     # Actions of its user.
 
     def dial(self) -> None:
-        """Start to dial: send PADIs until a gateway offers a session."""
+        """Start to dial: send PADIs until a gateway offers a session or the attempts are used up."""
         self._generation += 1
         self._forget()
         self.state, self.reason = "discovery", ""
@@ -139,7 +139,7 @@ class Subscriber:
         self._repeat("padi", self._padi, "no gateway answers")
 
     def hang_up(self) -> None:
-        """Terminate the link and the session by an LCP Terminate-Request and a PADT."""
+        """Terminate the link and the session by sending an LCP Terminate-Request and a PADT."""
         if self.session:
             self._control(_LCP, 5, self._next(_LCP), b"")
             self._discovery(0xA7, self.gateway, self.session, b"")
@@ -461,7 +461,7 @@ class Subscriber:
                 self._ask(protocol)
 
     def _whole(self) -> None:
-        """Change the state to "up" when every protocol that is wanted and not refused is open, with its addresses."""
+        """Change the state to "up" if every protocol that is wanted and not refused is open, with its addresses and prefixes."""
         if self.state != "network":
             return
         for protocol, wanted in ((_IPCP, self.account.ipv4), (_IPV6CP, self.account.ipv6)):
@@ -555,9 +555,9 @@ class Subscriber:
         self._stop("t1")
 
     def _own_ipv6(self, packet: bytes) -> bool:
-        """Process a router advertisement or DHCPv6 message for the host itself.
+        """Process an IPv6 packet that is for the host itself: a router advertisement or a DHCPv6 message.
 
-        Return True for one of these or a malformed packet.
+        Return True if it was one of these or is malformed; False if it is for the user's programs.
         """
         if len(packet) < 48:
             return True

@@ -168,7 +168,7 @@ class Upkeep:
         return usages.keys()
 
     def _poll(self) -> None:
-        """Read the usage of all sessions that have an idle timeout, and schedule the next reading."""
+        """Read the usage of all sessions that have an Idle-Timeout, and schedule the next reading."""
         self._idling = {number: each for number, each in self._idling.items() if self._is_there(each)}
         self.read(self._idling.values())
         self._later("poll", max(_POLL_S, len(self._idling) / _POLLED_PER_S), self._poll)
@@ -176,7 +176,7 @@ class Upkeep:
     # All in turn.
 
     def _sweep(self) -> None:
-        """Send echoes and router advertisements to one part of the sessions; every part has a turn in each echo interval."""
+        """Send echoes and router advertisements to one slice of the sessions; each slice has its turn in every echo interval."""
         self._later("sweep", self._configuration.echo_interval_s / _SLICES, self._sweep)
         self._slice = (self._slice + 1) % _SLICES
         if self._slice == 0:  # usage is read at once for all: that is far cheaper than slice by slice

@@ -16,7 +16,7 @@ class UserList:
         self._users = {name.encode(): user for name, user in users.items()}
 
     def authenticate(self, question: Question, answer: Answer) -> None:
-        """See :class:`holdfast.subscribers.authentication.Authenticator`."""
+        """Judge a login by the list of users, and call ``answer`` with the verdict at once."""
         user = self._users.get(question.credentials.user)
         if user is None or not holds(question.credentials, user.password.encode()):
             answer(Verdict(False, "wrong user name or password"))

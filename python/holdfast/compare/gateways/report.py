@@ -66,7 +66,7 @@ def legend(comparison: Comparison) -> list[str]:
 
 
 def input_of(comparison: Comparison) -> dict[str, object]:
-    """Return the failures, their times, and the subscribers."""
+    """Return the comparison's input for the JSON output: the failures, their times, and the subscribers."""
     subscribers = comparison.scenario.subscribers.model_dump()
     return {"scenario": "gateways", **world.input_of(comparison), "subscribers": subscribers}
 
@@ -117,7 +117,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def subtitle(comparison: Comparison) -> str:
-    """Return the subscribers, the times and the seeds."""
+    """Return the sentence below the report's heading: the subscribers, the times of the failure and the seeds."""
     scenario, times = comparison.scenario, comparison.scenario.times
     crowd = scenario.subscribers
     seeds = "one seed" if len(comparison.seeds) == 1 else f"{len(comparison.seeds)} seeds"
@@ -178,7 +178,7 @@ def recovered(part: Part) -> str:
 
 
 def _shown(*names: str) -> Callable[[Part], str]:
-    """Return a function that shows measures of a part, a line each."""
+    """Return a function that formats the named measures of a mechanism under a failure, one per line."""
     return lambda part: "\n".join(number(part[name]) for name in names)
 
 
@@ -190,7 +190,7 @@ def _lost(summary: Summary) -> str:
 
 
 def parts(comparison: Comparison) -> dict[str, object]:
-    """Return what the page shows besides the parts that the report of every world has."""
+    """Return the values for the page's template that only gateways have, besides those that the report of every world has."""
     failures = comparison.scenario.failures
     over_time = [_lanes(comparison, failure) for failure in failures]
     return {

@@ -128,7 +128,7 @@ def _balancer_ports(number: int) -> tuple[int, int]:
 
 
 class _Life:
-    """Of a process; its timers and what it waits for end with it."""
+    """The lifetime of a process: when it is over, the process's timers no longer call anything."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self.over = clock, False

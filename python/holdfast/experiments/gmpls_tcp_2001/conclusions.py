@@ -157,7 +157,7 @@ Goodputs = Mapping[tuple[Any, ...], Mapping[int, float]]
 
 
 def by_configuration(frame: pl.DataFrame, by: Sequence[str], value: str) -> Goodputs:
-    """Return the column ``value`` of the runs by configuration and then by seed; a configuration is the values of ``by``."""
+    """Return the column ``value`` of the runs, first by configuration (the values of the columns ``by``), then by seed."""
     result: dict[tuple[Any, ...], dict[int, float]] = {}
     for row in frame.iter_rows(named=True):
         result.setdefault(tuple(row[name] for name in by), {})[row["seed"]] = row[value]

@@ -195,13 +195,13 @@ def scores(frames: Frames, candidates: Sequence[Candidate]) -> dict[Candidate, d
 
 
 def remaining(scored: Mapping[Candidate, Mapping[str, float]], stay: int) -> list[Candidate]:
-    """Return the candidates that go on: the ``stay`` best for both tables and the ``stay`` best for Table 3, in turns."""
+    """Return the candidates for the next round: the ``stay`` best for both tables and the ``stay`` best for Table 3, in turns."""
     orders = [sorted(scored, key=lambda one: scored[one][target], reverse=True) for target in (BOTH, "table3")]
     return list(dict.fromkeys(order[place] for place in range(min(stay, len(scored))) for order in orders))
 
 
 def selection_seeds() -> tuple[int, ...]:
-    """Return the seeds of all rounds that choose candidates; none of them may judge the fit."""
+    """Return the seeds of all rounds that choose candidates; the fit must be judged with other seeds."""
     return tuple(range(SELECTION_FIRST_SEED, SELECTION_FIRST_SEED + sum(each.seeds for each in ROUNDS)))
 
 

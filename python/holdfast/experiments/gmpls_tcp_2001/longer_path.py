@@ -47,7 +47,10 @@ def _fast(setting: Setting) -> pl.DataFrame:
 
 
 def table4(setting: Setting) -> Finding:
-    """Return the finding of Table 4: by d, the changes of round trip and goodput in %, and how often d is best, delta = 5 ms."""
+    """Return the finding of Table 4: changes of round trip and goodput in %, and how often goodput is best, by backup length d.
+
+    The switching delay delta is 5 ms.
+    """
     frame = _fast(setting)
     changes = goodput.change_numbers(frame, ["d_ms"], "after_failure", {"d_ms": 1})
     best = goodput.best_numbers(frame, "d_ms", "after_failure")
@@ -61,7 +64,10 @@ def table5(setting: Setting) -> Finding:
 
 
 def fig10(setting: Setting) -> Finding:
-    """Return the finding of Fig. 10: goodput in % of the backbone's rate over time, per 100 ms, by d; delta = 5 ms."""
+    """Return the finding of Fig. 10: goodput in % of the backbone's rate over time, per 100 ms, by the length d of the backup.
+
+    The switching delay delta is 5 ms.
+    """
     rows = goodput.curves(_fast(setting), ["d_ms"], "switched_curve")
     figure = drawing.goodput_over_time(
         rows,
@@ -72,7 +78,10 @@ def fig10(setting: Setting) -> Finding:
 
 
 def fig11(setting: Setting) -> Finding:
-    """Return the finding of Fig. 11: each run's goodput in % of that with d = 1 ms, by d up to 50 ms, as histograms."""
+    """Return the finding of Fig.
+
+    11: each run's goodput in % of that with d = 1 ms, as histograms by backup length d up to 50 ms.
+    """
     frame = _fast(setting).filter(pl.col("d_ms") <= 50)
     rows = goodput.relative(frame, ["d_ms"], "after_failure", {"d_ms": 1})
     figure = plots.histograms(
@@ -91,7 +100,7 @@ DRAWN_D_MS = (1, 20, 50, 100)
 
 
 def fig12(setting: Setting) -> Finding:
-    """Return the finding of Fig. 12: goodput in % of the backbone's rate over time, by delta and d."""
+    """Return the finding of Fig. 12: goodput in % of the backbone's rate over time, by switching delay and length of the backup."""
     rows = goodput.curves(measured(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
         "delta_ms", "d_ms", "time_s", maintain_order=True
     )
@@ -110,7 +119,10 @@ def draw12(rows: pl.DataFrame, seeds: int) -> Figure:
 
 
 def fig13(setting: Setting) -> Finding:
-    """Return the finding of Fig. 13: the share of seeds in which each length d has the highest goodput, by delta."""
+    """Return the finding of Fig.
+
+    13: the share of seeds in which each backup length d has the highest goodput, by switching delay.
+    """
     frame = measured(setting).sort("delta_ms", "d_ms", "seed")
     rows = statistics.best(frame, "d_ms", "after_failure", ["delta_ms"])
     figure = plots.proportions(
@@ -124,7 +136,10 @@ def fig13(setting: Setting) -> Finding:
 
 
 def fig14(setting: Setting) -> Finding:
-    """Return the finding of Fig. 14: goodput in the 1.5 s after the failure, in % of the achievable, by delta and d."""
+    """Return the finding of Fig.
+
+    14: goodput in the 1.5 s after the failure, in % of the achievable, by switching delay and length.
+    """
     frame = goodput.achievable(measured(setting), "after_failure", published.GOODPUT_WINDOW_S)
     rows = statistics.summary(frame, ["delta_ms", "d_ms"], "achieved_percent")
     figure = plots.intervals(

@@ -101,5 +101,5 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def find(setting: Setting) -> Finding:
-    """Return the finding of section 7.1: by d, overflows in % of the seeds, and packets dropped behind the merge point."""
+    """Return the finding of section 7.1: seeds with an overflow in %, and drops behind the merge point, by backup length d."""
     return Finding(numbers(measured(setting)))

@@ -224,7 +224,7 @@ def _transfers(
 
 
 def _fail(network: SimulatedNetwork, point: Mapping[str, Any], end_s: float) -> None:
-    """Schedule the failure of the link at 5 s, and its repair; switches follow after the point's ``delta_ms``.
+    """Schedule the failure of the link at 5 s, and its repair; switches react ``delta_ms`` after each.
 
     The repair is also noticed after ``delta_ms``, and the paper's switch-back is at 10 s, so the link comes back ``delta_ms``
     before 10 s; nothing uses it until then. The optical timing study has no switch: there the failure itself lasts ``delta_ms``.

@@ -54,7 +54,10 @@ def measured(setting: Setting) -> pl.DataFrame:
 
 
 def table3(setting: Setting) -> Finding:
-    """Return the finding of Table 3: the change of goodput in % by delta, against delta = 0, and how often it is worse."""
+    """Return the finding of Table 3: the change of goodput in % by switching delay (delta), and how often it is worse.
+
+    The baseline is delta = 0.
+    """
     return Finding(_numbers(measured(setting)))
 
 
@@ -74,12 +77,15 @@ def measured_alone(setting: Setting) -> pl.DataFrame:
 
 
 def optical(setting: Setting) -> Finding:
-    """Return the finding of section 5.3: goodput by delta, and the best delta, if the link just fails for the time delta."""
+    """Return the finding of section 5.3: goodput by delta, and the best delta, if the link fails for delta and nothing switches."""
     return Finding(_numbers(measured_alone(setting)))
 
 
 def fig7(setting: Setting) -> Finding:
-    """Return the finding of Fig. 7: goodput over time in % of the backbone's rate, per 10 ms, by set of flows and delta."""
+    """Return the finding of Fig.
+
+    7: goodput over time in % of the backbone's rate, per 10 ms, by set of flows and switching delay.
+    """
     frame = measured(setting)
     sets = [
         goodput.curves(frame, ["delta_ms"], f"{name}_curve").select(pl.lit(name).alias("flows"), pl.all())
@@ -96,7 +102,7 @@ def fig7(setting: Setting) -> Finding:
 
 
 def fig8(setting: Setting) -> Finding:
-    """Return the finding of Fig. 8: each run's goodput in % of that with an immediate switch, by delta, as histograms."""
+    """Return the finding of Fig. 8: each run's goodput in % of that with an immediate switch, by switching delay, as histograms."""
     rows = goodput.relative(measured(setting), ["delta_ms"], "after_failure", {"delta_ms": 0})
     figure = plots.histograms(
         rows,

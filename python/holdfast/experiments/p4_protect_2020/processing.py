@@ -245,8 +245,8 @@ def relative(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | 
 def find(setting: Setting) -> Finding:
     """Return the finding of Figure 6: the cost per packet of each mode in % of plain forwarding, by end (PTI and PTE).
 
-    It has instructions where valgrind can count them, and the times of one sitting. Times are measured by one process at a time,
-    whatever ``jobs`` says.
+    It has instructions where valgrind can count them, and the times of this one measurement (a sitting). Times are measured by one
+    process at a time, whatever ``jobs`` says.
     """
     machine = this_machine.machine()
     alone = replace(setting, jobs=1, ray=None)
@@ -302,9 +302,9 @@ def _counted_rows(run: Mapping[str, Any], end: str, mode: str) -> list[dict[str,
 
 
 def sittings(times: pl.DataFrame, end: str, mode: str, name: str) -> list[float]:
-    """Return per sitting the median ratio in % of a mode's time to plain forwarding, both less the baseline ``name``.
+    """Return per sitting (one measurement of all modes) the median ratio in % of a mode's time to plain forwarding.
 
-    Sittings that did not measure the baseline are left out.
+    The time of the baseline ``name`` is subtracted from both. Sittings that did not measure the baseline are left out.
     """
     medians = []
     for _, runs in times.group_by(["sitting"], maintain_order=True):
@@ -316,7 +316,7 @@ def sittings(times: pl.DataFrame, end: str, mode: str, name: str) -> list[float]
 
 
 def next_sitting(medians: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Return the prediction interval for the median of another sitting, as (low, high).
+    """Return the prediction interval (low, high) for the median of another sitting, that is, another measurement on one machine.
 
     Sittings are taken as independent draws of one normal law. After one sitting alone the interval is unbounded.
     """

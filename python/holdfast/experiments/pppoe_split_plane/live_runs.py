@@ -142,7 +142,7 @@ class _WallClock:
         return time.monotonic()
 
     def call_later(self, delay_s: float, action: object) -> Any:
-        """Raise :class:`LiveError`: this measurement needs no timers."""
+        """Raise :class:`LiveError`, as this measurement needs no timers."""
         raise LiveError("nothing is handed over in this measurement")
 
 

@@ -188,7 +188,7 @@ class Planes:
         return self.user_plane
 
     def from_lines(self, frames: Sequence[bytes], kind: Kind) -> None:
-        """Send subscribers' frames into the gateway, one after the other; ``kind`` says as what their processor time is counted."""
+        """Send subscribers' frames into the gateway, one after the other; their processor time is counted as work of ``kind``."""
         self.run(self._first, [(ACCESS, frame) for frame in frames], kind)
 
     def from_core(self, frames: Sequence[bytes]) -> None:

@@ -50,7 +50,7 @@ class Traffic:
             await asyncio.sleep(0.001)
 
     def receive(self, which: int, packet: bytes) -> None:
-        """Count an echoed packet that session number ``which`` received."""
+        """Count an echoed packet that session number ``which`` received; ignore all other packets."""
         if len(packet) < 36 or packet[9] != 17 or packet[20:22] != ECHO_PORT.to_bytes(2, "big"):
             return
         number = int.from_bytes(packet[28:36], "big")

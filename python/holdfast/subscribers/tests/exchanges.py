@@ -102,7 +102,7 @@ class Peer:
     # Discovery (RFC 2516).
 
     def discover(self) -> None:
-        """Send a PADI and, if a PADO comes, a PADR that requests a session; nothing is repeated."""
+        """Send a PADI and, if a PADO comes, a PADR that requests a session; neither is repeated."""
         tags: Options = [(0x0101, b"")]
         if self.max_payload is not None:
             tags.append((0x0120, struct.pack("!H", self.max_payload)))

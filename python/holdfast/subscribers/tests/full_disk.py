@@ -36,7 +36,7 @@ class World:
         self.gateway.start()
 
     def account(self, record: Record) -> None:
-        """See Accountant."""
+        """Put the accounting record into the state file, where it stays, as no server acknowledges it."""
         self.records.append(record)
         self.store.put(record)
 

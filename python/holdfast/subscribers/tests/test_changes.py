@@ -87,7 +87,7 @@ class World:
         return hosts
 
     def run(self, seconds: float, step: float = 0.25) -> None:
-        """Run for ``seconds`` in steps, and check after each that the gateway's books have no violation."""
+        """Run for ``seconds`` in steps, and check after each that the gateway's records do not contradict each other."""
         end = self.clock.now() + seconds
         while self.clock.now() < end - 1e-9:
             self.clock.run(min(step, end - self.clock.now()))
@@ -224,7 +224,7 @@ ENDINGS = ["link", "terminate", "padt", "silence", "networks", "kick"]
 
 
 def to_phase(peer: Peer, reached: str) -> None:
-    """Negotiate as the peer until its network phase has reached the state ``reached``."""
+    """Negotiate as the peer until its network protocols have reached the state ``reached``."""
     peer.reactions = cooperative()
     if reached in ("neither", "acknowledged"):
         for each in (IPCP, IPV6CP):

@@ -115,7 +115,7 @@ class Exchange(RuleBasedStateMachine):
 
     @invariant()
     def the_law_holds(self) -> None:
-        """See :func:`violations`."""
+        """Check that the gateway has broken no rule of :func:`violations` so far."""
         if hasattr(self, "peer"):
             self.world.clock.run(0.05)
             assert violations(self.peer) == []

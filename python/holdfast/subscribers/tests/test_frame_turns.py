@@ -44,7 +44,7 @@ class Model:
         self.waiting.append((line, item))
 
     def may_lose(self, newest: Line) -> set[Line]:
-        """Return the lines one of which loses its newest frame."""
+        """Return the lines that may lose their newest frame when a frame of line ``newest`` finds the queue full."""
         nodes = Counter(each.access_node for each, _ in self.waiting)
         lines = Counter(each for each, _ in self.waiting)
         fullest = {each for each, count in nodes.items() if count == max(nodes.values())}

@@ -117,7 +117,7 @@ class World:
         return set(begun)
 
     def check(self) -> None:
-        """Check that each session that forwards is accounted and stored, or about to be, and that the books have no violation."""
+        """Check that each forwarding session is accounted and stored, or about to be, and the gateway's records are consistent."""
         assert self.gateway.violations() == []
         accounted = {each.id for each in self.gateway.sessions.values() if each.accounting_id in self.open()}
         forwarding, waiting = self.plane.table.keys(), self.gateway._changes.waiting
@@ -131,7 +131,7 @@ class World:
             self.check()
 
     def check_healed(self) -> None:
-        """Check, after the disk works again, that disk, user plane, accounting and books have the same sessions."""
+        """Check, after the disk works again, that disk, user plane, accounting and gateway have the same sessions."""
         live = self.gateway.sessions
         assert self.plane.table.keys() == live.keys() == self.store.rows.keys()
         assert {number: each.wanted for number, each in live.items()} == self.plane.table

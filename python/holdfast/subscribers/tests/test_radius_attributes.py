@@ -69,7 +69,7 @@ def in_accounting(kind: int, *wanted: bytes) -> Effect:
 
 
 def as_it_always_is(online: Dialled) -> bool:
-    """Return True if the session is PPP for one host without routing protocols, as every session is and the attribute asks."""
+    """Return True if the session is PPP for one host without routing protocols, as each session is and the attribute demands."""
     session = online.plane.table[online.host.session]
     return session.ipv4 is not None and online.host.ipv4 == session.ipv4.packed
 

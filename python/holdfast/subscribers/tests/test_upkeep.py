@@ -49,7 +49,7 @@ class World:
         return host
 
     def times(self, kind: Kind, accounting_id: str | None = None) -> list[float]:
-        """Return the times at which records of a kind were made, in seconds since the accounting Start."""
+        """Return the times at which accounting records of a kind were made, in seconds since the session's accounting Start."""
         ids = accounting_id or self.records[0][1].accounting_id
         start = next(at for at, each in self.records if each.accounting_id == ids)
         return [at - start for at, each in self.records if each.kind is kind and each.accounting_id == ids]

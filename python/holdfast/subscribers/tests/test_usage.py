@@ -21,7 +21,7 @@ INTERIM_S = 60
 
 
 def forward(world: World, usage: Usage) -> None:
-    """Have the user plane count packets of each session that it has."""
+    """Add ``usage`` to the user plane's counts of each session that it has."""
     for number in world.plane.table:
         world.plane.traffic[number] = world.plane.traffic[number].with_each(operator.add, usage)
 
@@ -119,7 +119,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def all_die(self) -> None:
-        """Have the switch die, too: what nobody had read is lost, and no more."""
+        """Restart the switch as well as the gateway: the packets whose counts nobody had read are lost, and no more."""
         switch_dies(self.world)
         self.world.restart()
         self.sent -= self.unread

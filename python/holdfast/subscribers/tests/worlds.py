@@ -26,7 +26,7 @@ class VirtualClock:
         return self._now
 
     def call_later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """See Clock."""
+        """Call ``action`` when the virtual clock has advanced by ``delay_s`` seconds; return a function that cancels this."""
         number = next(self._numbers)
         heapq.heappush(self._queue, (self._now + delay_s, number, action))
         return lambda: self._cancelled.add(number)
@@ -59,7 +59,7 @@ class MemoryPlane:
         self.handler: Callable[[Line, bytes], None] | None = None
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """See UserPlane."""
+        """Add or replace sessions in memory. Raise :class:`HoldfastError` if the user plane is set to fail."""
         sessions = list(sessions)
         if self.failing:
             raise HoldfastError("the data plane is away")
@@ -70,7 +70,7 @@ class MemoryPlane:
             self.traffic.setdefault(each.session_id, Usage())
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See UserPlane."""
+        """Remove sessions and return their usage by session id. Raise :class:`HoldfastError` if the user plane is set to fail."""
         if self.failing:
             raise HoldfastError("the data plane is away")
         gone = {}
@@ -80,15 +80,15 @@ class MemoryPlane:
         return gone
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """See UserPlane."""
+        """Return the usage of those of the sessions that are installed, by session id."""
         return {each: self.traffic[each] for each in session_ids if each in self.traffic}
 
     def installed(self) -> dict[int, Session]:
-        """See UserPlane."""
+        """Return a copy of the installed sessions, by session id."""
         return dict(self.table)
 
     def send(self, line: Line, frame: bytes) -> None:
-        """See UserPlane."""
+        """Hand a frame to the subscriber's host after ``delay_s`` seconds, or store it in ``sent`` if there is no such host."""
         if self.trace is not None:
             self.trace.append((self.clock.now(), line, frame))
         host = self.hosts.get((line, frame[:6]))
@@ -98,7 +98,7 @@ class MemoryPlane:
             self.sent.append((line, frame))
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """See UserPlane."""
+        """Set the handler that is called with each frame from a subscriber."""
         self.handler = handler
 
     def from_line(self, line: Line, frame: bytes) -> None:

@@ -129,7 +129,7 @@ def costs() -> str:
 
 
 def times() -> str:
-    """Return a Markdown table of the times of Figure 6, in % of plain forwarding, as means over the sittings."""
+    """Return a Markdown table of the times of Figure 6, in % of plain forwarding, as means over the sittings (measurements)."""
     frame, machines = read("fig6"), read("fig6_machines")
     rows = []
     for end, modes in processing.FORWARDING.items():
