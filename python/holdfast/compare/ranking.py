@@ -309,9 +309,9 @@ class Ranking:
         )
 
     def clearly(self, value: Callable[[Any], float | None], *, most: bool = False) -> Less:
-        """Return a test: is the ``value`` of one summary less than that of another, by more than the share of noise?
+        """Return a test of two summaries: True if the ``value`` of the first is less by more than the share of noise.
 
-        With ``most`` the question is whether it is greater. A value beats None.
+        With ``most``, True if it is greater. A number beats None.
         """
 
         def ahead(one: Any, other: Any) -> bool:
