@@ -35,7 +35,7 @@ impl Addresses {
         }
     }
 
-    /// Returns the EtherType of frames that carry packets between these addresses: that of IPv4 or IPv6.
+    /// Returns the EtherType of frames that carry packets between these addresses: IPv4's or IPv6's.
     #[inline]
     pub(crate) fn ethertype(self) -> u16 {
         match self {
@@ -44,8 +44,8 @@ impl Addresses {
         }
     }
 
-    /// Appends the IP header of a packet with `payload_len` bytes of payload to `out`. Fails if the payload is too
-    /// long.
+    /// Appends the IP header of a packet with `payload_len` bytes of payload to `out`. `protocol` is the IPv4 protocol
+    /// or IPv6 next header number. Fails with `OutOfRange` if the payload is too long.
     #[inline(always)]
     pub(crate) fn emit_header(
         self,
@@ -73,8 +73,8 @@ impl Addresses {
         }
     }
 
-    /// Returns the sum over the pseudo header of a packet with this protocol and `len` bytes behind the IP header,
-    /// with which transport checksums begin.
+    /// Returns the sum over the pseudo header with which the packet's transport checksum begins. `len` is the number of
+    /// bytes behind the IP header.
     pub(crate) fn pseudo_header_sum(self, protocol: u8, len: u16) -> Sum {
         match self {
             Addresses::V4(source, destination) => {
@@ -87,23 +87,24 @@ impl Addresses {
     }
 }
 
-/// The way of a packet to its next hop.
+/// The port and the next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) port: u32,
     pub(crate) hop: Hop,
 }
 
-/// A next hop.
+/// The MAC address of a next hop, or its IP address as long as the MAC address is looked up in the cache of neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hop {
     Known(MacAddress),
-    /// The cache of neighbours knows it, or it is asked for.
+    /// The MAC address is in the cache of neighbours, or found by ARP or neighbour discovery.
     Asked(IpAddr),
 }
 
 impl Way {
-    /// Returns the destination of a frame on this way; that of one whose next hop is asked for is written when it is known.
+    /// Returns the MAC address of the next hop for a frame's destination field; zero if the cache of neighbours must
+    /// fill it in when the frame is sent.
     pub(crate) fn mac(self) -> MacAddress {
         match self.hop {
             Hop::Known(mac) => mac,
@@ -112,8 +113,8 @@ impl Way {
     }
 }
 
-/// Builds the IPv4 header of a packet with `payload_len` bytes of payload that must not be fragmented, with a traffic
-/// class of 0 and no options.
+/// Builds the IPv4 header of a packet with `payload_len` bytes of payload: traffic class 0, identification 0, "don't
+/// fragment", TTL 64, no options.
 #[inline(always)]
 pub(crate) fn ipv4_header(
     source: Ipv4Addr,

@@ -22,7 +22,7 @@ pub enum Crossings {
 
 /// A capture in progress.
 pub(crate) struct Capture {
-    /// Its name in messages.
+    /// The capture's name in error messages.
     what: String,
     crossings: Crossings,
     writer: pcap::Writer<Box<dyn Write + Send>>,

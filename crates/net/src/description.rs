@@ -27,16 +27,17 @@ pub struct Link {
     pub(crate) b: String,
     pub(crate) b_port: u32,
     a_to_b: LinkConfig,
-    /// The direction from b to a; `None` is as from a to b.
+    /// The direction from b to a; `None` if it is like that from a to b.
     b_to_a: Option<LinkConfig>,
-    /// Until a change of the signal is noticed, for failures and repairs that have no delay of their own.
+    /// The time until a change of the link's signal is noticed, for failures and repairs that have no delay of their
+    /// own.
     detection_delay_ms: Option<Milliseconds>,
     detection_down_ms: Option<Milliseconds>,
     detection_up_ms: Option<Milliseconds>,
     bfd: Option<BfdConfig>,
 }
 
-/// A switch, but for its program and its ports.
+/// A switch, without its program and its ports.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
@@ -45,7 +46,7 @@ pub struct Switch {
     pub(crate) processor: Option<ProcessorConfig>,
 }
 
-/// Where a switch's packets wait.
+/// The queues in which a switch's packets wait.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SwitchQueueing {
@@ -56,12 +57,12 @@ struct SwitchQueueing {
     recirculation: Option<RecirculationConfig>,
 }
 
-/// A modelled host, but for its links.
+/// A modelled host, without its links.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     cards: Vec<HostCard>,
-    /// The next hops of default routes; of several in one family, the last.
+    /// The next hops of default routes; of several of one IP version, the last counts.
     #[serde(default)]
     gateways: Vec<IpAddr>,
     #[serde(default)]
@@ -106,7 +107,8 @@ impl<'de, A: FromStr> Deserialize<'de> for Interface<A> {
     }
 }
 
-/// Deserializes text, and returns what `parse` makes of it. Fails, with the text, if that is nothing.
+/// Deserializes a string, and returns the value that `parse` makes of it. Fails with the string in the message if
+/// `parse` returns `None`.
 fn parsed<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     parse: impl FnOnce(&str) -> Option<T>,
@@ -141,7 +143,8 @@ impl From<Host> for HostSettings {
 }
 
 impl Link {
-    /// Returns the configuration of the direction from a to b, and that from b to a if it differs.
+    /// Returns the configuration of the link's direction from a to b, and that from b to a if the description has one
+    /// of its own.
     pub(crate) fn configs(&self) -> (LinkConfig, Option<LinkConfig>) {
         let config = |direction: &LinkConfig| LinkConfig {
             detection: self.detection(),
@@ -161,13 +164,13 @@ impl Link {
 }
 
 impl Switch {
-    /// Returns the time of a packet through the switch in picoseconds.
+    /// Returns the time in picoseconds that a packet spends in the switch.
     pub(crate) fn latency_ps(&self) -> u64 {
         self.latency_ms.0
     }
 
-    /// Returns where packets wait, and the configuration of the traffic manager; `None` if the description leaves that
-    /// to the program.
+    /// Returns where the switch's packets wait, and the configuration of its traffic manager; `None` if the description
+    /// leaves the choice to the program.
     pub(crate) fn queueing(&self) -> Option<(Queueing, TrafficManagerConfig)> {
         let it = self.queueing.clone()?;
         let config = TrafficManagerConfig {

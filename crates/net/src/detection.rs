@@ -23,24 +23,24 @@ use std::collections::BTreeSet;
 /// The detectors of all ports with links.
 #[derive(Debug)]
 pub(crate) struct Detection {
-    /// The time to notice a change of a signal where a link says nothing else.
+    /// The time until a change of a signal is noticed, in picoseconds, for links that have none of their own.
     delay_ps: u64,
-    /// By the direction that leads to the port.
+    /// The detectors of the ports, by the number of the link direction that leads to the port.
     ports: Vec<PortDetectors>,
-    /// The number of them with a BFD session.
+    /// The number of ports with a BFD session.
     sessions: usize,
     /// The random numbers for discriminators.
     draws: Stream,
-    /// Discriminators that were drawn.
+    /// The discriminators that were drawn.
     discriminators: BTreeSet<u32>,
 }
 
-/// The detectors of failures and repairs of a port with a link.
+/// The configuration of the detectors of a port with a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DetectionConfig {
-    /// The time to notice that the signal is gone; the network's delay if not said.
+    /// The time until loss of signal is noticed, in picoseconds; the network's delay if `None`.
     pub signal_down_ps: Option<u64>,
-    /// The time to notice that the signal is back; the network's delay if not said.
+    /// The time until the return of the signal is noticed, in picoseconds; the network's delay if `None`.
     pub signal_up_ps: Option<u64>,
     /// BFD with the switch at the other end, besides signals.
     pub bfd: Option<BfdConfig>,
@@ -50,12 +50,12 @@ pub struct DetectionConfig {
 #[derive(Debug)]
 pub(crate) struct PortDetectors {
     config: DetectionConfig,
-    /// True if there is a signal, as far as that was noticed.
+    /// True if there is a signal, according to what was noticed last.
     pub(crate) signal: bool,
     pub(crate) declared_down: bool,
     /// The BFD session, if both ends of the link have one.
     pub(crate) session: Option<Box<Session>>,
-    /// The state that the switch was told.
+    /// The state that was last reported to the switch, true for up.
     told: bool,
 }
 
@@ -70,8 +70,9 @@ impl PortDetectors {
         }
     }
 
-    /// Returns the state of the port to report to the switch, true for up; `None` if the switch already knows it. A
-    /// returned state counts as reported.
+    /// Returns the port's state, true for up, if it must be reported to the switch, and records it as reported; `None`
+    /// if the switch already knows it. The port is up if it has a signal, its BFD session allows it, and no controller
+    /// has declared it down.
     pub(crate) fn news(&mut self) -> Option<bool> {
         let session_up = self.session.as_ref().is_none_or(|it| it.says_up());
         let up = self.signal && session_up && !self.declared_down;
@@ -91,7 +92,7 @@ impl Detection {
         }
     }
 
-    /// Draws a discriminator that is random, unique and not zero (RFC 5880, section 6.8.1), so that only a station
+    /// Draws a random BFD discriminator that is unique and not zero (RFC 5880, section 6.8.1), so that only a station
     /// that sees the packets can know it.
     fn draw_discriminator(&mut self) -> u32 {
         loop {
@@ -102,8 +103,8 @@ impl Detection {
         }
     }
 
-    /// Draws other discriminators for all sessions from another seed, which later sessions use as well. Both ends of
-    /// each session know the new ones.
+    /// Draws new discriminators for all BFD sessions from the random stream of `seed`, which later sessions use as
+    /// well. Both ends of each session know the new ones.
     pub(crate) fn redraw(&mut self, seed: u64) {
         self.draws = Stream::named(seed, "bfd discriminators");
         for direction in 0..self.ports.len() {
@@ -117,13 +118,13 @@ impl Detection {
         }
     }
 
-    /// Adds the detectors of the port to which the next direction leads.
+    /// Adds the detectors of the port at the receiving end of the next link direction.
     pub(crate) fn add(&mut self, config: &DetectionConfig) {
         self.ports.push(PortDetectors::new(config));
     }
 
-    /// Replaces the parameters of a direction that has carried nothing, and returns whether they are accepted. Adding
-    /// or removing BFD is refused, since BFD runs between two ends.
+    /// Replaces the configuration of the detectors at the receiving end of a link direction that has carried nothing.
+    /// Returns false, and changes nothing, if that would add or remove BFD, which runs between two ends.
     pub(crate) fn configure(&mut self, direction: u32, config: &DetectionConfig) -> bool {
         let port = self.port(direction);
         let accepted = port.config.bfd.is_some() == config.bfd.is_some();
@@ -133,8 +134,8 @@ impl Detection {
         accepted
     }
 
-    /// Makes the BFD sessions for which a link's two directions are configured, up from now on. A direction's session
-    /// belongs to the end to which it leads, and sends by the other direction.
+    /// Creates the BFD sessions that are configured for a link's two directions, up from `now_ps` on, and removes
+    /// former ones. A direction's session belongs to the port at its receiving end, and sends by the other direction.
     pub(crate) fn establish(&mut self, now_ps: Time, seed: u64, directions: [(u32, &str); 2]) {
         let discriminators = [self.draw_discriminator(), self.draw_discriminator()];
         for (end, (direction, name)) in directions.into_iter().enumerate() {
@@ -154,29 +155,30 @@ impl Detection {
         }
     }
 
-    /// Returns whether there is a BFD session at the receiving end of a direction.
+    /// Returns true if the port at the receiving end of a link direction has a BFD session.
     #[inline]
     pub(crate) fn has_session(&self, direction: u32) -> bool {
         self.sessions > 0 && self.ports[direction as usize].session.is_some()
     }
 
-    /// Returns the BFD session at the receiving end of a direction, or `None` if it has none.
+    /// Returns the BFD session of the port at the receiving end of a link direction; `None` if it has none.
     pub(crate) fn session(&self, direction: u32) -> Option<&Session> {
         self.ports[direction as usize].session.as_deref()
     }
 
-    /// Returns the detectors of the port to which a direction leads.
+    /// Returns the detectors of the port at the receiving end of a link direction.
     pub(crate) fn port(&mut self, direction: u32) -> &mut PortDetectors {
         &mut self.ports[direction as usize]
     }
 
-    /// Returns whether `signal` differs from the state of the signal last noticed at the receiving end of a direction.
+    /// Returns true if `signal` differs from the state of the signal that was last noticed at the receiving end of a
+    /// link direction.
     pub(crate) fn is_unnoticed(&self, direction: u32, signal: bool) -> bool {
         self.ports[direction as usize].signal != signal
     }
 
-    /// Returns the time in picoseconds that the receiving end of a direction takes to notice that a signal has come
-    /// (`signal` is true) or has gone.
+    /// Returns the time, in picoseconds, after which the receiving end of a link direction notices that the signal has
+    /// returned (`signal` is true) or is lost.
     pub(crate) fn signal_delay_ps(&self, direction: u32, signal: bool) -> u64 {
         let port = &self.ports[direction as usize];
         let own_ps = match signal {

@@ -15,23 +15,23 @@ pub enum NetError {
     UnknownLink(u32),
     /// There is no such flow.
     UnknownFlow(u32),
-    /// The flow has totals alone.
+    /// The flow has totals, but no log of its packets.
     NoLog(u32),
-    /// The node is not of the kind that the request is for.
+    /// The node is of another kind than the request needs.
     WrongKind {
         /// The node.
         node: String,
-        /// The kind that the request is for.
+        /// The kind that the request needs.
         expected: &'static str,
     },
-    /// A link or an interface is there already.
+    /// The port already has a link or an interface.
     PortInUse {
         /// The node.
         node: String,
         /// The port.
         port: u32,
     },
-    /// The node has no such port, or not one for links.
+    /// The node has no such port, or the port cannot have a link.
     InvalidPort {
         /// The node.
         node: String,
@@ -49,16 +49,16 @@ pub enum NetError {
     },
     /// The subject of the request refuses it; the text says why.
     Refused(String),
-    /// The time has passed.
+    /// The requested time is before the present time.
     TimeInPast {
-        /// The time that was asked for.
+        /// The requested time.
         at_ps: Time,
         /// The present time.
         now_ps: Time,
     },
     /// The network has nodes that exist in real time only.
     NeedsWallClock,
-    /// The thread of the wall clock is gone; the text is its last word.
+    /// The wall clock's thread has ended; the text is its panic message.
     Stopped(String),
     /// A capture file or external interface failed.
     Io(String),
@@ -100,7 +100,7 @@ impl fmt::Display for NetError {
 
 impl std::error::Error for NetError {}
 
-/// Builds the error for a parameter that is out of range; `expected` describes the range.
+/// Builds the error for the parameter `parameter` that is out of range; `expected` describes the range.
 pub(crate) fn out_of_range(parameter: &'static str, expected: impl Into<String>) -> NetError {
     NetError::OutOfRange {
         parameter,

@@ -42,22 +42,23 @@ pub enum Duration {
         /// The duration.
         time_ps: u64,
     },
-    /// Exponentially distributed, rounded to picoseconds, at least one.
+    /// An exponentially distributed duration, rounded to picoseconds, at least one.
     Exponential {
         /// The mean duration.
         mean_ps: u64,
     },
 }
 
-/// Failures of one thing.
+/// Random failures of one link, direction or node.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomFailures {
     /// The thing that fails.
     pub target: FailureTarget,
-    /// From the start or a repair to the next failure; the mean is the MTBF (some say MTTF: the repair is not part of it).
+    /// The time from the start or a repair to the next failure; its mean is the MTBF (some say MTTF: the repair is not
+    /// part of it).
     pub time_to_failure: Duration,
-    /// From a failure to its repair; the mean is the MTTR.
+    /// The time from a failure to its repair; its mean is the MTTR.
     pub time_to_repair: Duration,
     /// No failure begins before this time.
     #[serde(deserialize_with = "crate::units::deserialize")]
@@ -75,11 +76,11 @@ pub struct FailureRecord {
     pub time_ps: Time,
     /// The node or link that failed or was repaired: a node's name; `a:1-b:2` of a link; `a:1>b:2` of a direction.
     pub what: Arc<str>,
-    /// True if it was repaired, rather than failed.
+    /// True for a repair, false for a failure.
     pub up: bool,
 }
 
-/// The random failures of a network, and those that were drawn.
+/// The random failures of a network, and a record of those that have happened.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     processes: Vec<FailureProcess>,
@@ -87,8 +88,9 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Adds something that fails at random. Returns the number of the process and the time of the first failure,
-    /// `None` if it never fails. Refuses anything that already fails at random.
+    /// Adds random failures of a link, direction or node, which is given with its name. Returns the number of the
+    /// process and the time of the first failure; `None` if none is before the end of failures. Fails if the durations
+    /// are out of range, or something already fails at random that is the same or part of the other.
     pub(crate) fn add(
         &mut self,
         (what, change): (String, Failing),
@@ -113,8 +115,8 @@ impl Failures {
         Ok((self.processes.len() as u32 - 1, first_ps))
     }
 
-    /// Records that the thing of a process fails or is repaired now. Returns what it is, whether it is up from now on,
-    /// and the time of its next change, `None` if there is none.
+    /// Switches a failure process between up and down at `now_ps`, and records the failure or repair. Returns what fails or is
+    /// repaired, whether it is up from now on, and the time of its next change; `None` if there is none.
     pub(crate) fn next_change(
         &mut self,
         number: u32,
@@ -132,7 +134,7 @@ impl Failures {
     }
 }
 
-/// A thing that fails at random, and its failures.
+/// The random failures of one link, direction or node.
 #[derive(Debug)]
 struct FailureProcess {
     what: Arc<str>,
@@ -142,7 +144,7 @@ struct FailureProcess {
     stream: Stream,
 }
 
-/// A thing that fails or is repaired.
+/// A link, direction or node that fails or is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failing {
     Directions([u32; 2]),
@@ -178,8 +180,8 @@ impl Duration {
 }
 
 impl FailureProcess {
-    /// Draws the time of the next failure or repair; `None` if that would be a failure at or after the end of
-    /// failures.
+    /// Draws the time of the next failure or repair after `now_ps`; `None` for a failure that would be at or after the
+    /// end of failures.
     fn next(&mut self, now_ps: Time) -> Option<Time> {
         let duration = match self.down {
             true => self.failures.time_to_repair,

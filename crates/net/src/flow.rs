@@ -92,10 +92,10 @@ impl TryFrom<Named> for Destination {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
-    /// At a constant rate.
+    /// The same time between all packets.
     #[default]
     Constant,
-    /// As a Poisson process, drawn from the network's seed.
+    /// The times of a Poisson process, drawn with the network's seed.
     Poisson,
 }
 
@@ -108,7 +108,7 @@ pub struct UdpStream {
     /// The destination.
     #[serde(flatten)]
     pub destination: Destination,
-    /// Rate, in whole nano-packets per second; the mean one of a Poisson process.
+    /// Rate in packets per second, rounded to whole nano-packets per second; the mean rate of a Poisson process.
     pub packets_per_s: f64,
     /// The times between its packets.
     pub spacing: Spacing,
@@ -124,8 +124,9 @@ pub struct UdpStream {
     pub source_port: u16,
     /// UDP destination port.
     pub destination_port: u16,
-    /// True if each packet is logged, which takes 32 bytes; without, there are totals alone ([`crate::Network::flow_statistics`], without
-    /// percentiles), and memory does not grow with packets. A Poisson process is always logged: its times cannot be computed again.
+    /// True if each packet is logged, which takes 32 bytes. Otherwise only totals are kept
+    /// ([`crate::Network::flow_statistics`], without percentiles), and memory does not grow with packets. A Poisson
+    /// process is always logged: its times cannot be computed again.
     pub log_packets: bool,
 }
 
@@ -133,7 +134,7 @@ pub struct UdpStream {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ping {
-    /// The host that asks.
+    /// The host that sends the requests.
     pub source: String,
     /// The destination of the requests.
     #[serde(flatten)]
@@ -160,7 +161,8 @@ enum Kind {
     PingV6,
 }
 
-/// Due times without drift: the whole interval, and the fraction that is carried.
+/// The times at which a flow's packets are due, without drift: each interval is a whole number of picoseconds and a
+/// fraction that is carried over.
 #[derive(Clone, Debug)]
 struct Schedule {
     start_ps: Time,
@@ -197,8 +199,9 @@ impl Schedule {
         })
     }
 
-    /// Builds the schedule of a constant rate: the interval is 10^21 picoseconds per 10^9 seconds, divided by the rate
-    /// in nano-packets per second. Refuses rates outside 1e-7 to 1e9 packets per second.
+    /// Builds the schedule of a stream with a constant rate, which is rounded to whole nano-packets per second. The
+    /// interval is exact: 10^21 picoseconds (10^9 seconds) divided by the rate in nano-packets per second. Refuses
+    /// rates outside 1e-7 to 1e9 packets per second.
     fn at_rate(start_ps: Time, stop_ps: Time, packets_per_s: f64) -> Result<Schedule, NetError> {
         const PS_PER_GS: u128 = 1_000_000_000_000_000_000_000;
         let nano = (packets_per_s * 1e9).round();
@@ -216,8 +219,8 @@ impl Schedule {
         })
     }
 
-    /// Makes the times between packets, and the time before the first, random: exponentially distributed with the same
-    /// mean.
+    /// Turns the schedule into a Poisson process: the times between packets, and before the first one, become
+    /// exponentially distributed with the same mean.
     fn poisson(self, draws: Stream) -> Schedule {
         let mut schedule = Schedule {
             draws: Some(draws),
@@ -231,7 +234,7 @@ impl Schedule {
         (self.next_ps < self.stop_ps).then_some(self.next_ps)
     }
 
-    /// Computes the time at which packet `number`, counted from 0, is due at a constant rate.
+    /// Computes the time at which packet `number`, counted from 0, is due at the constant rate.
     fn constant_due_ps(&self, number: u64) -> Time {
         let fractions = match number.checked_mul(self.remainder) {
             Some(0) => 0,
@@ -269,30 +272,29 @@ pub(crate) struct Flow {
     /// The node at which arrivals count: the destination host, or for pings the source.
     pub(crate) receiver: Option<NodeId>,
     schedule: Schedule,
-    /// The frame as far as packets store it; sequence number and time are written into it for each packet.
+    /// The stored part of the frame; sequence number and time are written into it for each packet.
     frame: Vec<u8>,
-    /// The end of the payload.
+    /// The end of the payload, which all packets share.
     rest: Shared,
-    /// The sum behind the transport checksum, without what changes from packet to packet.
+    /// The checksum's sum over everything that does not change from packet to packet.
     fixed_sum: Sum,
-    /// The sum of a stream's pattern.
+    /// The checksum's sum over a stream's pattern.
     pattern_sum: u16,
-    /// Its packets, at times since `origin_ps`.
+    /// What is kept of its packets, at times since `origin_ps`.
     pub(crate) record: Record,
     /// The era in which the flow starts ([`Time::era`]).
     origin_ps: Time,
     pub(crate) corrupted: u64,
 }
 
-/// Returns the flow to which a stream's payload claims to belong; `None` if it does not begin with [`MAGIC`] or is too
-/// short.
+/// Returns the number of the flow that a UDP payload names; `None` if it does not begin with [`MAGIC`] or is too short.
 pub(crate) fn claimed_flow(payload: &[u8]) -> Option<FlowId> {
     let rest = payload.strip_prefix(&MAGIC)?;
     let id = rest.first_chunk::<4>()?;
     Some(FlowId(u32::from_be_bytes(*id)))
 }
 
-/// Returns the sequence number in a stream's payload; `None` if the payload is too short.
+/// Returns the sequence number in a UDP stream's payload; `None` if the payload is too short.
 pub(crate) fn sequence(payload: &[u8]) -> Option<u64> {
     u64_at(payload, SEQUENCE_AT)
 }
@@ -303,8 +305,9 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 }
 
 impl Flow {
-    /// Creates a UDP stream from the host `source` to an address on a way. `draws` returns the random numbers
-    /// of a Poisson process. Refuses parameters that are out of range.
+    /// Creates a UDP stream from the host `source` to the addresses, port and next hop given. `receiver` is the
+    /// destination host, if there is one; `draws` returns the random numbers of a Poisson process. Refuses parameters
+    /// that are out of range.
     pub(crate) fn udp(
         id: FlowId,
         (source, host): (NodeId, &Host),
@@ -371,7 +374,8 @@ impl Flow {
         })
     }
 
-    /// Creates a flow of pings with this ICMP identifier. Refuses parameters that are out of range.
+    /// Creates a flow of pings with this ICMP identifier from the host `source` to the addresses, port and next hop
+    /// given. Refuses parameters that are out of range.
     pub(crate) fn ping(
         identifier: u16,
         (source, host): (NodeId, &Host),
@@ -429,7 +433,7 @@ impl Flow {
         })
     }
 
-    /// Returns the time at which the next packet is due; `None` if no packet is due before the flow ends.
+    /// Returns the time at which the flow's next packet is due; `None` if it has no further packet.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         self.schedule.due_ps()
     }
@@ -439,18 +443,18 @@ impl Flow {
         self.schedule.interval_ps
     }
 
-    /// Ends the flow: packets that would be due at `now_ps` or later are not sent.
+    /// Ends the flow: packets that are due at `now_ps` or later are not sent.
     pub(crate) fn end(&mut self, now_ps: Time) {
         self.schedule.stop_ps = self.schedule.stop_ps.min(now_ps);
     }
 
-    /// Advances the schedule by one packet.
+    /// Advances the schedule to the packet after the next.
     pub(crate) fn advance(&mut self) {
         self.schedule.advance();
     }
 
-    /// Records that the next packet is sent now, and returns its bytes: those that the packet stores, and the shared
-    /// end of its payload.
+    /// Builds the flow's next packet, and records that it is sent at `now_ps`. Returns the stored part of the frame,
+    /// and the end of its payload, which all packets share.
     pub(crate) fn next_frame(&mut self, now_ps: Time) -> (&[u8], Shared) {
         let sequence = self
             .record
@@ -489,7 +493,7 @@ impl Flow {
         self.put(transport_at + 2, &sum.to_be_bytes());
     }
 
-    /// Writes IPv4's identification, the sequence number modulo 2^16, and the header checksum into the frame.
+    /// Writes the IPv4 identification (the sequence number modulo 2^16) and the header checksum into the frame.
     #[inline(always)]
     fn put_identification(&mut self, sequence: u64) {
         self.put(IP_AT + 4, &(sequence as u16).to_be_bytes());
@@ -503,7 +507,8 @@ impl Flow {
         self.frame[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Returns whether a payload belongs to this stream, whatever its sequence number and time of sending.
+    /// Returns true if a payload belongs to this stream: it has the right length, flow number and pattern, whatever its
+    /// sequence number and time of sending.
     fn is_stream_payload(&self, payload: &[u8]) -> bool {
         let sent = &self.frame[self.frame.len() - STREAM_FIELDS_BYTES..];
         matches!(self.kind, Kind::Udp | Kind::UdpV6)
@@ -512,17 +517,17 @@ impl Flow {
             && payload[STREAM_FIELDS_BYTES..] == *self.rest.bytes()
     }
 
-    /// Returns the sum of a payload's bytes for its checksum if the payload belongs to this stream; else `None`. The
-    /// comparison with the known pattern is cheaper than a summation, and is needed anyway.
+    /// Returns the checksum's sum over a payload that belongs to this stream; `None` for any other. Comparing a payload
+    /// with the known pattern is necessary anyway, and cheaper than summing it.
     pub(crate) fn sum_of(&self, payload: &[u8]) -> Option<Sum> {
         let fields = || Sum::new().bytes(&payload[..STREAM_FIELDS_BYTES]);
         self.is_stream_payload(payload)
             .then(|| fields().word(self.pattern_sum))
     }
 
-    /// Records that a datagram with correct checksums that claims to belong to this flow arrived at a host. Returns
-    /// whether its payload is intact, and counts it as corrupted otherwise. `known` means that the payload has already
-    /// been found intact.
+    /// Handles a UDP datagram with correct checksums and this flow's number that has arrived at the host `node`.
+    /// Returns true, and records the arrival, if its payload is intact and the flow sent that sequence number at that
+    /// time; otherwise counts it as corrupted. `known` means that the payload has already been found intact.
     pub(crate) fn datagram(
         &mut self,
         now_ps: Time,
@@ -547,8 +552,9 @@ impl Flow {
         }
     }
 
-    /// Records that an echo reply with correct checksums and this flow's identifier arrived at the source. Returns
-    /// whether its payload is intact, and counts it as corrupted otherwise.
+    /// Handles an ICMP echo reply with correct checksums and this flow's identifier that has arrived at the source.
+    /// Returns true, and records the arrival, if its payload is intact and the request was sent; otherwise counts it as
+    /// corrupted.
     pub(crate) fn echo_reply(&mut self, now_ps: Time, sequence: u16, payload: &[u8]) -> bool {
         let requests = self.record.sent_count();
         let behind = (requests as u16).wrapping_sub(1).wrapping_sub(sequence);
@@ -573,14 +579,14 @@ impl Flow {
     }
 }
 
-/// Returns the error for a packet that cannot be built. Since the other parameters were checked before, its payload is
-/// too long.
+/// Returns the error for a packet that cannot be built. As the other parameters were checked before, its payload is too
+/// long.
 fn unsendable(_: wire::Error) -> NetError {
     out_of_range("payload_bytes", "what fits into a packet")
 }
 
-/// Returns the largest payload, in bytes, of a packet of a family. The longest packets of both families have the same
-/// length, which no link's MTU exceeds.
+/// Returns the largest payload, in bytes, of a UDP or ICMP packet of an IP version. The longest packets of both
+/// versions have the same length, which no link's MTU exceeds.
 fn max_payload_bytes(family: Family) -> usize {
     match family {
         Family::Ipv4 => MAX_PAYLOAD_BYTES,

@@ -7,7 +7,7 @@ use crate::units::Milliseconds;
 use engine::{Packet, Time};
 use serde::Deserialize;
 
-/// Ports of a switch in a network are smaller, whatever its architecture allows.
+/// The lowest port number that no switch in a network has, whatever its architecture allows.
 pub const SWITCH_PORTS: u32 = 511;
 
 /// Packets that enter a switch by themselves, at one of its ports, like packets from outside. Deserializing reads the JSON of
@@ -39,9 +39,9 @@ pub enum GeneratorTrigger {
     },
     /// When the switch notices that a port went down or came up.
     PortChange {
-        /// True if it waits for ports that come up, rather than go down.
+        /// True if ports that come up trigger it, false if ports that go down do.
         up: bool,
-        /// The offset in the packet of the number of the port, two bytes.
+        /// The offset in the packet at which the port's number is written, two bytes.
         port_offset: Option<usize>,
     },
 }
@@ -94,7 +94,7 @@ impl TryFrom<Described> for PacketGenerator {
     }
 }
 
-/// A generator and how far it is.
+/// A generator and its progress.
 #[derive(Debug)]
 pub(crate) struct Generator {
     pub(crate) node: NodeId,
@@ -139,7 +139,7 @@ impl Generator {
         }
     }
 
-    /// Returns the time at which the generator makes its first packet; `None` if changes of ports trigger it.
+    /// Returns the time at which a periodic generator makes its first packet; `None` if changes of ports trigger it.
     pub(crate) fn start_ps(&self) -> Option<Time> {
         match self.trigger {
             GeneratorTrigger::Periodic { start_ps, .. } => Some(start_ps),
@@ -147,8 +147,8 @@ impl Generator {
         }
     }
 
-    /// Begins a period: returns the packet of this period, and the time at which the next period begins, `None` after
-    /// the last.
+    /// Begins the generator's next period. Returns the packet of this period, and the time at which the following one
+    /// begins; `None` after the last.
     pub(crate) fn begin_period(&mut self) -> (Packet, Option<Time>) {
         let packet = Packet::new(&self.packet);
         let GeneratorTrigger::Periodic {
@@ -165,9 +165,8 @@ impl Generator {
         (packet, has_next.then_some(next_ps))
     }
 
-    /// Returns the packet that the generator makes because port `port` of the switch `node` went up or down; `None` if
-    /// another event triggers the generator. The port's number is written into the packet at the offset that the
-    /// trigger gives.
+    /// Returns the packet that the generator makes because port `port` of the switch `node` went up or down (`up`),
+    /// with the port's number written at the trigger's offset; `None` if this event does not trigger the generator.
     pub(crate) fn packet_for_port(&self, node: NodeId, port: u32, up: bool) -> Option<Packet> {
         let GeneratorTrigger::PortChange {
             up: wanted,

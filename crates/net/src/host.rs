@@ -29,7 +29,7 @@ use wire::{Address, MacAddress, checksum, ethernet, icmp, icmpv4, icmpv6, int, i
 /// The most network cards of a host.
 const MOST_CARDS: usize = 256;
 
-/// Configuration of a modelled host with one network card, whose gateway is a station that is known.
+/// Configuration of a modelled host with one network card, whose gateway has a known MAC address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostConfig {
     /// Address of the card.
@@ -69,14 +69,14 @@ pub struct Ipv6Interface {
     pub prefix_len: u8,
 }
 
-/// The meaning of a frame to a host.
+/// The meaning of a frame that a host has received.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received<'a> {
     /// A frame for another station or another IP address.
     NotAddressed,
-    /// A checksum or length is wrong; with the UDP payload as far as it can be made out.
+    /// A frame with a wrong checksum or length; with the UDP payload as far as it can be found.
     Corrupt(Option<&'a [u8]>),
-    /// Something the host answers at once with this frame, if there is a way for it.
+    /// A frame that the host answers at once with this frame, if it has a route for the answer (`Some`).
     Answer(Option<Way>, Vec<u8>),
     /// A message of ARP or neighbour discovery.
     Told(Told),
@@ -86,16 +86,16 @@ pub(crate) enum Received<'a> {
         sequence: u16,
         payload: &'a [u8],
     },
-    /// A UDP datagram; whether its payload was recognised.
+    /// A UDP datagram; `known` is true if its payload was recognised as a stream's.
     Datagram { payload: &'a [u8], known: bool },
-    /// A TCP segment, and the end of a connection that it is for, if there is one.
+    /// A TCP segment, and the connection's end for which it is, if there is one.
     Segment {
         endpoint: Option<EndpointId>,
         segment: tcp::Segment,
         /// The data of the segment's INT headers.
         telemetry: Option<Box<Telemetry>>,
     },
-    /// Anything else.
+    /// Any other frame.
     Other,
 }
 
@@ -103,40 +103,41 @@ pub(crate) enum Received<'a> {
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) settings: HostSettings,
-    /// The cache of its neighbours' MAC addresses, with the packets that wait for them.
+    /// The cache of neighbours' MAC addresses, with the packets that wait for them.
     pub(crate) neighbours: Neighbours,
-    /// True if it has neighbours to find out about: another host is in one of its subnets, or a gateway's MAC address is not known.
+    /// True if the host must find out MAC addresses: another host is in one of its subnets, or a gateway's MAC address
+    /// is not configured.
     pub(crate) resolves: bool,
     /// Ping flows of this host; the position is the ICMP identifier.
     pub(crate) pings: Vec<crate::FlowId>,
     /// Ends of TCP connections, by key.
     connections: Vec<(Key4, EndpointId)>,
-    /// The same over IPv6: apart, so that the keys of most stay short.
+    /// The same over IPv6, in a table of its own because these keys are longer.
     connections_v6: Vec<(Key6, EndpointId)>,
     /// True if some of its connections are sinks of INT headers.
     takes_telemetry: bool,
-    /// Its groups, if anybody in the network joins any.
+    /// Its multicast memberships, if any host of the network joins groups.
     pub(crate) memberships: Option<Box<Memberships>>,
 }
 
-/// Ports of a segment, its own and its peer's, the segment, and the INT stack that was in front of it.
+/// The segment's own port and its peer's, the segment, and its INT headers.
 type Taken = (u16, u16, tcp::Segment, Option<Box<Telemetry>>);
 
 /// The timers of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// There may be something to say of the groups that the host joined.
+    /// A message of IGMP or MLD may be due.
     Memberships,
-    /// An end of a TCP connection may have timers that are due.
+    /// A timer of the end of a TCP connection may have expired.
     Tcp(EndpointId),
-    /// It is the turn of a TCP connection's application.
+    /// The application of a TCP connection has something to do.
     Application(TcpFlowId),
-    /// A neighbour has to be asked for, or given up.
+    /// A neighbour must be asked for, or given up.
     Neighbours,
 }
 
 impl Timer {
-    /// Returns the event that is the end of the timer.
+    /// Returns the scheduler's event that makes this timer of the host `node` expire.
     pub(crate) fn event(self, node: NodeId) -> Event {
         let (timer, value) = match self {
             Timer::Memberships => (0, 0),
@@ -151,7 +152,7 @@ impl Timer {
         }
     }
 
-    /// Returns the timer of a token that [`Timer::event`] made.
+    /// Returns the timer that [`Timer::event`] encoded in a token.
     pub(crate) fn of(token: Token) -> Timer {
         match token.timer {
             0 => Timer::Memberships,
@@ -178,7 +179,7 @@ impl Host {
         host
     }
 
-    /// Fails if the host cannot be: see [`crate::Network::add_host`].
+    /// Checks the host's configuration. Fails if it breaks the rules of [`crate::Network::add_host`].
     pub(crate) fn check(&self) -> Result<(), NetError> {
         let settings = &self.settings;
         if settings.cards.is_empty() || settings.cards.len() > MOST_CARDS {
@@ -214,7 +215,8 @@ impl Host {
         }
     }
 
-    /// Sends the IGMP and MLD messages that are due, and schedules an event for the next message.
+    /// Sends the IGMP and MLD messages that are due, or counts them as lost if the host is down, and schedules an event
+    /// for the next message.
     pub(crate) fn say_memberships(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(memberships) = &mut self.memberships else {
             return;
@@ -247,13 +249,13 @@ impl Host {
         }
     }
 
-    /// Makes the host remove INT headers from TCP segments from now on, where the DSCP says that there are some.
+    /// Makes the host remove INT headers from TCP segments whose DSCP announces them.
     pub(crate) fn take_telemetry(&mut self) {
         self.takes_telemetry = true;
     }
 
-    /// Registers a connection from `port` of this host to `peer_port` of the destination; returns false if the host
-    /// already has this connection.
+    /// Registers the end of a TCP connection from `port` of this host to `peer_port` of the destination. Returns false,
+    /// and changes nothing, if the host already has this connection.
     pub(crate) fn add_connection(
         &mut self,
         to: Addresses,
@@ -275,8 +277,8 @@ impl Host {
         }
     }
 
-    /// Parses a frame, and returns what it means to this host. `recognise` may return the checksum sum of a UDP
-    /// payload that it knows, so that its bytes need not be added up.
+    /// Parses a frame that came in at a port, and returns its meaning to this host. `recognise` returns the checksum's
+    /// sum over a UDP payload that it knows, whose bytes then need not be summed.
     pub(crate) fn receive<'a>(
         &self,
         port: u32,
@@ -364,7 +366,8 @@ impl Host {
         }
     }
 
-    /// Reads a TCP segment, with INT headers if the DSCP announces them and the host removes them.
+    /// Parses a TCP segment between two addresses. Removes INT headers if the DSCP in the traffic class `class`
+    /// announces them and the host supports them. Fails if a checksum or length is wrong.
     #[inline]
     fn read<A: Address>(
         &self,
@@ -455,14 +458,15 @@ impl Host {
         emitted.map_or(Received::Other, |()| Received::Answer(way, frame))
     }
 
-    /// Builds the Ethernet header of an answer on a way.
+    /// Builds the Ethernet header of an answer, from the card at the way's port to its next hop.
     fn ethernet(&self, way: Option<Way>, ethertype: u16) -> ethernet::Header {
         let (port, mac) = way.map_or_else(Default::default, |way| (way.port, way.mac()));
         self.card(port).ethernet(mac, ethertype)
     }
 }
 
-/// Adds an endpoint of a connection to a sorted table; returns false if the table already contains the key.
+/// Adds the end of a TCP connection to a sorted table. Returns false, and changes nothing, if the table already
+/// contains the key.
 fn insert<K: Copy + Ord>(table: &mut Vec<(K, EndpointId)>, key: K, endpoint: EndpointId) -> bool {
     match table.binary_search_by_key(&key, |(key, _)| *key) {
         Ok(_) => false,
@@ -478,8 +482,8 @@ fn find<K: Copy + Ord>(table: &[(K, EndpointId)], key: K) -> Option<EndpointId> 
     found.ok().map(|at| table[at].1)
 }
 
-/// Interprets an ICMP echo message of either IP version for a host. A request is passed to `answer` if `is_own`, that
-/// is, if it is to an address of the host.
+/// Interprets an ICMP echo message of either IP version. A request is passed to `answer` if `is_own` is true: if it is
+/// to an address of the host.
 fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     read: Result<icmp::Message<REQUEST, REPLY>, wire::Error>,
     payload: &'a [u8],
@@ -508,7 +512,8 @@ fn received_echo<'a, const REQUEST: u8, const REPLY: u8>(
     }
 }
 
-/// Interprets a TCP segment for a host, and looks up the connection for the key that `key` makes from its ports.
+/// Interprets a parsed TCP segment, and looks up its connection by the key that `key` makes of its own and its peer's
+/// port.
 fn received_segment<'a, K: Copy + Ord>(
     read: Result<Taken, wire::Error>,
     connections: &[(K, EndpointId)],
@@ -553,8 +558,8 @@ fn receive_udp<'a, A: Address>(
     }
 }
 
-/// Returns the payload of the UDP datagram in an IPv4 packet, without checking checksums; `None` if the packet
-/// contains no datagram.
+/// Returns the payload of the UDP datagram in an IPv4 packet without checking checksums; `None` if the packet contains
+/// none.
 fn datagram_payload<'a>(packet: &ipv4::View<'a>) -> Option<&'a [u8]> {
     if packet.protocol() != ipv4::PROTOCOL_UDP {
         return None;

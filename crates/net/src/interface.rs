@@ -25,9 +25,9 @@ pub enum SendOutcome {
 #[derive(Debug)]
 pub(crate) struct ExternalInterface {
     name: String,
-    /// The place where the interface is attached: the node that it is (port 0), or the switch's port that it is.
+    /// The place where the interface is attached: the node that it is (port 0), or the switch's port.
     pub(crate) at: Attachment,
-    /// True if it can carry frames, as far as we were told.
+    /// True if it can carry frames, according to its last reported state.
     up: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Interfaces {
 }
 
 impl Interfaces {
-    /// Returns the numbers and names of the interfaces.
+    /// Returns the numbers and names of the external interfaces, in the order of the numbers.
     pub(crate) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
         let numbered = self.numbered.iter().enumerate();
         numbered.filter_map(|(number, interface)| Some((number, interface.as_ref()?.name.as_str())))
@@ -50,7 +50,7 @@ impl Interfaces {
         self.numbered.get(number)?.as_ref()
     }
 
-    /// Checks that an interface may be added: its name is not empty and not in use.
+    /// Checks that an external interface with this name may be added. Fails if the name is empty or already in use.
     pub(crate) fn check(&self, interface: &str) -> Result<(), NetError> {
         if interface.is_empty() {
             return Err(out_of_range("interface", "not empty"));
@@ -64,7 +64,7 @@ impl Interfaces {
         Ok(())
     }
 
-    /// Returns the lowest number that is not in use by an interface.
+    /// Returns the lowest number that no external interface has.
     pub(crate) fn vacant(&self) -> usize {
         let vacant = self.numbered.iter().position(Option::is_none);
         vacant.unwrap_or(self.numbered.len())
@@ -85,13 +85,13 @@ impl Interfaces {
         self.numbered[number] = None;
     }
 
-    /// Returns whether an interface can carry frames, according to its last reported state.
+    /// Returns true if an external interface can carry frames, according to its last reported state.
     pub(crate) fn is_up(&self, number: usize) -> bool {
         self.get(number).is_some_and(|interface| interface.up)
     }
 
-    /// Records that an interface went down or came up. Returns the port to which it is attached if its state changed,
-    /// else `None`.
+    /// Records the reported state of an external interface. Returns the port to which the interface is attached if its
+    /// state changed, else `None`.
     pub(crate) fn changed(&mut self, number: usize, up: bool) -> Option<Attachment> {
         let interface = self.numbered.get_mut(number)?.as_mut()?;
         let changed = interface.up != up;
@@ -100,25 +100,25 @@ impl Interfaces {
     }
 }
 
-/// Frames from outside on their way into a switch.
+/// Frames that have arrived from outside for a switch, collected into a burst.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     /// The switch to which all of them go.
     pub(crate) at: NodeId,
     pub(crate) packets: Vec<(u32, Packet)>,
-    /// Packets that have left, kept to reuse their memory.
+    /// Packets that have been processed, kept to reuse their memory.
     spare: Vec<Packet>,
 }
 
 impl Arrivals {
-    /// Stores a frame that arrived at a port of the switch whose arrivals are being collected.
+    /// Copies a frame that arrived at a port of the switch into the burst.
     pub(crate) fn push(&mut self, port: u32, frame: &[u8]) {
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.copy_from(frame);
         self.packets.push((port, packet));
     }
 
-    /// Keeps a packet that has left, so that its memory can be reused.
+    /// Keeps a processed packet so that its memory can be reused, unless enough are kept already.
     pub(crate) fn recycle(&mut self, packet: Packet) {
         if self.spare.len() < MAX_SPARE {
             self.spare.push(packet);

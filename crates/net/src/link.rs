@@ -80,13 +80,13 @@ pub struct LinkConfig {
     /// Which packets are lost on the wire.
     #[serde(default)]
     pub loss: Loss,
-    /// The queue of each direction.
+    /// The queue in front of each direction's transmitter.
     #[serde(flatten)]
     pub queue: QueueConfig,
     /// The detectors with which a switch at the receiving end finds out that its port is down or up.
     #[serde(skip)]
     pub detection: DetectionConfig,
-    /// The most bytes behind the Ethernet header that a frame may have; as many as it likes if not said.
+    /// The most bytes that a frame may have behind its Ethernet header; `None` for no limit.
     pub mtu_bytes: Option<u32>,
     /// The ordering function that puts packets with sequence numbers in order before they are sent.
     pub ordering: Option<OrderingConfig>,
@@ -127,7 +127,7 @@ impl LinkConfig {
     }
 }
 
-/// Fails if nothing could be sent at a rate of `rate_bps` bits per second.
+/// Checks a rate in bits per second. Fails if it is zero.
 pub(crate) fn check_rate(rate_bps: u64) -> Result<(), NetError> {
     match rate_bps {
         0 => Err(out_of_range("rate_bps", "at least 1")),
@@ -135,7 +135,7 @@ pub(crate) fn check_rate(rate_bps: u64) -> Result<(), NetError> {
     }
 }
 
-/// Fails if a propagation delay in picoseconds is too long.
+/// Checks a propagation delay in picoseconds. Fails if it is longer than `MAX_DELAY_PS`.
 pub(crate) fn check_delay(delay_ps: u64) -> Result<(), NetError> {
     match delay_ps > MAX_DELAY_PS {
         true => Err(out_of_range("delay_ps", format!("at most {MAX_DELAY_PS}"))),
@@ -152,17 +152,17 @@ pub struct DirectionCounters {
     pub offered: u64,
     /// Packets put on the wire: their transmission started.
     pub packets: u64,
-    /// Bytes of `packets` with everything that takes time on the wire ([`wire_bytes`]).
+    /// Bytes of `packets`, including all overhead that takes time on the wire ([`wire_bytes`]).
     pub bytes: u64,
     /// Frame bytes of `packets`.
     pub frame_bytes: u64,
     /// Packets that arrived at the far end.
     pub delivered: u64,
-    /// Packets that wait or are under way now.
+    /// Packets that wait in the queue or are on the wire now.
     pub in_transit: u64,
     /// Packets that found the queue full.
     pub queue_drops: u64,
-    /// Packets that were dropped early, by the discipline of the queue: not marked instead.
+    /// Packets that the queue's discipline dropped before it was full because it could not mark them.
     pub red_drops: u64,
     /// Packets that were marked as having experienced congestion; they are counted where they go, too.
     pub marked: u64,
@@ -175,7 +175,7 @@ pub struct DirectionCounters {
 }
 
 impl DirectionCounters {
-    /// Counts a packet whose transmission starts, and which is lost on the way if `lost`.
+    /// Counts a packet whose transmission starts. If `lost` is true, it will be lost on the wire.
     fn started(&mut self, frame_bytes: usize, lost: bool) {
         self.packets += 1;
         self.bytes += wire_bytes(frame_bytes);
@@ -219,7 +219,7 @@ pub(crate) struct Attachment {
 pub(crate) struct Links(Vec<Direction>);
 
 impl Links {
-    /// Returns the number of directions of all links, two per link.
+    /// Returns the number of directions of all links: two per link.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -233,7 +233,7 @@ impl Links {
         self.0.push(direction);
     }
 
-    /// Returns the number of one of a link's directions. Fails if there is no such link.
+    /// Returns the number of one of a link's two directions among all directions. Fails if there is no such link.
     pub(crate) fn number(&self, link: LinkId, direction: LinkDirection) -> Result<u32, NetError> {
         let first = link
             .0
@@ -273,13 +273,13 @@ impl IndexMut<u32> for Links {
     }
 }
 
-/// A packet whose transmission has not started.
+/// A packet whose transmission has not started yet.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     start_ps: Time,
-    /// The time that was drawn for it, to be added to the delay.
+    /// The jitter that was drawn for it, in picoseconds.
     jitter_ps: i64,
-    /// Frames beyond 4 GiB would be of one size; there are none.
+    /// Frames beyond 4 GiB would count as 4 GiB; there are none.
     frame_bytes: u32,
     lost: bool,
 }
@@ -290,36 +290,37 @@ struct Waiting {
 #[repr(C, align(64))]
 pub(crate) struct Direction {
     pub(crate) to: Attachment,
-    /// The number of failures so far; packets of an earlier generation are gone.
+    /// The number of failures so far; packets sent before the last failure have another generation and are lost.
     pub(crate) generation: u32,
     /// True if the experimenter has enabled it; `up` also needs both nodes.
     pub(crate) enabled: bool,
     pub(crate) up: bool,
-    /// True if the gate may drop a packet that finds nothing before it.
+    /// True if the queue's discipline may drop a packet although no packet waits.
     gate_is_active: bool,
     counters: DirectionCounters,
     busy_until_ps: Time,
     delay_ps: u64,
     waiting: VecDeque<Waiting>,
-    /// The size of the last packet, and how long it takes: a division saved for the next one of that size.
+    /// The size of the last packet, and below it its transmission time, which saves a division if the next packet has
+    /// the same size.
     last_bytes: u32,
-    /// Longer frames go through [`Special`] first.
+    /// Frames longer than this may need [`Special`] treatment.
     plain_bytes: u32,
     last_sending_ps: u64,
-    /// None where nothing is lost or delayed at random.
+    /// Random loss and jitter; `None` if there is none.
     disturbance: Option<Box<Disturbance>>,
-    /// For packets of another size than the one before.
+    /// The rate, for packets of another size than the last one.
     rate_bps: u64,
     pub(crate) from: Attachment,
-    /// The number of changes of `up` so far; a detection of an earlier change says nothing.
+    /// The number of changes of `up` so far, by which the detection of an outdated change is recognised.
     pub(crate) epoch: u32,
     waiting_bytes: u64,
     gate: Gate,
-    /// None where nothing special is asked for.
+    /// MTU and ordering function; `None` if there is neither.
     special: Option<Box<Special>>,
     /// The configuration as it is now, with all changes.
     config: Box<LinkConfig>,
-    /// The name that tells its random streams from all others': `a:1>b:2`.
+    /// The name after which its random streams are named: `a:1>b:2`.
     pub(crate) name: Arc<str>,
 }
 
@@ -328,14 +329,15 @@ pub(crate) struct Direction {
 struct Disturbance {
     loss: LossProcess,
     jitter: JitterProcess,
-    /// True if everything is lost.
+    /// True if all packets are lost.
     silent: bool,
-    /// Without jitter, no packet arrives before this: then the last one arrives that was under way when the parameters changed.
+    /// Without jitter, no packet arrives before this time, at which the last packet arrives that was on the wire when
+    /// the parameters changed.
     not_before_ps: Time,
 }
 
 impl Disturbance {
-    /// Creates the random loss and jitter of a direction. `name` makes its random streams differ from all others.
+    /// Creates the random loss and jitter of a direction, whose random streams are named after it (`name`).
     fn new(loss: Loss, jitter: Jitter, seed: u64, name: &str) -> Box<Disturbance> {
         let stream = |what| Stream::named(seed, &format!("{name}/{what}"));
         Box::new(Disturbance {
@@ -346,7 +348,8 @@ impl Disturbance {
         })
     }
 
-    /// Returns when a packet arrives whose last bit is sent at `sent_ps`.
+    /// Returns the time at which a packet arrives whose last bit is sent at `sent_ps`: after the delay and the jitter,
+    /// but without jitter in the parameters not before the packets already on the wire.
     fn arrival_ps(&self, sent_ps: Time, delay_ps: u64, jitter_ps: i64) -> Time {
         let arrival_ps = sent_ps.saturating_add(delay_ps.saturating_add_signed(jitter_ps));
         match self.jitter.is_none() {
@@ -357,8 +360,7 @@ impl Disturbance {
 }
 
 impl Direction {
-    /// Creates a direction between two ports that is up and idle. `name` makes its random streams differ from all
-    /// others.
+    /// Creates a link direction between two ports, up and idle. Its random streams are named after it (`name`).
     pub(crate) fn new(
         from: Attachment,
         to: Attachment,
@@ -395,8 +397,8 @@ impl Direction {
         }
     }
 
-    /// Offers a frame to the direction, which may set the frame's congestion mark. Returns the time at which the frame
-    /// arrives, or why it is dropped or lost.
+    /// Offers a packet to the direction for transmission at `now_ps`; the queue's discipline may set its congestion
+    /// mark. Returns the time at which the packet arrives, or the reason for which it is dropped or lost.
     pub(crate) fn offer(&mut self, now_ps: Time, packet: &mut Packet) -> Result<Time, DropReason> {
         self.counters.offered += 1;
         if !self.up {
@@ -411,8 +413,8 @@ impl Direction {
         self.send(now_ps, packet.len())
     }
 
-    /// Asks the queue's gate whether a frame may enter the queue, and marks the frame if the gate wants that.
-    /// Otherwise counts a drop, and returns its reason as an error.
+    /// Asks the queue's discipline whether a packet may enter, and sets its congestion mark if the discipline demands
+    /// that. Otherwise counts a drop and returns its reason. `busy` is true if the transmitter is sending.
     fn admit(&mut self, now_ps: Time, busy: bool, packet: &mut Packet) -> Result<(), DropReason> {
         let found = Occupancy {
             packets: self.waiting.len() as u64,
@@ -437,8 +439,8 @@ impl Direction {
         }
     }
 
-    /// Sends a frame behind the waiting ones. Returns the time at which it arrives, or an error if it is lost on the
-    /// way.
+    /// Sends a frame of `frame_bytes` bytes after those that wait. Returns the time at which it arrives, or `Loss` if
+    /// it is lost on the wire.
     fn send(&mut self, now_ps: Time, frame_bytes: usize) -> Result<Time, DropReason> {
         let busy = self.busy_until_ps > now_ps;
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
@@ -474,20 +476,21 @@ impl Direction {
         }
     }
 
-    /// Stores the size and the transmission time of a frame whose size differs from that of the last one.
+    /// Stores the size of a frame, which differs from that of the last one, and computes its transmission time.
     fn size_changed(&mut self, frame_bytes: usize) {
         // Frames beyond 4 GiB would be of one size; there are none.
         self.last_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
         self.last_sending_ps = serialisation_ps(frame_bytes, self.rate_bps);
     }
 
-    /// Returns whether the direction was never offered a packet, and no traffic manager relies on its parameters.
+    /// Returns true if the direction was never offered a packet, holds none for ordering, and does not serve as the
+    /// output of a traffic manager.
     pub(crate) fn is_unused(&self) -> bool {
         let holds = self.ordering().is_some_and(|it| it.counters().held > 0);
         self.counters.offered == 0 && !self.gate.asleep && !holds
     }
 
-    /// Sets whether the direction's own queue is used (`own`), or that of a traffic manager.
+    /// Enables the direction's own queue (`own` is true), or disables it because a traffic manager queues the packets.
     pub(crate) fn use_queue(&mut self, own: bool) {
         self.gate.asleep = !own;
         self.gate_is_active = self.gate.is_active();
@@ -497,7 +500,7 @@ impl Direction {
         &self.config
     }
 
-    /// Returns the propagation time of packets in picoseconds, or `None` if it varies.
+    /// Returns the propagation delay of packets in picoseconds; `None` if it varies because of jitter.
     pub(crate) fn constant_delay_ps(&self) -> Option<u64> {
         match &self.disturbance {
             Some(it) if !it.jitter.is_none() => None,
@@ -505,12 +508,12 @@ impl Direction {
         }
     }
 
-    /// Returns the time at which the transmitter will have sent all packets that it accepted.
+    /// Returns the time at which the last bit of all accepted packets will have been sent.
     pub(crate) fn busy_until_ps(&self) -> Time {
         self.busy_until_ps
     }
 
-    /// Removes packets whose transmission has started by `now_ps` from the queue.
+    /// Removes from the queue the packets whose transmission has started by `now_ps`, and counts them as sent.
     fn settle(&mut self, now_ps: Time) {
         while let Some(&Waiting {
             start_ps,
@@ -528,14 +531,15 @@ impl Direction {
         }
     }
 
-    /// Counts the arrival of a packet of the current generation as delivered.
+    /// Counts a packet that has arrived at the receiving end as delivered.
     pub(crate) fn arrived(&mut self) {
         self.counters.delivered += 1;
         self.counters.in_transit -= 1;
     }
 
-    /// Sets the direction up or down, if that changes its state. Returns the number of packets lost by the change,
-    /// `None` if nothing changed.
+    /// Sets the direction up or down at `now_ps`; going down loses all packets in the queue and on the wire. Returns
+    /// the number of packets lost by that, except those whose loss was decided before; `None` if the state does not
+    /// change.
     pub(crate) fn set_up(&mut self, now_ps: Time, up: bool) -> Option<u64> {
         if self.up == up {
             return None;
@@ -560,7 +564,7 @@ impl Direction {
         Some(lost - told)
     }
 
-    /// Returns the counters at `now_ps`; packets whose transmission has begun by then count as sent.
+    /// Returns the direction's counters at `now_ps`; packets whose transmission has begun by then count as sent.
     pub(crate) fn counters(&self, now_ps: Time) -> DirectionCounters {
         let mut counters = self.counters;
         for packet in self

@@ -14,7 +14,7 @@ use crate::pool::Pool;
 use crate::scheduler::{Event, Scheduler};
 use engine::{Output, Packet, Time};
 
-/// The state that all nodes share: time, links, and whom to tell what happens.
+/// The state that all nodes share: time, links, observers and notifications.
 #[derive(Debug)]
 pub(crate) struct Medium {
     pub(crate) scheduler: Scheduler,
@@ -24,15 +24,15 @@ pub(crate) struct Medium {
     /// Frames for external interfaces, until the wall clock's loop takes them.
     pub(crate) outbound: Vec<(usize, Packet)>,
     pub(crate) pool: Pool,
-    /// Packets that come out of switches; kept between packets for its capacity.
+    /// Packets that come out of switches; kept between calls for its capacity.
     pub(crate) outputs: Vec<Output>,
-    /// Packets that ordering functions let go; kept between packets for its capacity.
+    /// Packets that ordering functions release; kept between calls for its capacity.
     ordered: Vec<Packet>,
     /// The time of day at the network's beginning.
     pub(crate) epoch_ns: u64,
-    /// True if the wall clock runs: long work makes packets wait.
+    /// True if the wall clock runs, so that long work delays packets.
     pub(crate) real_time: bool,
-    /// The network's seed, for the random streams of what is made later.
+    /// The network's seed, for random streams that are created later.
     pub(crate) seed: u64,
 }
 
@@ -58,7 +58,7 @@ impl Medium {
         self.scheduler.now_ps
     }
 
-    /// Notifies controllers of an event at a node.
+    /// Queues a notification for controllers of an event at a node, with the present time.
     pub(crate) fn notify(&mut self, own: &NodeState, event: NotificationEvent) {
         self.notifications.push(Notification {
             time_ps: self.now_ps(),
@@ -67,7 +67,7 @@ impl Medium {
         });
     }
 
-    /// Reports to observers what happened at a node or one of its ports.
+    /// Reports to observers what has happened at a node or one of its ports (`port`).
     #[inline(always)]
     pub(crate) fn tell(&mut self, own: &NodeState, port: Option<u32>, seen: Observation<'_>) {
         if self.observers.is_active() {
@@ -89,7 +89,7 @@ impl Medium {
         self.observers.tell(moment, place, seen);
     }
 
-    /// Reports to observers that packets were dropped at a node or one of its ports.
+    /// Reports to observers that `packets` packets were dropped at a node or one of its ports, and why.
     #[inline(always)]
     pub(crate) fn tell_dropped(
         &mut self,
@@ -103,15 +103,15 @@ impl Medium {
         }
     }
 
-    /// Counts packets as lost that were inside a node when it failed, or came to it while it was down, and reports
-    /// them to observers.
+    /// Counts packets as lost that were inside a node when it failed, or arrived while it was down, and reports them to
+    /// observers.
     pub(crate) fn lose(&mut self, own: &mut NodeState, packets: u64) {
         own.counters.down_drops += packets;
         self.tell_dropped(own, None, DropReason::NodeDown, packets);
     }
 
-    /// Counts a packet that comes to a node, and reports it to observers. Returns whether the node takes the packet:
-    /// true if the node is up.
+    /// Counts a packet that arrives at a node, and reports it to observers. Returns true if the node is up, and so
+    /// takes the packet.
     #[inline(always)]
     pub(crate) fn takes_packet(&mut self, own: &mut NodeState, port: u32, packet: &Packet) -> bool {
         let taken = own.takes_packet();
@@ -124,8 +124,8 @@ impl Medium {
         taken
     }
 
-    /// Counts the arrival of a packet at the end of a direction now. Returns the port at which it arrives, or `None`
-    /// if the direction failed after the packet was sent.
+    /// Counts the arrival of a packet at the end of a link direction. Returns the node and port at which it arrives;
+    /// `None` if the direction has failed after the packet was sent, which its `generation` shows.
     #[inline]
     pub(crate) fn arrive(&mut self, direction: u32, generation: u32) -> Option<Attachment> {
         let link = &mut self.links[direction];
@@ -135,7 +135,7 @@ impl Medium {
         })
     }
 
-    /// Passes a packet from a node to the link, or the external interface, at a port.
+    /// Sends a packet out of a node's port: to the link or the external interface there.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, own: &mut NodeState, port: u32, packet: Packet) {
         let Some(direction) = own.direction_from(port) else {
@@ -147,7 +147,8 @@ impl Medium {
         }
     }
 
-    /// Passes a packet to the direction at a port, without regard to an MTU or ordering function.
+    /// Offers a packet to the link direction at a port, without checking an MTU or ordering packets, and schedules its
+    /// arrival. Reports to observers that it waits, or is dropped.
     #[inline(always)]
     fn transmit_by(&mut self, own: &mut NodeState, port: u32, direction: u32, mut packet: Packet) {
         self.count_sent(own, port, &packet);
@@ -184,7 +185,7 @@ impl Medium {
     }
 
     /// Sends a packet out of a port without a link: to the external interface at the port, if there is one; otherwise
-    /// counts it as dropped.
+    /// drops and counts it.
     fn transmit_external(&mut self, own: &mut NodeState, port: u32, packet: Packet) {
         let Some(number) = own.external_at(port) else {
             own.counters.unconnected_drops += 1;
@@ -194,7 +195,8 @@ impl Medium {
         self.outbound.push((number, packet));
     }
 
-    /// Passes a packet to a direction that has an MTU or an ordering function.
+    /// Sends a packet by a link direction that has an MTU or an ordering function, which first takes off its sequence
+    /// number and may hold it.
     #[cold]
     fn transmit_specially(&mut self, own: &mut NodeState, direction: u32, mut packet: Packet) {
         let now_ps = self.now_ps();
@@ -215,7 +217,8 @@ impl Medium {
         self.send_ordered(own, direction, sent);
     }
 
-    /// Sends the packets that the ordering function of a node's direction has held for long enough.
+    /// Sends the packets that the ordering function of a link direction has held for their longest time, after its
+    /// timer has expired.
     pub(crate) fn ordering_due(&mut self, own: &mut NodeState, direction: u32) {
         let now_ps = self.now_ps();
         let mut sent = std::mem::take(&mut self.ordered);
@@ -229,8 +232,8 @@ impl Medium {
         self.send_ordered(own, direction, sent);
     }
 
-    /// Sends the packets that an ordering function released, and schedules an event for the time at which it must
-    /// release the next.
+    /// Sends the packets that a direction's ordering function released, drops those longer than the MTU, and schedules
+    /// an event for the time at which the function must release the next.
     fn send_ordered(&mut self, own: &mut NodeState, direction: u32, mut sent: Vec<Packet>) {
         let port = self.links[direction].from.port;
         for packet in sent.drain(..) {
@@ -253,7 +256,7 @@ impl Medium {
         }
     }
 
-    /// Counts the packets that the ordering functions of a failed node held as lost.
+    /// Drops the packets that the ordering functions at a failed node's ports hold, and counts them as lost.
     pub(crate) fn lose_held(&mut self, own: &mut NodeState) {
         for port in 0..own.ports.len() as u32 {
             if let Some(away) = own.direction_from(port)

@@ -22,7 +22,7 @@ pub const MAX_SOURCES: usize = 64;
 
 /// The number of times that a change is reported (RFC 3376, section 8.1).
 const ROBUSTNESS: u8 = 2;
-/// The interval of a querier that does not tell it (RFC 3376, section 8.2).
+/// The query interval of a querier whose queries do not contain it (RFC 3376, section 8.2).
 const QUERY_INTERVAL_PS: u64 = 125 * PS_PER_S;
 /// The most bytes of records in one report.
 const REPORT_BYTES: usize = 1_400;
@@ -31,7 +31,7 @@ const PS_PER_MS: u64 = 1_000_000_000;
 const PS_PER_S: u64 = 1_000 * PS_PER_MS;
 const NEVER: Time = Time::NEVER;
 
-/// A version of IGMP or MLD that a host speaks.
+/// A version of IGMP or MLD that a host uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MembershipVersion {
@@ -48,7 +48,7 @@ pub enum MembershipVersion {
 }
 
 impl MembershipVersion {
-    /// Returns whether this is a version of MLD; otherwise it is one of IGMP.
+    /// Returns true for a version of MLD, false for one of IGMP.
     pub(crate) fn is_mld(self) -> bool {
         self.parts().0
     }
@@ -64,7 +64,8 @@ impl MembershipVersion {
     }
 }
 
-/// The sources of a group that a host wants: these alone, or all but these. Without sources, `INCLUDE` is nothing.
+/// The sources of a group from which a host wants packets: only these (INCLUDE), or all but these (EXCLUDE). INCLUDE
+/// without sources means that it is no member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupFilter {
@@ -84,7 +85,7 @@ impl GroupFilter {
     }
 }
 
-/// The packets that a host received of a group.
+/// Counters of the packets that a host received for a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GroupStatistics {
     /// Datagrams that arrived intact while the host was a member.
@@ -93,17 +94,17 @@ pub struct GroupStatistics {
     pub duplicates: u64,
     /// Those among them that arrived after a later one of the same stream.
     pub out_of_order: u64,
-    /// When the first arrived.
+    /// The time at which the first of them arrived.
     #[serde(serialize_with = "crate::units::serialize_some")]
     pub first_ps: Option<Time>,
-    /// When the last arrived.
+    /// The time at which the last of them arrived.
     #[serde(serialize_with = "crate::units::serialize_some")]
     pub last_ps: Option<Time>,
-    /// The longest time between two that followed each other without a leave in between.
+    /// The longest time between two packets that followed each other while the host remained a member.
     pub longest_gap_ps: u64,
     /// Packets that arrived while the host was no member, or from sources that it did not want.
     pub unwanted: u64,
-    /// When the last of them arrived.
+    /// The time at which the last unwanted packet arrived.
     #[serde(serialize_with = "crate::units::serialize_some")]
     pub last_unwanted_ps: Option<Time>,
 }
@@ -111,7 +112,7 @@ pub struct GroupStatistics {
 #[derive(Debug, Default)]
 struct Counts {
     seen: GroupStatistics,
-    /// The last arrival, unless the host left since.
+    /// The time of the last arrival, unless the host has left the group since.
     previous_ps: Option<Time>,
     streams: BTreeMap<FlowId, ReceivedTotals>,
 }
@@ -120,15 +121,16 @@ struct Counts {
 #[derive(Debug, Default)]
 struct Group {
     filter: GroupFilter,
-    /// The number of times that the change of the filter mode, or in older versions the membership, is still to be reported.
+    /// The number of reports still to be sent about the last change of the filter mode; in older versions, of the
+    /// membership.
     mode_left: u8,
-    /// For each source, the number of times that its change is still to be reported.
+    /// For each changed source, the number of reports still to be sent about its change.
     sources_left: BTreeMap<IpAddr, u8>,
     change_due_ps: Option<Time>,
     answer_due_ps: Option<Time>,
-    /// Sources that a query asked for; `None` if it asked for all of the group.
+    /// The sources to which the next answer is limited; `None` for an answer about the whole group.
     asked: Option<BTreeSet<IpAddr>>,
-    /// Whether, in older versions, nobody else has reported the group since this host did.
+    /// True if, in older versions, no other host has reported the group since this host did.
     is_last_reporter: bool,
 }
 
@@ -136,9 +138,9 @@ struct Group {
 #[derive(Debug)]
 struct Protocol {
     latest: u8,
-    /// The version that the host was told to speak.
+    /// The version that the host was configured to use.
     version: Option<u8>,
-    /// Until when a querier of version 1, and of version 2, is believed in (RFC 3376, section 7.2.1).
+    /// The times until which the host adapts to a querier of version 1, and of version 2 (RFC 3376, section 7.2.1).
     older_until_ps: [Time; 2],
     general_due_ps: Option<Time>,
 }
@@ -164,8 +166,8 @@ impl Protocol {
         self.version_at(now_ps) < self.latest
     }
 
-    /// Returns the longest time in picoseconds between the first and the second report of a change (RFC 3376, section
-    /// 8.11; RFC 2236, section 8.10; RFC 2710, section 7.10).
+    /// Returns the longest time, in picoseconds, between two reports of the same change (RFC 3376, section 8.11; RFC
+    /// 2236, section 8.10; RFC 2710, section 7.10).
     fn unsolicited_ps(&self, now_ps: Time) -> u64 {
         match self.is_old(now_ps) {
             false => PS_PER_S,
@@ -174,15 +176,15 @@ impl Protocol {
     }
 }
 
-/// The outcome for a frame.
+/// What a frame means for a host's groups.
 pub(crate) enum Verdict {
-    /// The frame is to nobody's group, or to one that the host need not join.
+    /// The frame is not to a multicast group, or to one that hosts need not join.
     Other,
     /// The frame is to a group of the host.
     Member(IpAddr),
     /// The frame is to a group that the host is no member of.
     Unwanted,
-    /// The frame was an IGMP or MLD message, which the host has handled.
+    /// The frame was an IGMP or MLD message, which has been handled.
     Consumed,
 }
 
@@ -192,13 +194,13 @@ pub(crate) struct Memberships {
     draws: Stream,
     groups: BTreeMap<IpAddr, Group>,
     counts: BTreeMap<IpAddr, Counts>,
-    /// Joins and leaves to come, in the order in which they were asked for.
+    /// Planned changes of filters, by time and in the order in which they were requested.
     pending: BTreeMap<(Time, u64), (IpAddr, GroupFilter)>,
     added: u64,
-    /// When which groups may have to send a message.
+    /// The times at which groups may have to send a message.
     timers: BTreeSet<(Time, IpAddr)>,
     protocols: [Protocol; 2],
-    /// When the host's next event is scheduled.
+    /// The time of the host's next scheduled event.
     pub(crate) wake_ps: Time,
 }
 
@@ -216,12 +218,13 @@ impl Memberships {
         }
     }
 
-    /// Returns whether the host may have to send messages without a query.
+    /// Returns true if the host has joined a group or plans to, and so may have to send messages without a query.
     pub(crate) fn is_active(&self) -> bool {
         !(self.groups.is_empty() && self.pending.is_empty())
     }
 
-    /// Sets the version that the host speaks. Fails if the host already speaks another version of the same protocol.
+    /// Sets the version of IGMP or MLD that the host uses. Fails if it already uses another version of the same
+    /// protocol.
     pub(crate) fn speak(&mut self, version: MembershipVersion) -> Result<(), &'static str> {
         let (is_mld, number) = version.parts();
         match &mut self.protocols[usize::from(is_mld)].version {
@@ -233,7 +236,7 @@ impl Memberships {
         }
     }
 
-    /// Plans to replace the host's filter for a group at `at_ps`.
+    /// Plans to replace the host's filter for a group at `at_ps`, by which it joins, changes its sources or leaves.
     pub(crate) fn plan(&mut self, at_ps: Time, group: IpAddr, filter: GroupFilter) {
         self.added += 1;
         self.pending.insert((at_ps, self.added), (group, filter));
@@ -254,8 +257,8 @@ impl Memberships {
         }
     }
 
-    /// Counts a datagram to a group that arrived. `stream` is the stream to which it belongs, with its sequence
-    /// number, or `None` if unknown.
+    /// Counts a datagram to a group that has arrived at the member. `stream` is the UDP stream that sent it and its
+    /// sequence number there; `None` if unknown.
     pub(crate) fn arrived(&mut self, now_ps: Time, group: IpAddr, stream: Option<(FlowId, u64)>) {
         let counts = self.counts.entry(group).or_default();
         let seen = &mut counts.seen;
@@ -273,8 +276,8 @@ impl Memberships {
 
     // ---- Hearing ----
 
-    /// Judges whether a frame that came to the host is for one of the host's groups. If it is an IGMP or MLD message,
-    /// handles it.
+    /// Decides whether a frame that arrived at the host is for one of its groups. Handles the frame if it is an IGMP or
+    /// MLD message, and counts it if it is to a group that the host does not want.
     pub(crate) fn judge(&mut self, now_ps: Time, frame: &[u8]) -> Verdict {
         let Some((group, source, message)) = multicast(frame) else {
             return Verdict::Other;
@@ -339,8 +342,9 @@ impl Memberships {
         }
     }
 
-    /// Schedules the answer to a query for a group or for some of its sources at a random time within `within_ps`
-    /// picoseconds (RFC 3376, section 5.2; RFC 2236, section 3).
+    /// Schedules the answer to a query about a group, or about some of its sources, at a random time within `within_ps`
+    /// picoseconds, together with an answer that is already scheduled (RFC 3376, section 5.2; RFC 2236, section 3).
+    /// Does nothing if the host is no member, or a general answer comes earlier.
     fn asked_of(
         &mut self,
         now_ps: Time,
@@ -376,7 +380,7 @@ impl Memberships {
 
     // ---- Saying ----
 
-    /// Returns the time at which the next message, planned change or timer is due; [`Time::NEVER`] if there is none.
+    /// Returns the time of the next planned change or message; [`Time::NEVER`] if there is none.
     pub(crate) fn due_ps(&self) -> Time {
         let pending = self.pending.first_key_value().map(|((at_ps, _), _)| *at_ps);
         let timer = self.timers.first().map(|(due_ps, _)| *due_ps);
@@ -385,7 +389,8 @@ impl Memberships {
         times.into_iter().flatten().min().unwrap_or(NEVER)
     }
 
-    /// Does everything that is due at `now_ps`, and returns the frames to send.
+    /// Applies planned changes and sends messages that are due at `now_ps`. Returns the frames to send, from the card
+    /// with this MAC and IPv4 address.
     pub(crate) fn due(
         &mut self,
         now_ps: Time,
@@ -459,7 +464,8 @@ impl Memberships {
         }
     }
 
-    /// Appends the messages about a group that are due to `said`, and sets the group's next timer.
+    /// Appends the messages about a group that are due at `now_ps` to `said`, and sets the group's next timer. Removes
+    /// a group that the host has left once that has been reported.
     fn say(&mut self, now_ps: Time, group: IpAddr, said: &mut Vec<AnyMessage>) {
         let protocol = &self.protocols[usize::from(group.is_ipv6())];
         let version = protocol.version_at(now_ps);
@@ -482,7 +488,8 @@ impl Memberships {
         }
     }
 
-    /// Appends reports of the current state of all groups of a protocol to `said`, as many as are needed.
+    /// Appends reports of the current state of all the host's groups to `said`: of IPv6 groups if `is_mld` is true,
+    /// else of IPv4 groups. Splits them so that each fits into a packet.
     fn report_all(&self, is_mld: bool, said: &mut Vec<AnyMessage>) {
         let (mut records, mut bytes) = (Vec::new(), 0);
         let of_protocol = self.groups.iter().filter(|it| it.0.is_ipv6() == is_mld);
@@ -518,7 +525,8 @@ impl Group {
         }
     }
 
-    /// Builds the answer to a query for this group (RFC 3376, section 5.2); `None` if the host need not answer.
+    /// Builds the answer to a query about this group (RFC 3376, section 5.2; RFC 2236 and RFC 2710 if `is_old` is
+    /// true). Returns `None` if the host is no member, or wants none of the sources that were asked for.
     fn answer(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         let asked = self.asked.take();
         if !self.filter.is_member() {
@@ -540,8 +548,8 @@ impl Group {
         (!record.sources.is_empty()).then(|| Message::Report(vec![record]))
     }
 
-    /// Builds the next report of a change of this group's filter (RFC 3376, section 5.1), and counts it as sent;
-    /// `None` if no report is needed.
+    /// Builds the next report of a change of this group's filter (RFC 3376, section 5.1), and counts it as sent; `None`
+    /// if no report is needed.
     fn report_change(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         if is_old {
             self.sources_left.clear();
@@ -585,7 +593,7 @@ impl Group {
     }
 }
 
-/// Draws a delay in picoseconds, uniformly distributed between `least_ps` and `most_ps`.
+/// Draws a delay in picoseconds, uniformly distributed from `least_ps` to `most_ps`.
 fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
     let signed = |ps| i64::try_from(ps).unwrap_or(i64::MAX);
     draws
@@ -593,12 +601,12 @@ fn delay_ps(draws: &mut Stream, least_ps: u64, most_ps: u64) -> u64 {
         .unsigned_abs()
 }
 
-/// Returns whether the time in `at_ps` has come, and sets it to `None` if so.
+/// Returns true if the time in `at_ps` has come, and sets it to `None` then.
 fn is_due(at_ps: &mut Option<Time>, now_ps: Time) -> bool {
     at_ps.take_if(|at_ps| *at_ps <= now_ps).is_some()
 }
 
-/// Returns whether routers forward packets to an address: it is a multicast address, but not a link-local one.
+/// Returns true if routers forward packets to an address: if it is a multicast address but not a link-local one.
 pub(crate) fn is_routed_group(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(group) => group.is_multicast() && group.octets()[..3] != [224, 0, 0],

@@ -9,11 +9,11 @@ use crate::{NetError, Network, Notification};
 use engine::Time;
 
 impl Network {
-    /// Runs to `until_ps` (including events at that time) or to the end of the first instant with notifications,
-    /// whichever comes first, and returns the notifications. Returns at once if notifications from calls between runs
-    /// are waiting.
+    /// Runs the simulation up to `until_ps` (events at that time included) or to the end of the first instant with
+    /// notifications for controllers, whichever is earlier. Returns these notifications. Returns at once if earlier
+    /// calls have left notifications.
     ///
-    /// Refused if the time has passed, or if the network has external interfaces.
+    /// Fails if `until_ps` is in the past, or if the network has external interfaces, which need the wall clock.
     pub fn run(&mut self, until_ps: Time) -> Result<Vec<Notification>, NetError> {
         if self.interfaces().next().is_some() {
             return Err(NetError::NeedsWallClock);

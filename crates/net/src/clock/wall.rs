@@ -51,15 +51,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The time before an event at which the loop stops sleeping.
 pub const SPIN: Duration = Duration::from_micros(100);
-/// Most events between two looks at commands and external frames.
+/// Most events that run before commands and external frames have their turn.
 pub const BURST: usize = 64;
 /// Most notifications that wait to be polled; later ones are lost, and counted.
 pub const MAX_NOTIFICATIONS: usize = 1 << 16;
-/// The longest sleep without a waker, and so the longest that a command waits then.
+/// The longest sleep if nothing can wake the loop, and so the longest that a command waits then.
 const UNWAKEABLE_SLEEP: Duration = Duration::from_millis(1);
-/// The longest sleep otherwise.
+/// The longest sleep if the loop can be woken.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// Most commands between two looks at events.
+/// Most commands that run before events have their turn.
 const COMMAND_BURST: usize = 64;
 
 const PS_PER_NS: u64 = 1000;
@@ -69,27 +69,29 @@ pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// Sends frames to external interfaces and receives frames from them; they are known by the numbers of [`Network::interfaces`].
 pub trait FrameIo: Any {
-    /// Sends a frame out of an interface, or queues it to be sent by the next call of `wait` at the latest.
+    /// Sends a frame out of an external interface, or queues it so that the next call of `wait` sends it. Returns
+    /// whether the interface accepted it.
     fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome;
 
-    /// Waits until a frame arrives, the waker is called or `timeout` is over (zero: does not wait), and passes each
-    /// frame that has arrived to `rx`, with the number of its interface. An implementation should return soon rather
-    /// than read frames as long as there are any.
+    /// Waits until a frame arrives, the waker is called or `timeout` is over (zero: does not wait). Passes each frame
+    /// that has arrived to `rx`, with the number of its interface. An implementation should return soon rather than
+    /// read frames as long as there are any.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8]));
 
-    /// Calls `tell` for each interface that went down or came back since the last call, with true for up; it may
-    /// repeat a known state. New interfaces count as up.
+    /// Calls `tell` for each interface that went down (false) or came up (true) since the last call. May repeat a state
+    /// that is known already. New interfaces count as up.
     fn take_changes(&mut self, tell: &mut dyn FnMut(usize, bool)) {
         let _ = tell;
     }
 
-    /// Returns the waker that ends a wait early. If `None`, the loop never waits longer than a millisecond.
+    /// Returns the waker that ends a wait early. If there is none (`None`), the loop never waits longer than a
+    /// millisecond.
     fn waker(&self) -> Option<Waker> {
         None
     }
 }
 
-/// No external interfaces at all: a network of modelled hosts in real time.
+/// Has no external interfaces: for a network of modelled hosts in real time.
 #[derive(Clone, Debug, Default)]
 pub struct NoInterfaces {
     woken: Arc<(Mutex<bool>, Condvar)>,
@@ -125,24 +127,24 @@ impl FrameIo for NoInterfaces {
 pub struct WallStatistics {
     /// Events that happened.
     pub events: u64,
-    /// The most that an event was late.
+    /// The largest lateness of an event.
     pub max_lateness_ps: u64,
-    /// Sum of what events were late; divided by `events`, the mean.
+    /// Sum of the lateness of all events; divided by `events`, the mean.
     pub total_lateness_ps: u64,
     /// Frames that came from external interfaces.
     pub frames_in: u64,
     /// Frames that went to external interfaces.
     pub frames_out: u64,
-    /// The longest that a closure, or a step of one, held up events and frames.
+    /// The longest time for which a closure, or one of its steps, held up events and frames.
     pub max_command_ps: u64,
     /// The most processor time that a closure, or a step of one, took: the most that control costs packets, whatever else the
     /// machine does meanwhile.
     pub max_command_cpu_ps: u64,
-    /// Notifications lost because nobody polled.
+    /// Notifications lost because too many waited to be polled.
     pub notifications_lost: u64,
 }
 
-/// Real time as the network counts it.
+/// Converts between real time and the network's time.
 #[derive(Clone, Copy, Debug)]
 struct RealTime {
     start: Instant,
@@ -157,10 +159,10 @@ impl RealTime {
     }
 }
 
-/// Work that another thread wants done.
+/// A closure that another thread wants to run on the network.
 type Run = Box<dyn FnOnce(&mut Network, &mut dyn FrameIo) + Send>;
 
-/// A part of what another thread wants done; returns whether it was the last part.
+/// A closure that another thread wants to run repeatedly; returns true when it is done.
 type Step = Box<dyn FnMut(&mut Network) -> bool + Send>;
 
 enum Command {
@@ -177,7 +179,8 @@ struct Shared {
     statistics: Mutex<WallStatistics>,
 }
 
-/// Locks a mutex, even a poisoned one: no code leaves anything half-done under these locks.
+/// Locks a mutex, even if a thread panicked while it held the lock: no code leaves the data inconsistent under these
+/// locks.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -192,8 +195,8 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// Starts the thread that runs the network in real time, from the network's present time on. `io` must have the
-    /// network's interfaces under the same numbers. Fails if the thread cannot be started.
+    /// Starts a thread that runs the network in real time, from the network's present time on. `io` must know the
+    /// network's external interfaces by the same numbers. Fails if the thread cannot be started.
     pub fn start(mut network: Network, io: Box<dyn FrameIo + Send>) -> Result<WallClock, NetError> {
         let time = RealTime {
             start: Instant::now(),
@@ -240,12 +243,12 @@ impl WallClock {
         })
     }
 
-    /// Returns the present time in the network, which runs with real time.
+    /// Returns the present time in the network, which passes as fast as real time.
     pub fn now_ps(&self) -> Time {
         self.time.now_ps()
     }
 
-    /// Runs a closure on the network between events, waits until it is done, and returns its result. Fails if the
+    /// Runs a closure on the network between two events, waits for it, and returns its result. Fails if the network's
     /// thread has ended.
     pub fn call<R: Send + 'static>(
         &self,
@@ -254,8 +257,8 @@ impl WallClock {
         self.call_with_io(|network, _| run(network))
     }
 
-    /// Runs a closure on the network and its interfaces between events, like [`Self::call`], for callers that add or
-    /// remove interfaces. Fails if the thread has ended.
+    /// Runs a closure on the network and its frame input and output between two events, like [`Self::call`], to add or
+    /// remove interfaces. Fails if the network's thread has ended.
     pub fn call_with_io<R: Send + 'static>(
         &self,
         run: impl FnOnce(&mut Network, &mut dyn FrameIo) -> R + Send + 'static,
@@ -268,8 +271,8 @@ impl WallClock {
         result.recv().map_err(|_| gone())
     }
 
-    /// Runs a closure on the network repeatedly until it returns `Some`, and returns the value. Due events, frames and
-    /// other closures are handled between its runs. Fails if the thread has ended.
+    /// Runs a closure on the network repeatedly until it returns `Some`, and returns that value. Between its runs, due
+    /// events, frames and other closures are handled. Fails if the network's thread has ended.
     pub fn call_in_steps<R: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut Network) -> Option<R> + Send + 'static,
@@ -285,8 +288,8 @@ impl WallClock {
         result.recv().map_err(|_| gone())
     }
 
-    /// Posts a closure that will be run on the network between events, without waiting. Closures run in the order in
-    /// which they were posted. Fails if the thread has ended.
+    /// Queues a closure to be run on the network between two events, and does not wait for it. Closures run in the
+    /// order in which they were queued. Fails if the network's thread has ended.
     pub fn post(&self, run: impl FnOnce(&mut Network) + Send + 'static) -> Result<(), NetError> {
         self.post_command(Command::Run(Box::new(|network, _| run(network))))
     }
@@ -303,7 +306,8 @@ impl WallClock {
         }
     }
 
-    /// Returns the notifications since the last call. If there are none, waits up to `timeout` for the first.
+    /// Returns and removes the notifications that have gathered since the last call. If there are none, waits up to
+    /// `timeout` for the first.
     pub fn poll(&self, timeout: Duration) -> Vec<Notification> {
         let waiting = locked(&self.shared.notifications);
         let waited = self
@@ -314,7 +318,7 @@ impl WallClock {
         notifications.drain(..).collect()
     }
 
-    /// Returns how late events were and how busy the loop was so far.
+    /// Returns how late events were and how busy the loop was since the start.
     pub fn statistics(&self) -> WallStatistics {
         *locked(&self.shared.statistics)
     }
@@ -354,7 +358,7 @@ fn gone() -> NetError {
     NetError::Stopped("its thread has ended".to_owned())
 }
 
-/// When a command began.
+/// The real and processor times at which a command began.
 struct Begin {
     wall: Instant,
     cpu: ThreadTime,
@@ -373,7 +377,7 @@ fn picoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64 * PS_PER_NS
 }
 
-/// The next step of the loop after the commands' turn.
+/// What the loop does after running commands.
 enum AfterCommands {
     /// Stop the loop.
     Stop,
@@ -383,12 +387,12 @@ enum AfterCommands {
     Sleep,
 }
 
-/// The state of the thread.
+/// The state of the network's thread.
 struct EventLoop {
     network: Network,
     io: Box<dyn FrameIo + Send>,
     commands: Receiver<Command>,
-    /// Work in steps, the next one first.
+    /// Closures that are run in steps, the next one first.
     steps: VecDeque<Step>,
     shared: Arc<Shared>,
     time: RealTime,
@@ -423,7 +427,7 @@ impl EventLoop {
         self.send_outbound();
     }
 
-    /// Runs the waiting commands, and one step of work that is done in steps. Returns whether the loop has to stop, to
+    /// Runs the waiting commands, and one step of a closure that is run in steps. Returns whether the loop must stop,
     /// go on at once, or may wait.
     fn run_commands(&mut self) -> AfterCommands {
         let after = self.take_commands();
@@ -497,7 +501,8 @@ impl EventLoop {
         *locked(&self.shared.statistics) = self.statistics;
     }
 
-    /// Waits for frames until shortly before the next event, at most for `longest`.
+    /// Waits for frames and interface changes until [`SPIN`] before the next event, at most for `longest`, and handles
+    /// those that arrive.
     fn wait(&mut self, longest: Duration) {
         let timeout = match self.network.medium.scheduler.next_time_ps() {
             None => longest,
@@ -526,8 +531,8 @@ impl EventLoop {
     }
 }
 
-/// Runs overdue events, at most [`BURST`]. If none is left, sets the network's time to real time; otherwise its time
-/// is that of the last event run.
+/// Runs overdue events, at most [`BURST`], and records their lateness. If none is left, sets the network's time to real
+/// time; otherwise its time is that of the last event run.
 fn run_due_events(network: &mut Network, time: &RealTime, statistics: &mut WallStatistics) {
     for _ in 0..BURST {
         let now_ps = time.now_ps();

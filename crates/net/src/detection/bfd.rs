@@ -25,7 +25,7 @@ use wire::bfd::{Diagnostic, Header, State};
 const PS_PER_US: u64 = 1_000_000;
 /// The least interval of a session's packets while it is not up (section 6.8.3).
 const SLOW_US: u32 = 1_000_000;
-/// Intervals that can be asked for.
+/// Intervals, in microseconds, that a configuration may have.
 const INTERVALS_US: std::ops::RangeInclusive<u32> = 100..=60_000_000;
 
 /// Parameters of a session, the same at both ends unless a link's directions have their own.
@@ -76,16 +76,16 @@ pub struct BfdStatistics {
     pub received: u64,
     /// Control packets that this end refused: for the reasons of section 6.8.6, or with another discriminator than the other end's.
     pub refused: u64,
-    /// The number of times that the session came up; a session that began up did not.
+    /// The number of times that the session came up; being up from the beginning does not count.
     pub came_up: u64,
     /// The number of times that the session went down.
     pub went_down: u64,
-    /// The number of times that it went down because the detection time was over.
+    /// The number of times that the session went down because its detection time had passed without a packet.
     pub expired: u64,
-    /// When the state changed last.
+    /// The time of the last change of the state.
     #[serde(serialize_with = "crate::units::serialize")]
     pub changed_ps: Time,
-    /// The time that this end waits for a packet now, in picoseconds.
+    /// The time, in picoseconds, for which this end waits for a packet at present.
     pub detection_time_ps: u64,
 }
 
@@ -107,7 +107,7 @@ fn diagnostic_code<S: Serializer>(code: &Diagnostic, serializer: S) -> Result<S:
 pub(crate) struct Session {
     config: BfdConfig,
     pub(super) discriminator: u32,
-    /// Zero if unknown.
+    /// The other end's discriminator; zero if unknown.
     pub(super) remote_discriminator: u32,
     remote_min_rx_us: u32,
     remote_desired_min_tx_us: u32,
@@ -119,15 +119,16 @@ pub(crate) struct Session {
     /// When this end sent its last packet; `None` if it has sent none.
     sent_ps: Option<Time>,
     next_send_ps: Time,
-    /// When the detection time is over; `u64::MAX` while nothing was heard.
+    /// The time at which the detection time is over; `u64::MAX` while no packet is expected.
     expires_ps: Time,
-    /// When the next event for the session is scheduled.
+    /// The time of the next event that is scheduled for the session.
     pub(crate) wake_ps: Option<Time>,
     statistics: BfdStatistics,
 }
 
 impl Session {
-    /// Creates a session that is down and has received nothing. `discriminator` must not be zero.
+    /// Creates a BFD session that is down and has received nothing. `discriminator`, its own, must not be zero; `draws`
+    /// gives the jitter of its packets.
     pub(crate) fn new(config: BfdConfig, discriminator: u32, draws: Stream) -> Session {
         Session {
             config,
@@ -147,8 +148,8 @@ impl Session {
         }
     }
 
-    /// Returns the session in the state Up from now on, as agreed with a remote end that has these parameters and this
-    /// discriminator.
+    /// Returns this BFD session in the state Up from `now_ps` on, as if it had been agreed with a remote end that has
+    /// these parameters and this discriminator.
     pub(crate) fn established(
         self,
         now_ps: Time,
@@ -172,8 +173,8 @@ impl Session {
         session
     }
 
-    /// Restarts the session after its switch was repaired: it is down, has forgotten the remote end, and sends at
-    /// once.
+    /// Restarts the session after its switch was repaired: it is down, knows nothing of the remote end, and sends a
+    /// packet at once.
     pub(crate) fn restart(&mut self, now_ps: Time) {
         self.remote_discriminator = 0;
         self.remote_min_rx_us = 1;
@@ -186,7 +187,8 @@ impl Session {
         }
     }
 
-    /// Returns whether the port may be used according to this session: the session is up, or has never been up.
+    /// Returns true if the port may be used according to this session: it is up, or has not been up since its last
+    /// restart.
     pub(crate) fn says_up(&self) -> bool {
         self.statistics.state == State::Up || !self.has_been_up
     }
@@ -196,7 +198,7 @@ impl Session {
         self.discriminator
     }
 
-    /// Returns the time at which the session must next send a packet, or notice that its detection time is over.
+    /// Returns the time at which the session must next send a packet, or at which its detection time is over.
     pub(crate) fn due_ps(&self) -> Time {
         self.next_send_ps.min(self.expires_ps)
     }
@@ -208,8 +210,8 @@ impl Session {
         }
     }
 
-    /// Does the work that is due now: sets the session down if its detection time is over, and returns the control
-    /// packet to send, or `None`.
+    /// Handles what is due at `now_ps`: sets the session down if its detection time is over (RFC 5880, 6.8.4). Returns
+    /// the control packet to send; `None` if none is due.
     pub(crate) fn on_time(&mut self, now_ps: Time) -> Option<Header> {
         let mut changed = false;
         if self.expires_ps <= now_ps {
@@ -224,8 +226,9 @@ impl Session {
         (changed || self.next_send_ps <= now_ps).then(|| self.send(now_ps, false))
     }
 
-    /// Processes a control packet from the link, and returns the packet to be sent at once in reply, or `None`. Counts
-    /// a packet for another session or from another end as refused.
+    /// Processes a control packet from the link (RFC 5880, 6.8.6). Returns the control packet to send at once, because
+    /// the state has changed or the packet is a poll; else `None`. Only counts a packet that is not for this session,
+    /// or has another discriminator than the remote end.
     pub(crate) fn receive(&mut self, now_ps: Time, packet: &Header) -> Option<Header> {
         let is_for_this = match packet.your_discriminator {
             0 => matches!(packet.state, State::Down | State::AdminDown),
@@ -276,7 +279,7 @@ impl Session {
         self.poll = state == State::Up && self.desired_min_tx_us() != SLOW_US;
     }
 
-    /// Restarts the detection time, after a valid packet arrived.
+    /// Restarts the detection time after a valid packet has arrived.
     fn heard(&mut self, now_ps: Time) {
         self.expires_ps = now_ps.saturating_add(self.detection_time_ps());
     }
@@ -297,7 +300,7 @@ impl Session {
         }
     }
 
-    /// Draws the time until the next packet, including jitter, in picoseconds; `u64::MAX` (never) if the remote end
+    /// Draws the time until the next packet, jitter included, in picoseconds; `u64::MAX` (never) if the remote end
     /// wants no packets, that is, announced an interval of zero.
     fn draw_interval_ps(&mut self) -> u64 {
         if self.remote_min_rx_us == 0 {
@@ -314,8 +317,9 @@ impl Session {
         interval_ps - reduction_ps as u64
     }
 
-    /// Schedules the next packet by the interval that holds from now on, which counts from the last packet (section
-    /// 6.8.3): at once if it has passed already, and never while the other end wants no packets (section 6.8.7).
+    /// Schedules the next packet after an interval has changed. The new interval counts from the last packet sent (RFC
+    /// 5880, section 6.8.3): the packet is sent at once if that has passed already, and never while the remote end
+    /// wants no packets (section 6.8.7).
     fn reschedule(&mut self, now_ps: Time) {
         let interval_ps = self.draw_interval_ps();
         self.next_send_ps = match self.sent_ps {

@@ -12,17 +12,17 @@ use wire::{MacAddress, bfd, ethernet, ipv4, udp};
 const DESTINATION: MacAddress = MacAddress([0x01, 0x00, 0x5e, 0x90, 0x00, 0x01]);
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const CLASS_CS6: u8 = 48 << 2;
-/// A packet from farther than the other end of the link has less (RFC 5881, section 5).
+/// The TTL of all control packets. One from farther away than the other end of the link has less (RFC 5881, section 5).
 const TTL: u8 = 255;
-/// Source ports are at least that (RFC 5881, section 4).
+/// The lowest source port (RFC 5881, section 4).
 const FIRST_SOURCE_PORT: u16 = 49_152;
 
 fn address(direction: u32) -> Ipv4Addr {
     Ipv4Addr::new(169, 254, 0, 1 + (direction & 1) as u8)
 }
 
-/// Builds the frame of a BFD control packet that is sent by a link's `direction`, whose number is encoded in the
-/// addresses.
+/// Builds the frame, with Ethernet, IPv4 and UDP headers, of a BFD control packet that is sent in a link's direction
+/// number `direction`; the addresses encode that number.
 pub(crate) fn frame(header: &bfd::Header, direction: u32) -> Result<Packet, wire::Error> {
     let mut payload = Vec::with_capacity(bfd::Header::LEN);
     header.emit(&mut payload)?;
@@ -57,8 +57,8 @@ pub(crate) fn frame(header: &bfd::Header, direction: u32) -> Result<Packet, wire
     Ok(Packet::new(&out))
 }
 
-/// Parses the BFD control packet in a frame. Returns `None` if the frame is of another kind, and an error if the
-/// packet is damaged.
+/// Parses the BFD control packet in a frame. Returns `None` if the frame contains none, and an error if the packet is
+/// damaged.
 pub(crate) fn control_packet(frame: &[u8]) -> Option<Result<bfd::Header, wire::Error>> {
     let ethernet = ethernet::View::new(frame).ok()?;
     if ethernet.destination() != DESTINATION || ethernet.ethertype() != ETHERTYPE_IPV4 {

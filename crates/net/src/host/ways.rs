@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::neighbour_discovery::{self, ALL_NODES, Kind, solicited_node};
 use wire::{MacAddress, arp, ethernet, ipv6, vlan};
 
-/// A network card, on the host's port of its number.
+/// A host's network card. Its position in the list of cards is its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
     /// Its MAC address.
@@ -44,20 +44,20 @@ pub struct HostSettings {
     pub cards: Vec<Card>,
     /// The default routes for IPv4 and IPv6.
     pub gateways: [Option<Gateway>; 2],
-    /// Neighbours that it knows from the start, for good.
+    /// Neighbours whose MAC addresses the host knows permanently.
     pub neighbours: Vec<(IpAddr, MacAddress)>,
     /// The VLAN of all its frames.
     pub vlan: Option<u16>,
 }
 
-/// A message of ARP or neighbour discovery, as far as it concerns a host.
+/// What a message of ARP or neighbour discovery means to a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// Whose MAC address was heard, and how.
+    /// The neighbour whose MAC address it contains, that address, and the kind of message.
     pub(crate) heard: Option<(IpAddr, MacAddress, Heard)>,
-    /// The answer to it.
+    /// The frame that answers it.
     pub(crate) answer: Option<Vec<u8>>,
-    /// False if it was about another station.
+    /// False if it concerned another station.
     pub(crate) is_own: bool,
 }
 
@@ -69,7 +69,7 @@ impl Card {
         (u32::from(address) ^ u32::from(self.ipv4)) & mask == 0
     }
 
-    /// Returns whether an address is in one of the card's subnets.
+    /// Returns true if an address is in one of the card's subnets.
     pub(crate) fn has_in_subnet(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => self.has_v4_in_subnet(address),
@@ -82,7 +82,7 @@ impl Card {
         }
     }
 
-    /// Returns whether an address is the card's.
+    /// Returns true if an address is one of the card's own.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => address == self.ipv4,
@@ -100,32 +100,33 @@ impl Card {
     }
 }
 
-/// Where packets go.
+/// Routes to destinations.
 impl Host {
-    /// Returns the card on a port; the first one for a port that there is not.
+    /// Returns the network card on a port; the first card if the port has none.
     pub(crate) fn card(&self, port: u32) -> &Card {
         let cards = &self.settings.cards;
         cards.get(port as usize).unwrap_or(&cards[0])
     }
 
-    /// Returns the port of the card in whose subnet an address is.
+    /// Returns the port of the first card in whose subnet an address is; `None` if there is none.
     pub(crate) fn port_towards(&self, address: IpAddr) -> Option<u32> {
         let cards = &self.settings.cards;
         let at = cards.iter().position(|card| card.has_in_subnet(address));
         at.map(|at| at as u32)
     }
 
-    /// Returns whether an address is one of the host's own.
+    /// Returns true if an address is one of the host's own.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         self.settings.cards.iter().any(|card| card.has(address))
     }
 
-    /// Returns whether the host's packets never wait for their next hop, and are sent as they are built, out of one port.
+    /// Returns true if the host's packets need nothing but to be sent: it has one card, no VLAN, and no next hop whose
+    /// MAC address must be found first.
     pub(crate) fn is_plain(&self) -> bool {
         !self.resolves && self.settings.vlan.is_none() && self.settings.cards.len() == 1
     }
 
-    /// Returns whether a gateway has an address whose MAC address is not known.
+    /// Returns true if the host has a gateway with an IP address whose MAC address is not configured.
     pub(super) fn asks_for_gateway(&self) -> bool {
         let gateways = self.settings.gateways.into_iter().flatten();
         gateways.into_iter().any(|gateway| match gateway {
@@ -134,7 +135,7 @@ impl Host {
         })
     }
 
-    /// Returns the addresses of all cards, each with the length of its prefix.
+    /// Returns the IP addresses of all cards, each with its prefix length: first IPv4, then IPv6.
     pub(crate) fn addresses(&self) -> Vec<(IpAddr, u8)> {
         let cards = self.settings.cards.iter();
         let v4 = cards.clone().map(|it| (it.ipv4.into(), it.prefix_len));
@@ -143,8 +144,8 @@ impl Host {
             .collect()
     }
 
-    /// Returns an address of a peer, as `of` gives it for each card: one in a subnet of this host if there is one, else the
-    /// first.
+    /// Returns the peer's address to which this host sends. `of` returns the candidate of each of the peer's cards: the
+    /// first one in a subnet of this host is chosen, else the first one. Returns `None` if there is no candidate.
     pub(crate) fn address_of(
         &self,
         peer: &Host,
@@ -155,7 +156,7 @@ impl Host {
         near.or_else(|| all().next())
     }
 
-    /// Returns the way to an address, or `None` if there is no route.
+    /// Returns the port and next hop of packets to an address; `None` if there is no route.
     pub(crate) fn way_to(&self, address: IpAddr) -> Option<Way> {
         if address.is_multicast() {
             let hop = Hop::Known(group_mac(address));
@@ -185,14 +186,15 @@ impl Host {
         Way { port, hop }
     }
 
-    /// Returns the MAC address of a neighbour that is known from the start.
+    /// Returns the configured MAC address of a neighbour; `None` if there is none.
     fn known(&self, address: IpAddr) -> Option<MacAddress> {
         let mut known = self.settings.neighbours.iter();
         known.find(|(it, _)| *it == address).map(|(_, mac)| *mac)
     }
 
-    /// Returns the way of an answer to a station that wrote from `mac`. A host that no other host shares a subnet with
-    /// answers where it was written from, since whoever wrote is part of a program.
+    /// Returns the port and next hop of an answer to the address `to`, whose request came in at `port` from the MAC
+    /// address `mac`. A host that shares its subnets with no other host answers to `mac`, since whatever sent the
+    /// request is part of a program; other hosts look up the route. Returns `None` if there is no route.
     pub(super) fn way_back(&self, port: u32, mac: MacAddress, to: IpAddr) -> Option<Way> {
         if !self.resolves && self.port_towards(to).is_some() {
             let hop = Hop::Known(mac);
@@ -201,7 +203,8 @@ impl Host {
         self.way_to(to)
     }
 
-    /// Returns the addresses of packets to a destination: the source is that of the card on the way.
+    /// Returns the source and destination of packets to the address `to`: the source is the address of the card at the
+    /// way's port. Returns `None` if the host has no address of that IP version.
     pub(crate) fn addresses_to(&self, way: Way, to: IpAddr) -> Option<Addresses> {
         let card = self.card(way.port);
         match to {
@@ -216,9 +219,10 @@ impl Host {
     }
 }
 
-/// Sending.
+/// Sending packets.
 impl Host {
-    /// Sends a packet on a way, or lets it wait for its next hop's MAC address. The host is up.
+    /// Sends a packet to its next hop, or stores it until the next hop's MAC address is known. Counts packets that are
+    /// dropped for lack of room. The host must be up.
     pub(crate) fn send(
         &mut self,
         own: &mut NodeState,
@@ -252,7 +256,7 @@ impl Host {
         }
     }
 
-    /// Passes a frame to the link at a port, with the host's VLAN.
+    /// Passes a frame to the link at a port, with the tag of the host's VLAN if it has one.
     pub(crate) fn put(
         &self,
         own: &mut NodeState,
@@ -269,8 +273,8 @@ impl Host {
         medium.transmit(own, port, packet);
     }
 
-    /// Asks for neighbours and drops packets to those that did not answer, as far as it is due, and schedules an event
-    /// for what is due next.
+    /// Sends the requests for neighbours' MAC addresses that are due, drops packets to neighbours that did not answer,
+    /// and schedules an event for the next time at which something is due.
     pub(crate) fn attend(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         for due in self.neighbours.due(now_ps) {
@@ -300,8 +304,8 @@ impl Host {
         }
     }
 
-    /// Builds the request for a neighbour's MAC address, to everybody or to the station that had it. Returns `None` for
-    /// IPv6 if the card has no address to ask from.
+    /// Builds the ARP request or neighbour solicitation for an IP address, to all stations or, if `to` is given, to the
+    /// station that had the address. Returns `None` for IPv6 if the card has no address from which to ask.
     fn question(&self, address: IpAddr, port: u32, to: Option<MacAddress>) -> Option<Vec<u8>> {
         let card = self.card(port);
         let mut frame = Vec::new();
@@ -340,9 +344,11 @@ impl Host {
     }
 }
 
-/// Learning and answering.
+/// Learning and answering neighbours' addresses.
 impl Host {
-    /// Takes what ARP or neighbour discovery told at a port; returns false if it is of no concern to the host.
+    /// Handles what an ARP or neighbour discovery message at a port means to the host: learns the neighbour's MAC
+    /// address, sends the packets that waited for it, and sends the answer. Returns false if the message does not
+    /// concern the host.
     pub(crate) fn take_told(
         &mut self,
         own: &mut NodeState,
@@ -369,8 +375,8 @@ impl Host {
         concerns
     }
 
-    /// Returns whether an address can be a neighbour's behind a port: it is in the subnet or a gateway, and not the
-    /// host's own.
+    /// Returns true if the cache may learn an address as that of a neighbour behind a port: it is in the port's subnet
+    /// or the gateway, not the host's own, and not configured.
     fn listens_to(&self, address: IpAddr, port: u32) -> bool {
         let is_gateway = self.settings.gateways[usize::from(address.is_ipv6())]
             == Some(Gateway::Address(address));
@@ -422,7 +428,8 @@ impl Host {
             .map(|()| frame)
     }
 
-    /// Interprets a neighbour solicitation or advertisement; `None` if the packet is something else.
+    /// Interprets a neighbour solicitation or advertisement that came in at a port from the MAC address `from`. Returns
+    /// `None` if the packet is something else.
     pub(super) fn receive_discovery<'a>(
         &self,
         port: u32,
@@ -505,7 +512,7 @@ impl Host {
             .map(|()| frame)
     }
 
-    /// Returns a frame without its tag if the tag is that of the host's VLAN; `None` for any other frame.
+    /// Returns a frame without its VLAN tag if the tag has the identifier `vlan_id`; `None` for any other frame.
     pub(crate) fn untagged(frame: &[u8], vlan_id: u16) -> Option<Vec<u8>> {
         let view = ethernet::View::new(frame).ok()?;
         let tag = vlan::View::new(view.payload()).ok()?;
@@ -514,7 +521,8 @@ impl Host {
     }
 }
 
-/// Counts packets whose next hop has no MAC address, or that no route leads to, as dropped.
+/// Counts `packets` packets as dropped because there is no route, or no MAC address for their next hop, and reports
+/// them to observers.
 pub(crate) fn unresolved(own: &mut NodeState, medium: &mut Medium, port: u32, packets: u64) {
     own.counters.unresolved_drops += packets;
     medium.tell_dropped(own, Some(port), DropReason::Unresolved, packets);

@@ -17,31 +17,32 @@ use crate::units::Milliseconds;
 use engine::Time;
 use serde::Deserialize;
 
-/// The thing that fails.
+/// The link, direction or node that fails or changes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Target")]
 pub enum FailureTarget {
     /// Both directions of a link.
     Link(LinkId),
-    /// One of them.
+    /// One direction of a link.
     Direction(LinkId, LinkDirection),
     /// A node, by name.
     Node(String),
 }
 
-/// A change of a link, of one of its directions or of a node, at a time. What is not said stays as it was.
+/// A change of a link, of one of its directions or of a node, at some time. Parameters that are `None` stay as they
+/// are.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// The link, direction or node that changes.
     pub target: FailureTarget,
-    /// When; now if not said.
+    /// The time of the change; now if `None`.
     #[serde(default, deserialize_with = "crate::units::deserialize_some")]
     pub at_ps: Option<Time>,
-    /// True if it works from then on, false if it has failed.
+    /// True if the target works from then on, false if it has failed.
     #[serde(default)]
     pub up: Option<bool>,
-    /// True if a link or direction loses everything without a change of its signal.
+    /// True if the link or direction loses everything without a change of its signal.
     #[serde(default)]
     pub silent: Option<bool>,
     /// The rate of each direction's transmitter.
@@ -59,7 +60,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Creates a change of nothing, at `at_ps`, or now if that is `None`.
+    /// Creates a change of `target` at `at_ps`, or now if that is `None`, in which no parameter changes yet.
     pub fn of(target: FailureTarget, at_ps: Option<Time>) -> Change {
         Change {
             target,
@@ -73,7 +74,7 @@ impl Change {
         }
     }
 
-    /// Returns whether only the state of what changes is given, which a node has, too.
+    /// Returns true if the change concerns only the state (`up`), which nodes have, too.
     pub(crate) fn is_of_state(&self) -> bool {
         let state = Change::of(self.target.clone(), self.at_ps);
         *self
@@ -83,13 +84,13 @@ impl Change {
             }
     }
 
-    /// Returns whether packets that wait arrive at another time because of the change.
+    /// Returns true if the change moves the arrival times of packets that wait in a queue: if rate or delay changes.
     pub(crate) fn moves_arrivals(&self) -> bool {
         self.rate_bps.is_some() || self.delay_ms.is_some()
     }
 
-    /// Fails if a parameter is out of range, or the jitter would take more time away than this change says that the
-    /// delay is.
+    /// Checks the parameters of the change. Fails if one is out of range, or if the jitter can be longer in the
+    /// negative direction than the delay in this change.
     pub(crate) fn check(&self) -> Result<(), NetError> {
         let delay_ps = self.delay_ms.map_or(0, |delay| delay.0);
         check_rate(self.rate_bps.unwrap_or(1))?;
@@ -99,7 +100,7 @@ impl Change {
     }
 }
 
-/// The thing that fails, as other languages name it.
+/// The changed link, direction or node as other languages name it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Target {
@@ -122,15 +123,16 @@ impl TryFrom<Target> for FailureTarget {
 }
 
 impl Direction {
-    /// Returns the number of packets that wait at `now_ps` and are not going to be lost on the way.
+    /// Returns the number of packets that wait at `now_ps` and will not be lost on the wire.
     pub(crate) fn waiting_to_arrive(&mut self, now_ps: Time) -> usize {
         self.settle(now_ps);
         self.waiting.iter().filter(|packet| !packet.lost).count()
     }
 
-    /// Changes silent loss, rate, delay, loss and jitter at `now_ps`. `last_ps` is the time at which the last packet
-    /// that stays where it is in time arrives, if there is one. Returns the times at which the packets of
-    /// [`Direction::waiting_to_arrive`] arrive now, in the order in which they are sent, if the change moves them.
+    /// Applies a change of silent loss, rate, delay, loss and jitter at `now_ps`. `last_ps` is the arrival time of the
+    /// last packet that is on the wire already, if there is one. If rate or delay changes, returns the new arrival
+    /// times of the packets that [`Direction::waiting_to_arrive`] counts, in the order in which they are sent; else
+    /// nothing.
     pub(crate) fn change(
         &mut self,
         now_ps: Time,

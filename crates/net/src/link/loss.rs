@@ -38,18 +38,18 @@ pub struct GilbertElliott {
     pub loss_bad: f64,
 }
 
-/// Packets of a direction that are lost, by number from 0 on.
+/// Numbers, counted from 0, of a direction's packets that are lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LossTrace {
-    /// In order, without doubles.
+    /// The numbers in ascending order, each once.
     lost: Vec<u64>,
-    /// It begins again after this many packets.
+    /// The trace begins again after this many packets.
     period: Option<u64>,
 }
 
 impl LossTrace {
-    /// Creates a trace that loses the packets with the numbers `lost`, counted from 0. With a `period`, the numbers
-    /// repeat every `period` packets. Refuses a period that is not greater than every number.
+    /// Creates a trace in which the packets with the numbers `lost`, counted from 0, are lost. With a `period`, the
+    /// trace begins again after that many packets. Refuses a period that is not greater than every number.
     pub fn new(mut lost: Vec<u64>, period: Option<u64>) -> Result<LossTrace, NetError> {
         lost.sort_unstable();
         lost.dedup();
@@ -61,8 +61,8 @@ impl LossTrace {
         Ok(LossTrace { lost, period })
     }
 
-    /// Parses a trace of one character per packet, 1 for a lost packet and 0 for any other; white space is ignored.
-    /// Refuses other characters and an empty trace.
+    /// Parses a trace of one character per packet, 1 for a lost packet and 0 for any other; ignores white space. If
+    /// `repeat` is true, the trace begins again after its last packet. Refuses other characters and an empty trace.
     pub fn parse(text: &str, repeat: bool) -> Result<LossTrace, NetError> {
         let (mut lost, mut length) = (Vec::new(), 0);
         for character in text.chars().filter(|c| !c.is_whitespace()) {
@@ -80,7 +80,7 @@ impl LossTrace {
     }
 }
 
-/// A loss as other languages write it: a probability, or a model with its parameters.
+/// A loss model as other languages write it: a probability, or a model with its parameters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -166,7 +166,7 @@ impl Loss {
     }
 }
 
-/// A loss model and where a direction is in it.
+/// A loss model and the progress of a direction in it.
 #[derive(Debug)]
 pub(super) struct LossProcess {
     model: Loss,
@@ -189,13 +189,13 @@ impl LossProcess {
         }
     }
 
-    /// Makes packets be lost by another model from now on, at its beginning. What is drawn goes on.
+    /// Replaces the loss model by another one, which starts at its beginning. The stream of random numbers goes on.
     pub(super) fn follow(&mut self, model: &Loss) {
         (self.model, self.bad) = (model.clone(), false);
         (self.packet, self.next) = (0, 0);
     }
 
-    /// Decides whether the next packet is lost, and returns true if so.
+    /// Advances the loss model by one packet. Returns true if this packet is lost.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         match &self.model {
@@ -228,7 +228,7 @@ impl LossProcess {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "distribution", rename_all = "snake_case")]
 pub enum Jitter {
-    /// Nothing.
+    /// No packet has any time added.
     #[default]
     None,
     /// Uniform between two bounds, both included.
@@ -249,7 +249,7 @@ pub enum Jitter {
         #[serde(rename = "sigma_ms", with = "milliseconds")]
         sigma_ps: u64,
     },
-    /// The values of a list, one after the other, and from the beginning again.
+    /// The values of a list, one after the other, over and over.
     Trace {
         /// The list.
         #[serde(rename = "delays_ms", with = "milliseconds::list")]
@@ -300,7 +300,7 @@ impl Jitter {
     }
 }
 
-/// A jitter and where a direction is in it.
+/// A jitter model and the progress of a direction in it.
 #[derive(Debug)]
 pub(super) struct JitterProcess {
     model: Jitter,
@@ -317,13 +317,13 @@ impl JitterProcess {
         }
     }
 
-    /// Returns whether there is no jitter, so that all packets have the same propagation time.
+    /// Returns true if there is no jitter, so that all packets have the same propagation time.
     #[inline]
     pub(super) fn is_none(&self) -> bool {
         matches!(self.model, Jitter::None)
     }
 
-    /// Makes packets vary by another model from now on, at its beginning. What is drawn goes on.
+    /// Replaces the jitter model by another one, which starts at its beginning. The stream of random numbers goes on.
     pub(super) fn follow(&mut self, model: &Jitter) {
         (self.model, self.next) = (model.clone(), 0);
     }

@@ -9,7 +9,7 @@ use engine::Packet;
 /// Bytes of an Ethernet header without VLAN tags.
 const ETHERNET_LEN: u32 = 14;
 
-/// Properties that few directions have.
+/// Properties that only few directions have.
 #[derive(Debug)]
 pub(crate) struct Special {
     mtu_bytes: Option<u32>,
@@ -27,7 +27,8 @@ impl Special {
         }))
     }
 
-    /// Returns the length in bytes of the longest frame that needs neither an MTU check nor the ordering function.
+    /// Returns the length, in bytes, of the longest frame that surely needs neither an MTU check nor the ordering
+    /// function of a direction with this configuration.
     pub(super) fn plain_bytes(config: &LinkConfig) -> u32 {
         match (config.mtu_bytes, &config.ordering) {
             (_, Some(_)) => 0,
@@ -38,15 +39,15 @@ impl Special {
 }
 
 impl Direction {
-    /// Returns whether a frame of this length may need an MTU check or the ordering function, rather than going
-    /// straight to the transmitter.
+    /// Returns true if a frame of this length may need an MTU check or the direction's ordering function, rather than
+    /// going straight to the transmitter.
     #[inline]
     pub(crate) fn is_special(&self, frame_bytes: usize) -> bool {
         frame_bytes > self.plain_bytes as usize
     }
 
-    /// Returns whether a frame is longer than the MTU allows, and counts its drop if so. Returns false on a direction
-    /// that is down, which drops the frame for another reason.
+    /// Returns true if a packet is longer than the MTU allows, and counts it as dropped then. Always returns false for
+    /// a direction that is down, which drops packets for that reason.
     pub(crate) fn refuses(&mut self, packet: &Packet) -> bool {
         let mtu_bytes = self.special.as_ref().and_then(|special| special.mtu_bytes);
         let longest = mtu_bytes.map(|mtu_bytes| mtu_bytes as usize + layer2_len(packet.stored()));
@@ -58,12 +59,12 @@ impl Direction {
         refused
     }
 
-    /// Returns the direction's packet ordering function, or `None` if it has none.
+    /// Returns the direction's packet ordering function; `None` if it has none.
     pub(crate) fn ordering(&self) -> Option<&Ordering<Packet>> {
         self.special.as_ref()?.ordering.as_ref()
     }
 
-    /// Returns the direction's packet ordering function for changes, or `None` if it has none.
+    /// Returns the direction's packet ordering function for modification; `None` if it has none.
     pub(crate) fn ordering_mut(&mut self) -> Option<&mut Ordering<Packet>> {
         self.special.as_mut()?.ordering.as_mut()
     }
