@@ -89,7 +89,7 @@ def _doubts_of_live(comparison: Comparison) -> list[str]:
 
 
 def disturbed(comparison: Comparison) -> dict[tuple[str, int], str]:
-    """Return, by mechanism and seed of a live comparison, why its run without a failure cannot be compared with.
+    """Return, by mechanism and seed of a live comparison, why its run without a failure is no basis for a comparison.
 
     Mechanisms and seeds whose run is sound are left out.
     """

@@ -87,7 +87,7 @@ def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
 
 @dataclass(frozen=True)
 class _Ways:
-    """The path of an LSP and what it has besides. ``protected``: whichever of its links fails."""
+    """The path of an LSP, with its backup or detours. ``protected``: these help whichever of the path's links fails."""
 
     path: list[str]
     protected: bool
@@ -258,7 +258,10 @@ def known() -> dict[str, Mechanism]:
 
 
 def _checked(value: object) -> Mechanism:
-    """Return a mechanism from outside. Raise :class:`ExtensionError` if it is none, or could not be shown or run."""
+    """Return ``value`` if it is a mechanism that can be shown and run.
+
+    Raise :class:`ExtensionError` if it is not. It comes from a file or package outside Holdfast.
+    """
     if not isinstance(value, Mechanism):
         kind = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
         raise ExtensionError(f"it is {kind}, not a holdfast.compare.mechanism.Mechanism")

@@ -140,7 +140,7 @@ class Ranking:
     # ---- What a world may say otherwise ----
 
     def row(self, mechanism: str, failure: str, seed: int) -> Any:
-        """Return the row of the run with these three. Raise KeyError if there was none."""
+        """Return the row of the run with this mechanism, failure and seed. Raise KeyError if there was none."""
         return self._rows[mechanism, failure, seed]
 
     def _cases(self) -> Iterator[Any]:

@@ -177,7 +177,7 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
 
 
 class _Answer(TypedDict, total=False):
-    """A child's answer: a row, or one of the others."""
+    """The answer of a forked process: a row, a mistake of the user, or an error of the program."""
 
     row: RunRow
     mistake: str

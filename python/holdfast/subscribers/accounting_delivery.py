@@ -52,7 +52,7 @@ class Queue(Protocol):
 
 
 class MemoryQueue:
-    """A queue that ends with the process."""
+    """A queue in memory, which is lost when the process ends."""
 
     def __init__(self) -> None:
         self._records: dict[int, Record] = {}

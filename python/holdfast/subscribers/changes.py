@@ -36,7 +36,7 @@ _MOST_WARNINGS = 1000
 
 
 class Owner(Protocol):
-    """The gateway, as it is seen from here."""
+    """The gateway, as far as :class:`Changes` needs it."""
 
     sessions: dict[int, PppSession]
     clock: Clock
@@ -63,7 +63,7 @@ class Owner(Protocol):
 
 
 class Changes:
-    """The sessions whose state is to be carried out. Each of them is in one of the three books below, or in none."""
+    """The sessions whose changed state has to be written. Each of them is in one of the three collections below, or in none."""
 
     def __init__(self, owner: Owner, installation: Installation, keeping: Keeping) -> None:
         self._owner, self._installation, self._keeping = owner, installation, keeping
@@ -78,9 +78,9 @@ class Changes:
         self._retry: Callable[[], None] | None = None
         self._marking: Callable[[], None] | None = None
         self._marked: set[int] = set()
+        """Sessions that end, and that the store has marked as ending."""
         self._returning: set[int] = set()
         """Restored sessions that the user plane does not have yet."""
-        """The sessions that leave, and that the store knows to be ending."""
         self._away = False
         """True if the user plane did not answer last: then it is asked once in a while, however much there is to change."""
         self._warned: set[tuple[int, str]] = set()

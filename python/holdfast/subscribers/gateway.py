@@ -433,7 +433,7 @@ class Gateway:
     # Requests of operators.
 
     def kick(self, session_ids: Iterable[int], cause: Cause = Cause.ADMIN_RESET) -> int:
-        """Start the termination of those of the sessions that exist; return how many exist."""
+        """Start the termination of the given sessions that exist; return how many these are."""
         found = [self.sessions[each] for each in session_ids if each in self.sessions]
         for each in found:
             each.terminate(cause)

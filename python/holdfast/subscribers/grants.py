@@ -302,9 +302,9 @@ class Grants:
         return prefix
 
     def _obstacle(self, prefix: IPv6Network) -> IPv6Network | None:
-        """Return the prefix as long as ``prefix`` that contains the end of the owned ranges that ``prefix`` overlaps.
+        """Return the prefix as long as ``prefix`` that contains the end of the owned ranges that it overlaps.
 
-        None if none.
+        None without overlap.
         """
         last = max((last for last, _ in self._six.overlapping(prefix)), default=None)
         return None if last is None else IPv6Network((last << 64, prefix.prefixlen), strict=False)

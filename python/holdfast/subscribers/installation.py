@@ -61,7 +61,7 @@ class Installation:
         return there
 
     def usage(self, numbers: Iterable[int]) -> dict[int, Usage]:
-        """Return by number the usage of those of these sessions that are installed; empty if the user plane fails."""
+        """Return the usage of the given sessions that are installed, by number; empty if the user plane fails."""
         there = [each for each in numbers if each in self._known]
         try:
             return self._plane.usage(there) if there else {}
@@ -70,10 +70,7 @@ class Installation:
             return {}
 
     def remove(self, numbers: Iterable[int]) -> Outcome:
-        """Remove those of these sessions that are installed, in one batch, or one by one if that fails.
-
-        Return usages and failures.
-        """
+        """Remove the given sessions that are installed, in one batch, or one by one if that fails; return usages and failures."""
         outcome = Outcome()
         gone = [each for each in numbers if each in self._known]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(eq=False)
 class Login:
-    """A question of a session on a line. ``asked`` is its owner's."""
+    """A login of a session on a line, in the queue. ``asked`` is the owner's own value."""
 
     line: Hashable
     session: Hashable

@@ -74,7 +74,7 @@ class Usage:
     bytes_down: int = 0
 
     def with_each(self, function: Callable[[int, int], int], other: Usage) -> Usage:
-        """Return the usage whose counts are ``function`` of this usage's and another's."""
+        """Return a usage each count of which is ``function`` of this usage's count and the other's."""
         return Usage(
             function(self.packets_up, other.packets_up),
             function(self.bytes_up, other.bytes_up),

@@ -317,7 +317,7 @@ def _free_slot(path: _Path) -> int | None:
 def _realm(user: bytes) -> bytes:
     """Return the user's realm with its "@", or the whole name if it has no realm.
 
-    The unit by which a server's silence is counted.
+    The silence of a server is counted by this value.
     """
     _, at, realm = user.rpartition(b"@")
     return at + realm if at else user

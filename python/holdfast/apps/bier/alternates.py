@@ -25,7 +25,10 @@ _End: TypeAlias = tuple[int, int, Hop, int]
 
 
 class Alternates:
-    """The repairs of every S, hop to E and D that somebody asks for. Without ``node`` protection it suffices to avoid the link."""
+    """The repairs that have been asked for, by node S, failed next hop E and destination D.
+
+    Without ``node`` protection a repair need only avoid the link to E, not E itself.
+    """
 
     def __init__(self, paths: ShortestPaths, protect: Protect) -> None:
         self._paths = paths

@@ -52,7 +52,7 @@ _BFIR_TABLES = {
 
 
 class _Step:
-    """The numbers that a change has taken and the state that it has replaced, until the switch has taken the change."""
+    """What one change of channels has taken and replaced, so that it can be undone if the switch refuses it."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[Numbers, int]] = []

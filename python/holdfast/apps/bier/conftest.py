@@ -52,13 +52,13 @@ def compiled() -> Compile:
 
 @pytest.fixture(params=["one-pass", "recirculate", "clusters"])
 def variant(request: pytest.FixtureRequest) -> Replication:
-    """Return the test's way to replicate packets; a test runs once with each."""
+    """Return a way to replicate packets; each test runs once with every way."""
     return request.param  # type: ignore[no-any-return]
 
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> str:
-    """Return the name of the test's executor; a test runs once with each."""
+    """Return an executor of the program, ``jit`` or ``interpreter``; each test runs once with both."""
     return str(request.param)
 
 

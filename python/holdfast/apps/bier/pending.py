@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 
 class _Waiting(Generic[Value]):
-    """The wanted values of channels, by channel; None: the channel is not to be there."""
+    """The wanted values of channels that wait, by channel; None: the channel is to be removed."""
 
     def __init__(self) -> None:
         self.values: dict[Channel, Value | None] = {}
@@ -35,7 +35,7 @@ class _Waiting(Generic[Value]):
 
 
 class PendingChannels:
-    """The channels that one switch does not have as they should be, and why."""
+    """The channels for which one switch lacks the wanted entries, and why it refused them."""
 
     def __init__(self, write: Write) -> None:
         self._write = write

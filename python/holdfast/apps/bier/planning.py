@@ -193,7 +193,7 @@ def _in(network: IPv4Network, number: int) -> IPv4Address:
 
 
 class Trees(Protocol):
-    """The ways of a sub-domain: for each destination a tree, or with several hops at a node, equally good ones without circles."""
+    """The paths of a sub-domain: for each destination a tree, or if nodes have several hops, equally good paths without loops."""
 
     def next_hops(self, node: int, destination: int) -> Sequence[Hop]:
         """Return the hops that ``node`` may take to ``destination``; empty where no path leads, and at the destination itself."""
@@ -508,7 +508,7 @@ def tunnel_routes(
 
 
 class TunnelRoutes:
-    """The routes of tunnels, kept up to date: a change costs what it changes. :meth:`take_changes` tells of what changed."""
+    """The routes of tunnels, updated step by step. :meth:`take_changes` returns what has changed since its last call."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -606,7 +606,7 @@ class TunnelRoutes:
 
 @dataclass(frozen=True, slots=True)
 class TunnelChanges:
-    """``routes``: switch, address and next hop; None: there is no route any more. ``ends``: switch, address, whether it is one."""
+    """Changes of tunnel routes: (switch, address, next hop or None if removed), and of ends: (switch, address, True if added)."""
 
     routes: list[tuple[str, IPv4Address, NextHop | None]]
     ends: list[tuple[str, IPv4Address, bool]]

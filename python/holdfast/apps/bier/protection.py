@@ -47,9 +47,10 @@ class NotVia(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """S's repair for a link to E. ``hop``: the first one; of a tunnel, of the underlay's route to ``end``.
+    """A repair by node S for the failure of its link to E.
 
-    ``end``: the tunnel's last node; None: plain BIER. ``not_via``: its address if it is not the end's loopback.
+    ``hop``: its first hop; of a tunnel, that of the underlay's route to ``end``. ``end``: the tunnel's last node; None: no tunnel,
+    plain BIER. ``not_via``: the tunnel's address if it is not the end's loopback.
     """
 
     hop: Hop
@@ -149,7 +150,7 @@ class Underlay:
 
     @property
     def known(self) -> tuple[int, int]:
-        """The number of tunnels, and the number of nodes whose distances are known, that have been computed so far."""
+        """How many tunnels, and how many nodes' distances, have been computed so far."""
         self._inherit()
         return len(self._tunnels), self.paths.known
 
@@ -187,9 +188,10 @@ class Underlay:
 
 @dataclass(frozen=True)
 class Loss:
-    """An underlay ``before`` and ``after`` it lost some links.
+    """The effect of failed links on an underlay: ``before`` it lost them and ``after``.
 
-    ``moved``: by destination the nodes whose next hops may be others. ``rerouted``: S and its hop to E where tunnels may be.
+    ``moved``: by destination, the nodes whose next hops may have changed. ``rerouted``: the pairs (S, hop to E) whose tunnels may
+    have changed.
     """
 
     before: Underlay

@@ -75,7 +75,7 @@ class Run:
         return links
 
     def window(self, host: str, links: frozenset[int], extra_ms: float = DETECTION_MS) -> range:
-        """Return the possible numbers of packets that ``host`` loses: those on the wires of ``links``, and of ``extra_ms``."""
+        """Return the range of packets that ``host`` may lose: those on the failed ``links``, and those sent in ``extra_ms``."""
         wires = [self.topology.links[link] for link in self.path(host) if link in links]
         if not wires:
             return range(1)

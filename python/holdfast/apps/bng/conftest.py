@@ -173,7 +173,7 @@ class Bench:
 
 @pytest.fixture(params=["jit", "interpreter"])
 def executor(request: pytest.FixtureRequest) -> Any:
-    """Return the test's executor; a test runs once with each of the two."""
+    """Return an executor of the program, ``jit`` or ``interpreter``; each test runs once with both."""
     return request.param
 
 

@@ -34,7 +34,7 @@ MOST_STEPS = 200_000
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a rule, by index in the file, and the rules that are the reason.
+    """A flaw of a rule (by index in the file), and the rules that are its cause.
 
     ``shadowed``: earlier rules decide about all of its packets, some of them otherwise. ``redundant``: without it every packet
     meets the same fate. ``contradiction``: another rule of the same priority decides otherwise about some packet.
@@ -141,7 +141,7 @@ def _without(a: Box, b: Box) -> Iterator[Box]:
 
 
 class _Search:
-    """Looks for packets in parts of boxes. ``used``: the rules, by index, that cut something out."""
+    """A search for packets in parts of boxes. ``used``: the rules, by index, whose boxes were cut out."""
 
     def __init__(self, rules: RuleSet, space: _Dimensions) -> None:
         self._rules, self._space = rules, space

@@ -60,7 +60,7 @@ def _key(prefix: Prefix) -> tuple[int, int]:
 
 
 class SourceWriter:
-    """The holders of addresses in one switch. A change writes what differs."""
+    """The entries of one switch that say which ports may send from which addresses. A change writes only what differs."""
 
     def __init__(self, client: Client) -> None:
         self._is_there = has_table(client, program.SOURCES)

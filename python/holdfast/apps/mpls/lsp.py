@@ -92,10 +92,7 @@ class Recovery:
 
     @property
     def wait_to_restore_us(self) -> int:
-        """The time before an LSP returns to its primary path, in microseconds, as a register holds it.
-
-        A maximum if it never does.
-        """
+        """The time before an LSP returns to its primary path, in microseconds, as a register holds it; the maximum for never."""
         return round(self.wait_to_restore_ms * 1000) if self.revertive else NEVER_US
 
 
@@ -154,12 +151,12 @@ class Connection:
 
     @property
     def hosts_a(self) -> list[str]:
-        """The hosts of one side."""
+        """The hosts on side ``a`` of the connection."""
         return [self.a] if isinstance(self.a, str) else list(self.a)
 
     @property
     def hosts_b(self) -> list[str]:
-        """The hosts of the other side."""
+        """The hosts on side ``b`` of the connection."""
         return [self.b] if isinstance(self.b, str) else list(self.b)
 
 

@@ -197,7 +197,7 @@ class Lsr:
     def _add_replica(self, lsp: int, changed_port: int, out_port: int, action: str, params: Mapping[str, Value]) -> int:
         """Send a copy of each notice about ``changed_port`` out of one more port, where ``action`` writes it.
 
-        Return its instance.
+        Return the copy's replication instance.
         """
         instance = self._instances.allocate(lsp)
         self._replicas.setdefault(changed_port, {})[instance] = out_port

@@ -8,7 +8,7 @@ from holdfast.errors import NetworkError
 
 
 class OwnedNumbers:
-    """The numbers ``first`` to ``last``, of which the lowest free one is given out. ``exhausted`` is said when none is left."""
+    """The numbers ``first`` to ``last``, of which the lowest free one is allocated. ``exhausted``: the error when none is left."""
 
     def __init__(self, first: int, last: int, exhausted: str) -> None:
         self._first, self._last = first, last

@@ -46,7 +46,7 @@ def failed_hops(topology: Topology, lsrs: Mapping[str, Lsr], lsp: Lsp) -> int:
 
 
 class Setup:
-    """One LSP being set up, from its egress to its ingress, so that nothing leads to what is not there yet."""
+    """The set-up of one LSP, from its egress to its ingress, so that no entry leads to an entry that is still missing."""
 
     def __init__(self, topology: Topology, lsrs: Mapping[str, Lsr], lsp: Lsp) -> None:
         self.topology = topology

@@ -34,7 +34,10 @@ class Flow:
 
     @property
     def version(self) -> int:
-        """The version of IP: 4 or 6. Raises :class:`NetworkError` if the addresses are none, or of both."""
+        """The version of IP, 4 or 6.
+
+        Raises :class:`NetworkError` if an address is invalid, or if the addresses are of both versions.
+        """
         versions = {prefix_of(prefix).version for prefix in (self.source, self.destination) if prefix is not None}
         if len(versions) > 1:
             raise NetworkError(f"{self.source} and {self.destination} are not of the same version of IP")

@@ -48,7 +48,7 @@ class LatentErrorDetection:
 
 @dataclass(frozen=True)
 class Alarm:
-    """A path that brings too little, or (``raised`` is false) does not any more.
+    """An alarm about a path that delivers too few packets, or (``raised`` is false) its end.
 
     ``expected`` and ``seen``: packets in the period before.
     """
@@ -65,7 +65,10 @@ class Alarm:
 
 @dataclass(frozen=True)
 class _Reading:
-    """The packets passed, at least, those that each path has brought, and the paths that were down since the reading before."""
+    """Counters at one time: packets passed, at least; packets that each path delivered.
+
+    Paths that were down since the last reading.
+    """
 
     expected: int
     brought: tuple[int, ...]

@@ -12,7 +12,7 @@ from holdfast.errors import NetworkError
 
 
 class Registry:
-    """Connections and flows by what they are looked up by, and the numbers of each switch."""
+    """The connections and flows, indexed for look-ups, and the numbers in use at each switch."""
 
     def __init__(self, switches: Iterable[str]) -> None:
         names = list(switches)

@@ -22,7 +22,7 @@ from holdfast.paths import NoDisjointPathsError, Path, disjoint_paths
 
 @dataclass(frozen=True)
 class Repair:
-    """The repair of one copy of a path set. ``reason``: ``"failed"``, ``"restored"``, or what forbids another path."""
+    """The repair of one copy of a path set. ``reason``: ``"failed"``, ``"restored"``, or why there is no other path."""
 
     time_ps: int
     path_set: str

@@ -180,7 +180,7 @@ class Settings:
 def run(settings: Settings, console: Console) -> None:
     """Collect reports until the time is over, the capture ends, or the user interrupts; then show the results.
 
-    Raise :class:`LiveError` if it cannot listen, read or write where it is told to; what it could not write, at the end.
+    Raise :class:`LiveError` if it cannot listen, or cannot read or write a file; if rows could not be written, at the end.
     """
     host, port = endpoint("--listen", settings.listen)
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):

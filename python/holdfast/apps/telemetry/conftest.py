@@ -59,7 +59,7 @@ def compiled() -> Compile:
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> str:
-    """Return the name of the test's executor; a test runs once with each."""
+    """Return an executor of the program, such as ``jit``; each test runs once with every one."""
     return str(request.param)
 
 
@@ -71,7 +71,7 @@ def v6(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(params=["tcp", "udp"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """Return the transport protocol that carries INT in the test; a test runs once with each."""
+    """Return the transport protocol behind which INT is, ``tcp`` or ``udp``; each test runs once with both."""
     return str(request.param)
 
 

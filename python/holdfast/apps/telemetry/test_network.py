@@ -46,7 +46,7 @@ def line(switches: int = SWITCHES, **slow: object) -> Topology:
 
 
 def managed() -> Topology:
-    """Build the same network with the collector at a switch of its own, to which all other switches have a link.
+    """Build the network of :func:`line` with the collector at a switch of its own, to which all other switches have a link.
 
     So reports do not wait in the queues of packets.
     """

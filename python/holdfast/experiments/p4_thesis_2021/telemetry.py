@@ -63,7 +63,7 @@ def onsets(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 class Means:
-    """Means over the runs, by switches, flows, INT and rate."""
+    """The means over the runs, by number of switches, number of flows, mode of INT and rate."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         columns = list(QUANTITIES)

@@ -95,7 +95,7 @@ class VirtualClock:
 
 
 class _TimedDevice(Device):
-    """Notes how long entries take."""
+    """A switch's device that measures the processor time of writes of entries."""
 
     planes: Planes
     name: str
@@ -125,7 +125,7 @@ class ControlClock:
 
 
 class _Node:
-    """A switch that notes how long it works."""
+    """A switch of the gateway whose processor time is measured."""
 
     def __init__(self, planes: Planes, name: str, program: Program) -> None:
         self.name, self._planes = name, planes

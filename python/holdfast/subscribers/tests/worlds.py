@@ -80,7 +80,7 @@ class MemoryPlane:
         return gone
 
     def usage(self, session_ids: Iterable[int]) -> dict[int, Usage]:
-        """Return the usage of those of the sessions that are installed, by session id."""
+        """Return the usage of the given sessions that are installed, by session id."""
         return {each: self.traffic[each] for each in session_ids if each in self.traffic}
 
     def installed(self) -> dict[int, Session]:

@@ -61,7 +61,8 @@ class Site:
     ) -> None:
         """Prepare namespaces and configuration, without starting a gateway.
 
-        ``control``: rates of control packets, by default no limit. ``radius``: more of that section.
+        ``control``: rates of control packets, by default no limit. ``radius``: further settings of the configuration's section
+        ``radius``.
         """
         self.stack = stack
         self.name = f"live-{os.getpid()}-{next(_NUMBERS)}"

@@ -244,7 +244,7 @@ def world(*, bridged: bool, rng: random.Random) -> Model:
 
 
 class Conversation:
-    """Two hosts that talk over TCP as they should; the tests do the rest."""
+    """Two hosts that talk with each other as they should, over TCP, UDP, ICMP or GRE; others add the faults."""
 
     def __init__(self, rng: random.Random, ends: tuple[int, int], version: int) -> None:
         self.ends, self.version = ends, version
@@ -372,13 +372,13 @@ def _mutated(rng: random.Random, protocol: int, segment: bytes) -> bytes:
 
 @dataclass
 class Feedback:
-    """Which conversation sent the last packet, and whether it passed, so that unanswered ends begin anew."""
+    """Whether the last packet was dropped, so that ends that are not answered begin anew."""
 
     dropped: bool = False
 
 
 def arrivals(rng: random.Random, bridged: bool, feedback: Feedback) -> Iterator[tuple[int, int, bytes]]:
-    """Yield endlessly (microseconds since the last packet, port, frame)."""
+    """Yield endlessly (microseconds since the last packet, port, frame) of random packets: conversations, faults and attacks."""
     talks: list[Conversation] = []
     sent: list[tuple[int, bytes, int, Conversation]] = []
     while True:
@@ -618,7 +618,7 @@ def _reason(side: Side, decisions: Counter[str]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, and return its exit status."""
+    """Compare program and model for the variants and executors in ``arguments``; return 1 at a difference, else 0."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.differential", description=__doc__)
     parser.add_argument("--packets", type=int, default=20_000, help="packets for each variant and executor")
     parser.add_argument("--seed", type=int, default=0)

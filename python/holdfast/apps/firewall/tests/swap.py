@@ -153,7 +153,8 @@ class Swapped:
 def judged(passed: Sequence[int]) -> tuple[int, int, list[str]]:
     """Return (packets passed by the old set, by the new set, contradictions) for destination numbers in the order of arrival.
 
-    A contradiction is a pair of packets, in words, between which a packet was passed or dropped by neither set.
+    A contradiction is a sentence about two successive packets that the sets do not explain: some packet between them was wrongly
+    passed or dropped.
     """
     wrong = []
     change = next((i for i, number in enumerate(passed) if number % 2), len(passed))
@@ -290,7 +291,7 @@ def live(folder: Path, *, rules: int = RULES, rate_per_s: float = RATE_PER_S, se
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, and return its exit status."""
+    """Replace the rule set under load, simulated or ``--live``, and print the counts; return 1 if a verdict was wrong, else 0."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.firewall.tests.swap", description=__doc__)
     parser.add_argument("--live", action="store_true", help="on the wall clock, over gRPC")
     parser.add_argument("--rules", type=int, default=RULES)

@@ -216,7 +216,7 @@ def compare(configuration: Configuration, events: int, seed: int, executor: Exec
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, and return its exit status."""
+    """Compare program and model for all configurations, as ``arguments`` say; return 1 at a difference, else 0."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.differential", description=__doc__)
     parser.add_argument("--events", type=int, default=100_000, help="arrivals per configuration")
     parser.add_argument("--seed", type=int, default=0)

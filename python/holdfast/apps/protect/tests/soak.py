@@ -108,7 +108,7 @@ class Soak:
 
 @dataclass(frozen=True)
 class Failure:
-    """Of a link or a node, from ``begin_s`` to ``end_s``."""
+    """A failure of a link or a node, from ``begin_s`` to ``end_s``."""
 
     element: str
     begin_s: float
@@ -450,7 +450,7 @@ def table(outcome: Outcome) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, and return its exit status."""
+    """Run the soak that ``arguments`` describe and print its outcome; return 1 if a promise is broken, 2 after an error, else 0."""
     parser = argparse.ArgumentParser(prog="python -P -m holdfast.apps.protect.tests.soak", description=__doc__)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--packets-per-s", type=float, default=50, help="of each connection")

@@ -245,7 +245,7 @@ def run(seconds: float, reports_per_s: float, collect: Sequence[str] = ()) -> So
 
 
 def main() -> int:
-    """Run the command line, and return its exit status."""
+    """Run the soak that the command line describes, and print its result as JSON; return 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--reports-per-s", type=float, default=100_000.0)
