@@ -382,8 +382,8 @@ pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Damages a quarter of the frames: cuts off the end, or inverts one to three bits. Leaves the other frames
-/// unchanged.
+/// Cuts off the end of a frame, or inverts one to three of its bits, in a quarter of the calls. Leaves the frame
+/// unchanged in the others.
 pub(crate) fn damage(choices: &mut Choices<'_>, frame: &mut Vec<u8>) {
     match choices.below(8) {
         6 => {

@@ -66,12 +66,12 @@ _REFUSALS = frozenset(
 
 
 def read_state(client: Client, scope: Scope) -> Desired:
-    """Return what a switch holds in ``scope``; parts that its program does not have are left out."""
+    """Return the objects that a switch has of the kinds and at the places in ``scope``, without those that its program lacks."""
     return tuple(entity for kind, places in scope.items() for entity in kind.read(client, places))
 
 
 class Writer:
-    """What one controller keeps in one switch, and in agreement with what is wanted.
+    """The objects that one controller keeps in one switch. A write brings the switch to the objects that are wanted.
 
     What differs is written in one batch, or with ``most`` in batches of so many updates. A batch is atomic: no packet passes while
     it is applied, and if an update is refused, it changes nothing and raises an error that names the updates at fault. What a
@@ -98,7 +98,7 @@ class Writer:
         self._doubtful = {}
 
     def doubt(self, entities: Iterable[Entity]) -> None:
-        """Read the objects with these keys before the next write, as somebody else may have changed them."""
+        """Mark the objects with these keys as perhaps changed by somebody else: the next write reads them first."""
         self._doubtful |= {entity.key: entity for entity in entities}
 
     def write(self, wanted: Iterable[Entity]) -> int:
@@ -111,7 +111,7 @@ class Writer:
         return self._change(put, [key for key in reversed(self._installed) if key not in put])
 
     def change(self, put: Iterable[Entity] = (), removed: Iterable[Key] = (), also: Iterable[Entity] = ()) -> int:
-        """Put some objects and remove others; all other objects are unchanged. What is put and removed is put.
+        """Put some objects into the switch and remove others. An object that is both put and removed is put; all others stay.
 
         Return the number of updates. ``also``: cells of registers and counters that packets change; they are set at the same time,
         whatever they are, and not kept.
@@ -152,7 +152,7 @@ class Writer:
                 self._installed[key] = entity
 
     def _settle(self) -> None:
-        """Read the objects of which it is not known what a failed write has left."""
+        """Read from the switch the objects about which it is doubtful whether a failed write has changed them."""
         doubtful = self._doubtful
         if not doubtful:
             return
@@ -177,7 +177,7 @@ def _place(item: tuple[Key, Entity]) -> int:
 
 
 def _left_all(error: BaseException) -> bool:
-    """Return True if a write that failed with this error has left the switch as it was known."""
+    """Return True if a write that failed with this error has certainly changed nothing in the switch."""
     if not isinstance(error, P4RuntimeError):
         return False
     if not error.failed:

@@ -21,7 +21,7 @@ REFUSED = "refused"
 
 
 class DomainPorts:
-    """Keeps the ports that lead to the domain in the switches whose programs ask for them; others own no encapsulation.
+    """Keeps the ports that lead to switches of the same domain in the switches whose programs have a register for them.
 
     While links are being discovered, ports that an earlier controller has left stay, unless a host is declared there.
     """
@@ -42,7 +42,7 @@ class DomainPorts:
         self.install()
 
     def install(self) -> None:
-        """Write the domain's ports where they differ from the map, in one batch per switch.
+        """Write the ports that lead to the domain where they differ from the map of the network, in one batch per switch.
 
         Call this before entries that send packets over new links.
         """
@@ -54,15 +54,15 @@ class DomainPorts:
 
 
 def domain_ports(client: Client) -> frozenset[int]:
-    """Return the ports of a switch that lead to the domain."""
+    """Return the ports of a switch that its register of domain ports declares as leading to switches of the same domain."""
     return frozenset(port for port, leads in client.registers(REGISTER).items() if leads)
 
 
 def domain_registers(ports: Collection[int]) -> Desired:
-    """Return what a switch is to hold if these of its ports lead to the domain."""
+    """Return the cells of a switch's register of domain ports in which these ports lead to the domain."""
     return tuple(Register(REGISTER, port, 1) for port in sorted(ports))
 
 
 def refused(client: Client, port: int) -> int:
-    """Return the number of packets that a switch has refused at a port, as they came from outside the domain."""
+    """Return how many packets with the domain's headers a switch has refused at a port that leads out of the domain."""
     return client.counter(REFUSED, port)[0]

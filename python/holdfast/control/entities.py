@@ -37,14 +37,14 @@ class _Object:
 
     @classmethod
     def read(cls, client: Client, places: Collection[Any]) -> list[Self]:
-        """Return the objects at these places that are not the program's initial ones; a place may not be there."""
+        """Return the switch's objects of this kind at these places, without the program's initial ones; a place may be missing."""
         known = getattr(client.p4info, cls._kind)
         names = [(place if isinstance(place, str) else place[0], place) for place in places]
         return [found for name, place in names if known.has(name) for found in cls._found(client, place)]
 
     @classmethod
     def _found(cls, client: Client, place: Any) -> Iterable[Self]:
-        """Return the objects at a place; there are none of a kind that is written only."""
+        """Return the switch's objects at one place, which its program has; none if objects of this kind can only be written."""
         return ()
 
 
@@ -252,7 +252,7 @@ class Meter(_Cell):
 
     @classmethod
     def _found(cls, client: Client, place: tuple[str, int | None]) -> Iterable[Self]:
-        """Return the cells that have rates; if a whole meter is asked for and all have the same, one object."""
+        """Return the cells at a place that have rates; one object for a whole meter whose cells all have the same rates."""
         name, at = place
         cells: Mapping[int, Rates | None] = client.meter_rates(name, at)
         one = set(cells.values())

@@ -87,7 +87,7 @@ class LinkState:
         return frozenset() if self._discovery is None else self._discovery.topology.replaced
 
     def ask_ports(self) -> None:
-        """Read the states of all ports from the switches, of which a controller that starts late was not notified."""
+        """Read the states of all ports from the switches, as earlier changes were not notified. Does nothing with discovery."""
         if self._discovery is None and self._plane is not None:
             self._down_ports = {port for _, port in self.ends() if not self._plane.port_is_up(*port)}
             self._down = self._links_down()
@@ -116,7 +116,7 @@ class LinkState:
         return frozenset(index for port, index in self._links.items() if port in self._down_ports)
 
     def ends(self) -> Iterator[tuple[int, Port]]:
-        """Yield (index of the link, port) for both ends of each link between switches."""
+        """Yield the index of the link and the (switch, port) of both ends of each link between switches."""
         topology = self.topology
         for index, link in enumerate(topology.links):
             if link.a in topology.switches and link.b in topology.switches:
@@ -146,7 +146,7 @@ class LinkState:
             self._discovery.hear(switch, packet, ingress_port)
 
     def find(self, one: Port, other: Port, *, in_use: bool) -> int:
-        """Return the index of the link between two ports, which an entry in a switch names.
+        """Return the index of the link between two ports, for a controller that finds the link in an entry of a switch.
 
         With discovery, a link that is ``in_use`` counts as present until there was time for a frame over it. Raises
         :class:`NetworkError` if there is no such link.

@@ -21,7 +21,7 @@ class NextHop:
 
 
 def over_link(topology: Topology, switch: str, index: int) -> NextHop:
-    """Return the next hop of a switch over the link between switches that has this index."""
+    """Return the next hop of a switch over the link with this index, which must lead from it to another switch."""
     link = topology.links[index]
     ends = ((link.a, link.a_port), (link.b, link.b_port))
     (_, port), (there, there_port) = ends if link.a == switch else ends[::-1]

@@ -8,7 +8,7 @@ from holdfast.errors import NetworkError
 
 
 class Numbers:
-    """The numbers ``first`` to ``last`` of one kind at one place; ``what`` is said when none is left.
+    """Gives out the numbers ``first`` to ``last`` of one kind at one place; ``what`` is the error's text when none is left.
 
     Those never used come first, in order, and then those given back longest ago: packets still under way for a number's former
     owner should not meet the next one.
@@ -56,5 +56,5 @@ class Numbers:
         self._returned.append(number)
 
     def is_untouched(self, number: int) -> bool:
-        """Return True if the number was never used or freed, so that its state in the switch is still the initial state."""
+        """Return True if the number was never used, so that the switch still has the initial state for it."""
         return number not in self._touched

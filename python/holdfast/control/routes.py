@@ -114,7 +114,7 @@ def _prefixes(place: Attachment, *, ipv6: bool) -> list[Prefix]:
 
 
 class HopParams:
-    """The parameters of routes' actions: those over one link are the same, and shared."""
+    """The parameters of routes' actions. Routes over the same link share one mapping."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -217,7 +217,7 @@ class Routing:
             self.writers[switch].change(put.get(switch, ()), removed.get(switch, ()))
 
     def plan(self, topology: Topology, paths: ShortestPaths) -> dict[str, list[TableEntry]]:
-        """Return by switch the table entries of the routes to all hosts."""
+        """Return the table entries of the routes to all hosts, as a list for each switch by its name."""
         wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
         params = HopParams(topology)

@@ -61,7 +61,7 @@ class TableEntry(NamedTuple):
 
     @classmethod
     def read(cls, client: Client, places: Iterable[str | EntryKey]) -> list[TableEntry]:
-        """Return the entries with these keys and of these tables, but no constants of the program; a table may not be there."""
+        """Return the entries of these tables and with these keys, without the program's constants; a table may be missing."""
         keys = [(place, (), None) if isinstance(place, str) else place for place in places]
         found = [client.read_table(table, dict(match), at) for table, match, at in keys if has_table(client, table)]
         return [cls.of(entry) for entries in found for entry in entries if not entry.is_const]
@@ -77,7 +77,7 @@ class TableEntry(NamedTuple):
         return self.key
 
     def write(self, client: Client, verb: Verb) -> None:
-        """Insert the entry in a switch, modify the one with its key, or delete that."""
+        """Insert the entry in a switch, or modify or delete the switch's entry with its key, as ``verb`` says."""
         if verb == "delete":
             client.delete(self.table, self.match, self.priority)
             return

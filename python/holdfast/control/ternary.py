@@ -22,7 +22,7 @@ def prefix_of(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 def ternary_key(
     prefixes: Mapping[str, str | None], numbers: Mapping[str, tuple[int | None, int]]
 ) -> dict[str, tuple[int, int]]:
-    """Return (value, mask) by key field, without fields that are None.
+    """Return (value, mask) for each key field, by name; fields given as None are left out, so that they match any value.
 
     A prefix has its own netmask; a number has the mask that is given with it.
     """

@@ -52,7 +52,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Flood:
-    """One run."""
+    """The counts and processor times of one run."""
 
     offered_packets_per_s: float
     forwarded_packets_per_s: float
@@ -205,7 +205,7 @@ class _Bench:
 def _limit(
     flood: Flood, worker_share: float, kernel_share: float | None, ns_per_packet: float, other_load: float
 ) -> str:
-    """Return a sentence that names the bottleneck of a measurement, as the measured loads show it."""
+    """Return a sentence that names what limits the measured rate, such as the switch's thread, as the measured loads show it."""
     cores = os.cpu_count() or 1
     split = f"{ns_per_packet:.0f} ns per packet"
     if kernel_share is not None:

@@ -173,7 +173,7 @@ def _named_namespaces() -> Iterable[Path]:
 def control_socket(
     live: LiveSwitch, device_id: int, server: Server, *, thrift_port: int | None = None
 ) -> verbs.OperatorSocket:
-    """Return the socket that answers requests for a switch; a context manager."""
+    """Return the control socket of a running switch, which answers requests of the machine's operator; a context manager."""
     changing = threading.Lock()
 
     def obey(request: Request) -> verbs.Answer:
@@ -202,7 +202,7 @@ def control_socket(
 
 
 def _entities(live: LiveSwitch, request: Write | Read | AskPipeline) -> Iterable[bytes]:
-    """Carry out a request that is about entities, and return the serialized messages of its answer."""
+    """Execute an operator's request to write, read or show the pipeline; return the serialized messages of the answer."""
     device = live.device
     if isinstance(request, AskPipeline):
         asked = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=device.device_id)

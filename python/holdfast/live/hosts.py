@@ -138,15 +138,15 @@ class LiveHost:
     def send_load(
         self, interface: str, frames: list[bytes], *, duration_s: float, packets_per_s: float | None = None
     ) -> Load:
-        """Send frames from an interface, see :meth:`holdfast._core.Namespace.send_load`."""
+        """Send frames from an interface of the host and return counts; see :meth:`holdfast._core.Namespace.send_load`."""
         return self._here().send_load(interface, frames, duration_s=duration_s, packets_per_s=packets_per_s)
 
     def interface_counters(self, interface: str) -> InterfaceCounters:
-        """Return the kernel's counters of an interface."""
+        """Return the kernel's counters of packets and bytes of an interface of the host."""
         return self._here().interface_counters(interface)
 
     def set_link(self, interface: str, up: bool) -> None:
-        """Set an interface up or down."""
+        """Set an interface of the host up or down."""
         self._ip([f"link set dev {interface} {'up' if up else 'down'}"])
 
     def _here(self) -> _core.Namespace:
@@ -162,7 +162,7 @@ class LiveHost:
             raise LiveError(f"{error} (of: {'; '.join(lines)})") from None
 
     def add_card(self, port: int) -> str:
-        """Add the network card of a port, without addresses; return the name of its outer interface."""
+        """Add the network card of the host's port, without addresses; return the name of the interface at its outer end."""
         mac, vlan = self.host.cards[port].mac, self.host.vlan
         # The kernel's names of a namespace that existed already may be taken.
         taken = set() if self._foreign is None else self._foreign.interfaces()
@@ -194,7 +194,7 @@ class LiveHost:
         self.run(f"test ! -e {file} || ({settings})", timeout_s=COMMAND_S)
 
     def configure(self, known: Mapping[Address, bytes]) -> None:
-        """Give all cards their addresses and routes, and the neighbours that are known."""
+        """Give all cards of the host their addresses and routes, and add neighbour entries for the addresses in ``known``."""
         host, lines = self.host, []
         for port, device in self.cards.items():
             card = host.cards[port]
@@ -265,7 +265,7 @@ class _Foreign:
         os.close(self._file)
 
     def interfaces(self) -> set[str]:
-        """Return the names of the interfaces in the namespace."""
+        """Return the names of the interfaces that are in the namespace now."""
         listed = subprocess.run(
             [*self.exec_prefix, "ip", "-json", "link"], capture_output=True, text=True, check=True, timeout=COMMAND_S
         )

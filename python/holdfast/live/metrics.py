@@ -67,11 +67,11 @@ class ControlMetrics:
         )
 
     def now_s(self) -> float:
-        """Return the time, in seconds since any moment."""
+        """Return a time in seconds from a clock that never goes back; only differences between two times mean something."""
         return time.perf_counter()
 
     def wrote(self, tally: Iterable[tuple[str, str, str, int]], began_s: float) -> None:
-        """Count the updates of a Write, and its time."""
+        """Count the updates of a Write in ``tally`` (entity, kind, status, number), and the time since it began at ``began_s``."""
         took_s, entities = time.perf_counter() - began_s, set()
         for entity, kind, status, count in tally:
             self._updates.labels(entity, kind, status).inc(count)
@@ -80,22 +80,22 @@ class ControlMetrics:
             self._write_s.labels(entity).observe(took_s)
 
     def computed(self, entities: Collection[str], took_s: float) -> None:
-        """Count the time of a Read."""
+        """Record the computing time of a Read, in seconds, for each kind of entity that it asked for."""
         for entity in entities:
             self._read_s.labels(entity).observe(took_s)
 
     def refused(self, call: str, code: str) -> None:
-        """Count a request that was refused as a whole."""
+        """Count a request that was refused as a whole, by its call (such as "Write") and the name of the status."""
         self._refused.labels(call, code).inc()
 
     def families(self) -> Iterator[Metric]:
-        """Yield the counts."""
+        """Yield the metrics of P4Runtime requests: counted updates, refusals, and times of writes and reads."""
         for each in (self._updates, self._refused, self._write_s, self._read_s):
             yield from each.collect()
 
 
 def pages(live: LiveSwitch, server: Server, host: str, port: int, *, events: Events) -> Pages:
-    """Return a server of what a running switch shows of itself, and have the switch's device count what clients ask of it."""
+    """Return a web server of a running switch's metrics and events, and make the switch's device count its clients' requests."""
     control = ControlMetrics()
     live.device.watcher = control
     about = {
@@ -108,7 +108,7 @@ def pages(live: LiveSwitch, server: Server, host: str, port: int, *, events: Eve
 
 
 def families(live: LiveSwitch, server: Server, control: ControlMetrics) -> list[Metric]:
-    """Return all metrics of a running switch. The thread that moves packets is asked four times, for what it has at hand."""
+    """Return all metrics of a running switch. The thread that moves packets is interrupted four times, each time briefly."""
     device = live.device
     streams = device.streams()
     open_streams = (((role,), count) for role, (count, _) in streams.items())

@@ -36,7 +36,7 @@ def running(
     p4runtime: str = "127.0.0.1:0",
     gives_way: bool = False,
 ) -> Iterator[LiveNetwork]:
-    """Run a live network with namespaces as its hosts (:attr:`LiveNetwork.hosts`) within the context.
+    """Run a live network, with network namespaces as its hosts (:attr:`LiveNetwork.hosts`), within the context.
 
     What ended processes have left behind is removed first. ``tools``: the programs that hosts must have; ``p4runtime`` and
     ``gives_way``: see :class:`LiveNetwork`. Raises :class:`LiveError` if rights or tools are missing.

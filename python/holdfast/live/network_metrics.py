@@ -35,7 +35,7 @@ _NODE_DROPS = (
 
 
 def pages(network: LiveNetwork, port: int = 0, host: str = LOOPBACK, *, events: Events | None = None) -> Pages:
-    """Return a server of what a running network shows of itself. ``port`` 0 takes a free one."""
+    """Return a web server of a running network's metrics and events. ``port`` 0 takes a free one."""
     about = {"network": network.topology.name, "p4runtime": network.p4runtime_address}
     return Pages(lambda: families(network), port, host, about=about, events=events)
 

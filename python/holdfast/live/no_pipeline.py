@@ -27,7 +27,7 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 
 @cache
 def program() -> _core.Program:
-    """Return the program."""
+    """Return the compiled program that a switch runs until a client sets a pipeline; it drops every packet."""
     return _core.Program.compile_text(_SOURCE, f"{NAME}.p4")
 
 

@@ -13,7 +13,7 @@ _ETH_P_ALL = 3
 
 
 def main(interface: str, descriptor: str) -> None:
-    """Open the socket and send it."""
+    """Open a packet socket on ``interface``, and send it to the parent process over its Unix socket ``descriptor``."""
     with (
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL)) as opened,
         socket.socket(fileno=int(descriptor)) as owner,

@@ -84,7 +84,7 @@ class RemoteControl:
         return secrets.token_bytes(32)
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
-        """Call ``handler`` once, ``delay_ms`` milliseconds from now."""
+        """Call ``handler`` once, ``delay_ms`` milliseconds of :attr:`now_ps` from now, in the thread of :meth:`run`."""
         self._scheduler.add(self.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def __enter__(self) -> Self:

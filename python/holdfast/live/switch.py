@@ -161,14 +161,14 @@ class LiveSwitch:
             self._network.capture(_NODE, port, directory / f"{interface}_{side}.pcap", side)
 
     def log_packets(self, file: Path | None, most_per_s: int, *, dump_bytes: int = 0) -> None:
-        """Write the path of packets through the program, step by step, into a file from now on; None: to standard output.
+        """Write what the program does with packets, step by step, into a file from now on; to standard output if ``file`` is None.
 
         At most ``most_per_s`` packets per second are shown; these run on the interpreter. ``dump_bytes``: how many bytes of each.
         """
         self._network.log_packets(_NODE, file, most_per_s, dump_bytes=dump_bytes)
 
     def lost_record(self) -> str | None:
-        """Return why a capture or the log has ended, such as a full disk, once for each; None if none has."""
+        """Return why a capture or the log has ended, such as a full disk; None if none has. Each failure is returned once."""
         return self._network.take_failure()
 
     def port_statistics(self, port: int) -> PortStatistics:
@@ -178,7 +178,7 @@ class LiveSwitch:
         return self._network.port_statistics(_NODE, port)
 
     def port_readings(self) -> list[tuple[int, str, PortStatistics, bool]]:
-        """Return number, interface, counters since it was added, and signal of each port, read between two bursts of packets."""
+        """Return number, interface, counters and signal (True if up) of each port, all read at one moment between two bursts."""
         ports = self.ports
         return [
             (port, ports[port], statistics, up)

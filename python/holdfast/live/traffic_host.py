@@ -109,14 +109,14 @@ class Told(TypedDict):
 
 
 class Counts(TypedDict):
-    """Of the kernel, None of what its version does not tell."""
+    """Counts that the kernel keeps of a TCP connection; None for one that this kernel does not have."""
 
     retransmitted_bytes: int | None
     timeouts: int | None
 
 
 class Seen(TypedDict):
-    """Standard output at the end; by the flow's number, and goodput also by the bin's, as text."""
+    """The JSON that is printed at the end, by flow number (as text); goodput is also divided into bins of time."""
 
     sent: dict[str, list[int]]
     received: dict[str, list[tuple[int, int, int]]]
@@ -130,7 +130,7 @@ Schedule = Iterator[int]
 
 
 def schedule(stream: Stream) -> Schedule:
-    """Yield the times in ns at which a stream's packets leave.
+    """Yield the times in nanoseconds since the start at which a stream's packets are to leave.
 
     They are a constant interval apart, or a Poisson process with that mean interval.
     """
@@ -274,7 +274,7 @@ class Host:
         self.selector.register(probe, selectors.EVENT_READ, read)
 
     def receive_udp(self, udp: UdpReceiver) -> None:
-        """Open a UDP socket for a stream of probes, and record the probes that arrive."""
+        """Open a UDP socket for a stream of probes, join its multicast group if it has one, and record the probes that arrive."""
         probe = self.probe_socket(socket.SOCK_DGRAM, 0)
         probe.bind(("", udp["port"]))
         if udp["group"] is not None:
@@ -284,7 +284,7 @@ class Host:
         self.read_probes(probe, udp["flow"], lambda _: 0)
 
     def udp_sender(self, udp: UdpStream) -> Callable[[int, int], None]:
-        """Return a function that sends the probe with a given number and time."""
+        """Return a function that sends the UDP probe with a given sequence number and time in nanoseconds."""
         probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         probe.setblocking(False)
         probe.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, MULTICAST_TTL)
@@ -292,7 +292,7 @@ class Host:
         return lambda sequence, now_ns: void(probe.sendto(PROBE.pack(sequence, now_ns) + rest, to))
 
     def pinger(self, ping: Stream) -> Callable[[int, int], None]:
-        """Return a function that sends an ICMP echo request, which the other host's kernel answers."""
+        """Return a function that sends an ICMP echo request with a sequence number and time; arriving replies are recorded."""
         probe = self.probe_socket(socket.SOCK_RAW, socket.IPPROTO_ICMP)
         probe.setsockopt(SOL_RAW, ICMP_FILTER, struct.pack("=I", 0xFFFFFFFF & ~(1 << ECHO_REPLY)))
         identifier = ping["flow"] & 0xFFFF
@@ -316,7 +316,7 @@ class Host:
     # ---- TCP ----
 
     def listen(self, flow: TcpReceiver) -> None:
-        """Accept one TCP connection, and count the bytes that arrive by time."""
+        """Accept one TCP connection, read from it, and count the bytes that arrive in each bin of time."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if (window := flow["window_bytes"]) is not None:

@@ -62,7 +62,7 @@ def _by_switch(places: Iterable[PortKey]) -> dict[str, frozenset[int]]:
 
 
 def memberships_of(channels: Channels) -> dict[tuple[PortKey, Address], Filter]:
-    """Return the memberships from which these channels result, as a controller that takes over reads channels alone."""
+    """Return memberships that result in these channels, for a controller that takes over and can read only channels."""
     takers: dict[Address, set[PortKey]] = {}
     for (source, group), switches in channels.items():
         if source is None:
@@ -107,7 +107,7 @@ class _Group:
         return found
 
     def ports(self, source: Address | None, switch: str) -> frozenset[int] | None:
-        """Return the ports of a switch that want a source's channel (None: that of all sources), or None if the switch has none."""
+        """Return a switch's ports that want the channel of a source (None: of all sources); None if the switch has no part in it."""
         takers = self.takers.get(switch, _NO_PORTS)
         if source is None:
             return frozenset(takers) or None

@@ -75,7 +75,7 @@ class Family:
         )
 
     def query_code(self, query: Query) -> int:
-        """Return the encoded response time of a query."""
+        """Return the encoded response time of a query, in the floating-point form of the protocol's latest version."""
         return encoded(query.max_response_ps // self.response_unit_ps, self.code_bits)
 
     def behind_group(self, query: Query) -> bytes:

@@ -151,7 +151,7 @@ class GroupFilter:
         return not self.several and self.reporter in (None, host)
 
     def adopt(self, wanted: Filter, fresh_ps: int) -> None:
-        """Set the filter to ``wanted``, from an earlier router, with timers that end at ``fresh_ps`` as after a new report."""
+        """Set the filter to that of an earlier router, with timers that end at ``fresh_ps``, as if hosts had just reported it."""
         self.group_due_ps = fresh_ps if wanted.excludes else None
         self.sources = dict.fromkeys(wanted.sources, EXCLUDED if wanted.excludes else fresh_ps)
         self.earliest_ps = fresh_ps
@@ -223,7 +223,7 @@ class GroupFilter:
         return self._changed(True, removed), asked
 
     def _changed(self, excluded: bool, removed: Sequence[Address] = (), added: Sequence[Address] = ()) -> FilterChange:
-        """Return the change from the present mode to ``excluded``, and update the number of sources that the filter names."""
+        """Return the change from the mode ``excluded`` to the present one; update the number of sources that the filter names."""
         turned = excluded != self.excludes
         self._named = len(added) if turned else self._named + len(added) - len(removed)
         return FilterChange(self.group, excluded, self.excludes, removed, added)

@@ -178,7 +178,7 @@ class Overlay:
         return found
 
     def channels_at(self, place: PortKey) -> int:
-        """Return the number of channels that the records of a port stand for, of IPv4 and IPv6 together."""
+        """Return the number of channels that a port's memberships take, of IPv4 and IPv6 together."""
         return sum(self._queriers[place, it].channels for it in (4, 6) if (place, it) in self._queriers)
 
     @property
@@ -251,7 +251,7 @@ class Overlay:
         return True
 
     def _has_room(self, own: int, new: int) -> bool:
-        """Return True if a port may have new channels.
+        """Return True if the limit on the channels of all ports allows a port ``new`` channels, with which it has ``own``.
 
         Channels that the present message has already added are counted too, as they are not in the table yet.
         """
@@ -269,7 +269,7 @@ class Overlay:
     # ---- Time ----
 
     def _plan(self, place: PortKey, version: int) -> None:
-        """Schedule the next call of a port's querier for the time that the querier names."""
+        """Schedule the next call of a port's querier, for the time that the querier has named."""
         due_ps = self._queriers[place, version].next_ps
         known_ps = self._woken_at.get((place, version))
         if known_ps is None or due_ps < known_ps:

@@ -265,7 +265,7 @@ class Querier:
     def _no_room(
         self, state: GroupFilter | None, kind: RecordKind, group: Address, sources: tuple[Address, ...]
     ) -> str | None:
-        """Return the name of the limit that a record would exceed; None if there is room.
+        """Return the name of the limit that a record would exceed; None if it exceeds none.
 
         A record that adds nothing is never refused.
         """
@@ -339,7 +339,7 @@ class Querier:
             self._repeat_at(state.group, asking, asked_ps)
 
     def _repeat(self, group: Address, asking: _Asking, now_ps: int, outcome: Outcome) -> None:
-        """Add to ``outcome`` the queries for a group's last members that are due, and schedule the next ones."""
+        """Add the queries for a group's last members that are to be sent now to ``outcome``, and schedule the next ones."""
         state = self._groups.get(group)
         if state is None:
             del self._asking[group]
@@ -388,7 +388,7 @@ class Querier:
     # ---- Time ----
 
     def due(self, now_ps: int) -> Outcome:
-        """Process all timers due at ``now_ps``; return the queries to send and the changes of filters."""
+        """Handle all timers that have expired at ``now_ps``; return the queries to send and the changes of filters."""
         outcome = Outcome()
         while self._timers and self._timers[0][0] <= now_ps:
             due_ps, _, group = heapq.heappop(self._timers)
@@ -417,7 +417,7 @@ class Querier:
         return outcome
 
     def _settle(self, state: GroupFilter) -> None:
-        """Update the port's counts by a group's state, then schedule the group's next timer, or delete a group without state."""
+        """Update the port's counts of channels by a group's state; schedule the group's next timer, or delete an empty group."""
         channels, hidden = state.counted
         state.counted = state.size, state.hidden
         self.channels += state.size - channels
@@ -449,7 +449,7 @@ def _note(outcome: Outcome, change: FilterChange) -> None:
 
 
 def _begins(record: Record) -> bool:
-    """Return True if a record would create a membership at a port that has none of the group."""
+    """Return True if a record would create a membership at a port that has none in the record's group."""
     if record.kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
         return True
     return record.kind != RecordKind.BLOCK_OLD_SOURCES and bool(record.sources)
