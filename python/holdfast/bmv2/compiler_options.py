@@ -146,7 +146,7 @@ def parse(name: str, arguments: Sequence[str], version: str) -> CompilerOptions:
 
 
 def _split_warnings(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the other words, and those about warnings, whose value stands behind ``=`` alone."""
+    """Split the words of a command line; return those that are not about warnings (``-W...``), then those that are."""
     about = [word for word in arguments if word.startswith(("--W", "-W"))]
     return [word for word in arguments if word not in about], about
 

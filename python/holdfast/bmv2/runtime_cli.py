@@ -52,7 +52,7 @@ class RuntimeCli(cmd.Cmd):
     # ---- The loop ----
 
     def onecmd(self, line: str) -> bool:
-        """Carry out a line, and print why if that fails; the next one follows. Returns True at the end."""
+        """Execute a line, and print why if that fails. Returns True if the line ends the session."""
         given = commands.words_of(line)
         if not given:
             return False
@@ -77,7 +77,7 @@ class RuntimeCli(cmd.Cmd):
 
     @staticmethod
     def _words(line: str, usage: str, least: int, most: int | None = None) -> list[str]:
-        """Return the arguments of a command. Raises :class:`CommandError` with its usage if there are too few or too many."""
+        """Split the arguments of a command. Raises :class:`CommandError` with its usage if there are too few or too many."""
         given = line.split()
         if not least <= len(given) <= (least if most is None else most):
             raise CommandError(f"usage: {usage}")
@@ -220,7 +220,7 @@ class RuntimeCli(cmd.Cmd):
         return f"Action entry: {entry.action} - {', '.join(texts)}"
 
     def _entries(self, table: Table) -> list[tuple[int, Entry]]:
-        """Return the entries of a table with their handles, in the order of these."""
+        """Return the entries of a table, each with its handle, in the order of the handles."""
         found, foreign = [], _FOREIGN
         for entry in self._client.read_table(table.name):
             if entry.is_default:
@@ -372,7 +372,7 @@ class RuntimeCli(cmd.Cmd):
             self._client.write_counter(name, None)
 
     def _counted(self, name: str) -> Table | None:
-        """Return the table of a direct counter; None if the name is another counter's."""
+        """Return the table to which the direct counter ``name`` belongs; None if the name is not that of a direct counter."""
         info = self._client.p4info
         if info.counters.has(name) or not info.direct_counters.has(name):
             return None
@@ -537,7 +537,7 @@ def _hex(value: int | str, width: int) -> str:
 
 
 def _value_text(value: int | str | tuple[int, int] | None, kind: str, width: int) -> str:
-    """Return a match as BMv2 shows it; a field that takes any value has a prefix or mask of zero."""
+    """Format a match as BMv2 shows it; a field that matches any value has a prefix length or mask of zero."""
     if kind == "lpm":
         prefix, length = value if isinstance(value, tuple) else (0, 0)
         return f"{_hex(prefix, width)}/{length}"

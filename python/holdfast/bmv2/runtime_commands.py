@@ -15,7 +15,7 @@ class CommandError(HoldfastError):
 
 
 def number(text: str, what: str, most: int = (1 << 64) - 1) -> int:
-    """Return a number from 0 to ``most``, decimal or hexadecimal with 0x. Raises :class:`CommandError` for other text."""
+    """Parse a number from 0 to ``most``, decimal or hexadecimal with 0x. Raises :class:`CommandError` for any other text."""
     try:
         value = int(text, 16 if text[:2].lower() == "0x" else 10)
     except ValueError:
@@ -41,29 +41,29 @@ class MulticastNodes:
                 self._groups[group].append(self.create(instance, ports))
 
     def create_group(self, group: int) -> None:
-        """Create a group without nodes. Raises :class:`CommandError` if it is there."""
+        """Create a multicast group without nodes. Raises :class:`CommandError` if it exists already."""
         if group in self._groups:
             raise CommandError(f"there is a multicast group {group} already")
         self._groups[group] = []
 
     def destroy_group(self, group: int) -> None:
-        """Remove a group; its nodes stay."""
+        """Remove a multicast group; its nodes stay. Raises :class:`CommandError` if there is no such group."""
         del self._groups[self._known(group)]
 
     def create(self, instance: int, ports: Sequence[int]) -> int:
-        """Create a node and return its handle, the lowest that is free."""
+        """Create a node, one copy to each of ``ports`` with this instance; return its handle, the lowest that is free."""
         handle = next(at for at in range(len(self._nodes) + 1) if at not in self._nodes)
         self._nodes[handle] = (instance, tuple(ports))
         return handle
 
     def update(self, handle: int, ports: Sequence[int]) -> list[int]:
-        """Give a node other ports, and return the groups that this changes."""
+        """Replace the ports of a node; return the numbers of the groups that contain it."""
         instance, _ = self._node(handle)
         self._nodes[handle] = (instance, tuple(ports))
         return [group for group, nodes in self._groups.items() if handle in nodes]
 
     def destroy(self, handle: int) -> list[int]:
-        """Remove a node from all its groups, and return them."""
+        """Remove a node, also from its groups; return the numbers of these groups."""
         self._node(handle)
         changed = [group for group, nodes in self._groups.items() if handle in nodes]
         for group in changed:
@@ -72,20 +72,20 @@ class MulticastNodes:
         return changed
 
     def associate(self, group: int, handle: int) -> None:
-        """Add a node to a group. Raises :class:`CommandError` if it is in one, as a node has one group in BMv2."""
+        """Add a node to a multicast group. Raises :class:`CommandError` if it is in a group already, since BMv2 allows only one."""
         self._node(handle)
         if any(handle in nodes for nodes in self._groups.values()):
             raise CommandError(f"node {handle} is in a multicast group already")
         self._groups[self._known(group)].append(handle)
 
     def dissociate(self, group: int, handle: int) -> None:
-        """Take a node out of a group."""
+        """Remove a node from a multicast group. Raises :class:`CommandError` if it is not in the group."""
         if handle not in self._groups[self._known(group)]:
             raise CommandError(f"node {handle} is not in multicast group {group}")
         self._groups[group].remove(handle)
 
     def replicas(self, group: int) -> list[tuple[int, int]]:
-        """Return a group's copies: port and instance of each."""
+        """Return the port and the instance of each copy that a multicast group makes."""
         nodes = (self._node(handle) for handle in self._groups[self._known(group)])
         return [(port, instance) for instance, ports in nodes for port in ports]
 

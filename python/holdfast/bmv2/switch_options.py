@@ -178,7 +178,7 @@ def _program(parser: argparse.ArgumentParser, files: Sequence[str], no_p4: bool,
 
 
 def _tls(parser: argparse.ArgumentParser, given: argparse.Namespace) -> dict[str, Path | None]:
-    """Return the files of TLS. They are refused without ``--grpc-server-ssl``, with which alone BMv2 uses them."""
+    """Return the TLS files of the options. Fails if they are given without ``--grpc-server-ssl``, as BMv2 would ignore them."""
     files = (given.grpc_server_cert, given.grpc_server_key, given.grpc_server_cacert)
     if not given.grpc_server_ssl:
         if any(files) or given.grpc_server_with_client_auth:

@@ -30,7 +30,7 @@ _SEARCHED = 1 << 16
 
 
 def load(path: Path | str, program: Program) -> Desired:
-    """Return what the file says that a switch with this program holds.
+    """Return the entries and other objects that a file describes, for a switch with this program.
 
     Raises :class:`holdfast.errors.EntriesError`. What a file says beyond that is left out, with one
     :class:`holdfast.errors.EntriesWarning`.
@@ -52,7 +52,7 @@ def load(path: Path | str, program: Program) -> Desired:
 
 
 def install(entries: Desired, device: Device) -> None:
-    """Write entries into a device that holds nothing yet, as a client with the lowest election id, which then leaves."""
+    """Write entries into a device that has none yet, as a client with the lowest election id, which disconnects afterwards."""
     client = LocalClient(device)
     try:
         Writer(client).write(entries)

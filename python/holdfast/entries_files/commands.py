@@ -90,7 +90,7 @@ T = TypeVar("T")
 
 
 class Handles(Generic[T]):
-    """Objects by handle: a new one gets the lowest that is free, as in bmv2."""
+    """Objects by handle. A new object gets the lowest handle that is free, as in bmv2."""
 
     def __init__(self) -> None:
         self._items: dict[int, T] = {}
@@ -103,7 +103,7 @@ class Handles(Generic[T]):
         return handle
 
     def take(self, handle: int) -> T:
-        """Remove an object and return it. Raises :class:`KeyError`."""
+        """Remove the object with this handle and return it. Raises :class:`KeyError` if there is none."""
         item = self._items.pop(handle)
         heapq.heappush(self._free, handle)
         return item
@@ -124,7 +124,7 @@ class Handles(Generic[T]):
 
 @dataclass
 class _Placed(Generic[T]):
-    """An object, and the place of the command that made it."""
+    """An object, and the line of the command that made it."""
 
     place: str
     value: T
@@ -140,7 +140,7 @@ class _Node:
 
 @dataclass
 class _State:
-    """What the commands so far have made."""
+    """The objects that the commands so far have made."""
 
     draft: Draft
     place: str = ""
@@ -158,7 +158,7 @@ class _State:
     """Of all entries of a table."""
 
     def finish(self) -> None:
-        """Add all that there is to the draft, each object with the place of its command."""
+        """Add all objects that the commands have made to the draft, each with the line of its command."""
         for per_profile in (self.members, self.groups):
             for handles in per_profile.values():
                 for _, placed in handles.items():
@@ -195,26 +195,26 @@ class _State:
         return tuple((port, node.instance) for handle in nodes for node in [self.nodes[handle]] for port in node.ports)
 
     def number(self, text: str, what: str) -> int:
-        """Return a number that a command has. Raises :class:`EntriesError` if it is none."""
+        """Parse a word of a command as a number. Raises :class:`EntriesError` if it is none."""
         try:
             return codec.to_int(text, 64, what)
         except P4RuntimeError:
             raise self.draft.error(f"{what} is {text!r}; a number is expected") from None
 
     def held(self, handles: Handles[T] | None, text: str, what: str) -> int:
-        """Return a handle among those that there are. Raises :class:`EntriesError` for any other."""
+        """Parse a word of a command as a handle in ``handles``. Raises :class:`EntriesError` if no object has this handle."""
         handle = self.number(text, what)
         if handles is None or handle not in handles:
             raise self.draft.error(f"there is no {what} {handle} here")
         return handle
 
     def placed(self, value: T) -> _Placed[T]:
-        """Return a value with the place of the current command."""
+        """Return a value together with the line of the current command."""
         return _Placed(self.place, value)
 
 
 def are_in(content: bytes) -> bool:
-    """Return True if the first line of a text that is no remark is a command."""
+    """Return True if the first line of the content that is not empty or a comment begins with a known command."""
     for line in content.decode(errors="replace").splitlines():
         words = words_of(line)
         if words:
@@ -223,7 +223,10 @@ def are_in(content: bytes) -> bool:
 
 
 def read(draft: Draft, content: bytes) -> None:
-    """Add what the commands do to ``draft``. Raises :class:`holdfast.errors.EntriesError` with the line of the mistake."""
+    """Execute commands, and add the objects that they make to ``draft``.
+
+    Raises :class:`EntriesError` with the line of a mistake.
+    """
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -257,7 +260,7 @@ def action(p4info: P4InfoIndex, table: Table, name: str, words: Sequence[str]) -
 
 
 def words_of(line: str) -> list[str]:
-    """Return the words of a command in front of a remark."""
+    """Return the words of a line, up to a comment (``#`` or ``//``)."""
     words = line.split()
     for index, word in enumerate(words):
         if word.startswith(("#", "//")):
@@ -289,7 +292,7 @@ def _obey(state: _State, words: Sequence[str]) -> None:
 
 
 def _split(state: _State, arguments: Sequence[str], table: Table, form: str) -> tuple[list[str], list[str], int | None]:
-    """Return the words of the match, the words behind ``=>``, and P4Runtime's priority."""
+    """Split the arguments of a command that adds an entry: return the match, the words after ``=>``, and P4Runtime's priority."""
     rest, priority = list(arguments), None
     if table.needs_priority:
         given = state.number(rest.pop(), "the priority") if rest and rest[-1] != "=>" else None
@@ -313,7 +316,7 @@ def _match(state: _State, table: Table, keys: Sequence[str]) -> dict[str, MatchV
 
 
 def _key(state: _State, match_field: MatchField, text: str) -> Any:
-    """Return the value of a field. bmv2 ignores bits of prefixes and masked values that do not count, so they are cleared."""
+    """Parse the value of a match field. Bits that a prefix or mask does not cover, which bmv2 ignores, are cleared."""
     what, width = f"match field '{match_field.name}'", match_field.width
     if match_field.uri is not None:
         return text
@@ -404,7 +407,7 @@ def _table_set_timeout(state: _State, arguments: Sequence[str]) -> None:
 
 
 def _profile(state: _State, name: str) -> ActionProfile:
-    """Return an action profile by its name, or by that of a table that it implements, as older commands have it."""
+    """Return an action profile by its name or, as older commands have it, by the name of a table that it implements."""
     info = state.draft.p4info
     if not info.action_profiles.has(name) and info.tables.has(name) and info.tables[name].implementation_id:
         return info.action_profiles.by_id(info.tables[name].implementation_id)
@@ -573,7 +576,7 @@ def _register_reset(state: _State, arguments: Sequence[str]) -> None:
 
 
 def _rates(state: _State, words: Sequence[str]) -> Rates:
-    """Return committed and peak rates, with their bursts, from ``rate:burst`` for each, per microsecond."""
+    """Parse the two rates of a meter, committed and peak, each ``RATE:BURST`` with the rate per microsecond."""
     if len(words) != 2:
         raise state.draft.error(f"a meter has two rates, committed and peak, each RATE:BURST, not {len(words)}")
     numbers: list[int] = []

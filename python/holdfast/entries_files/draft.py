@@ -28,7 +28,7 @@ from holdfast.terminal import excerpt
 
 @dataclass
 class Draft:
-    """What a file says, in its order, each object with its place in the file.
+    """The objects that a file describes, in its order, each with its place in the file.
 
     ``program``: that of the switch; a P4Info in its place serves all but :meth:`checked`.
     """
@@ -47,7 +47,7 @@ class Draft:
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:
-        """Raise errors of the enclosed code with the file and this place; ``place`` begins with its separator, as in ``:7``."""
+        """Raise errors of the enclosed code as errors of the file at this place, such as ``:7`` (it begins with its separator)."""
         before, self._place = self._place, place
         try:
             yield
@@ -57,19 +57,19 @@ class Draft:
             self._place = before
 
     def error(self, sentence: str) -> EntriesError:
-        """Return an error with the file and the current place, for the caller to raise."""
+        """Return an error at the current place of the file, for the caller to raise."""
         return EntriesError(f"{self.path}{self._place}: {excerpt(sentence)}")
 
     def add(self, entity: Entity) -> None:
-        """Add an object at the current place."""
+        """Add an object, with the current place in the file."""
         self.found.append((self._place, entity))
 
     def leave_out(self, what: str) -> None:
-        """Note that something at the current place is left out."""
+        """Record that something (``what``) at the current place is left out, for a warning."""
         self.left_out.add(what, self._place.lstrip(": "))
 
     def match(self, table: Table, given: Mapping[str, Any]) -> dict[str, MatchValue]:
-        """Return the match of an entry with the program's names and with numbers. Fields that match any value are left out."""
+        """Convert an entry's match to the program's full names and to numbers; fields that match any value are left out."""
         found: dict[str, MatchValue] = {}
         for name, value in given.items():
             match_field = table.fields[name]
@@ -81,7 +81,7 @@ class Draft:
         return found
 
     def arguments(self, params: Sequence[tuple[Param, Any]], action: str) -> dict[str, int | str]:
-        """Return an action's parameters with numbers."""
+        """Convert the arguments of an action to numbers, by the parameters' names."""
         return {
             param.name: _number(param, value, f"action '{action}', parameter '{param.name}'") for param, value in params
         }
@@ -95,7 +95,10 @@ class Draft:
         priority: int | None,
         idle_timeout_ns: int = 0,
     ) -> TableEntry:
-        """Return a table entry. Where the table has an action profile, it refers to a member with this action."""
+        """Return a table entry.
+
+        In a table with an action profile, the entry refers to a member with this action, which is made if it is new.
+        """
         if not table.implementation_id:
             return TableEntry(table.name, match, action, params, priority, idle_timeout_ns=idle_timeout_ns)
         profile = self.p4info.action_profiles.by_id(table.implementation_id)
@@ -107,7 +110,7 @@ class Draft:
         return TableEntry(table.name, match, member, {}, priority, idle_timeout_ns=idle_timeout_ns)
 
     def checked(self) -> Desired:
-        """Return all objects, after a switch with this program has taken each of them.
+        """Return all objects, after installing them in a switch with this program to see whether it accepts each.
 
         Raises :class:`EntriesError` with the place of the first object that it refuses, or that is there twice.
         """
@@ -134,7 +137,7 @@ _FIRST_OWN_MEMBER = 1 << 24
 
 
 def _number(owner: MatchField | Param, value: Any, what: str) -> int | str:
-    """Return a value as a number of its owner's width; a negative one is two's complement, a list of one value is that value."""
+    """Convert a value to a number of its field's width: a negative one to two's complement, a list of one value to that value."""
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
     if owner.uri is not None and isinstance(value, str):
@@ -147,7 +150,7 @@ def _number(owner: MatchField | Param, value: Any, what: str) -> int | str:
 
 
 def _match_value(match_field: MatchField, value: Any, what: str) -> MatchValue | None:
-    """Return the value of a match field as a switch returns it; None if it matches any value."""
+    """Convert the value of a match field to the form in which a switch returns it; None if it matches any value."""
     width = match_field.width
     if value is None:
         return None

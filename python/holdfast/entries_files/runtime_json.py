@@ -44,7 +44,7 @@ _REPLICA = ("egress_port", "instance")
 
 
 def read(draft: Draft, content: bytes) -> None:
-    """Add what the file says to ``draft``. Raises :class:`EntriesError`."""
+    """Add the objects that a JSON file describes to ``draft``. Raises :class:`EntriesError` with the place of a mistake."""
     document = json_file.parse(draft.path, content, EntriesError)
     top = _object(draft, document, "the file", _TOP)
     if not set(_TOP[4:]) & top.keys():

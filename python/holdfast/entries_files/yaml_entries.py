@@ -47,7 +47,7 @@ class Entries(Checked):
 
 
 def read(draft: Draft) -> None:
-    """Add what the file says to ``draft``.
+    """Add the objects that a YAML file describes to ``draft``.
 
     Raises :class:`holdfast.errors.ScenarioError`, with the line, for what does not have the form, and
     :class:`holdfast.errors.EntriesError` for what the program does not have.

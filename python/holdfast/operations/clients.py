@@ -46,7 +46,7 @@ class Client:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(GONE_S * 1000))
 
     def question(self, end: bytes, most_bytes: int) -> bytes:
-        """Read up to the first ``end``, which is included; what follows is not looked at.
+        """Read the client's request up to the first ``end``, which is included; bytes after it are ignored.
 
         Raises :class:`NoQuestionError` if ``end`` does not come within ``most_bytes`` and :data:`QUESTION_S`.
         """
@@ -66,7 +66,7 @@ class Client:
 
     @contextmanager
     def served(self) -> Iterator[None]:
-        """Keep the client within the context, where the server works for it."""
+        """Mark the client as served within the context: the server works for it, so it is not to blame for the delay."""
         self.waited_for = False
         try:
             yield
@@ -80,7 +80,7 @@ class Client:
             self._connection.sendall(answer[at : at + _PART_BYTES])
 
     def turn_away(self, answer: bytes) -> None:
-        """Send as much of an answer as there is room for, without waiting, and close the connection."""
+        """Send as much of an answer as the socket takes without waiting, and close the connection."""
         with suppress(OSError):
             self._connection.setblocking(False)
             self._connection.send(answer)
@@ -112,11 +112,11 @@ class Clients:
         self._thread.start()
 
     def __len__(self) -> int:
-        """Return how many clients there are."""
+        """Return the number of clients that are connected."""
         return len(self._clients)
 
     def close(self) -> None:
-        """Accept nobody more, and cut all clients off."""
+        """Accept no more clients, and disconnect all."""
         self._closed.set()
         # Closing alone would leave the thread waiting.
         with suppress(OSError):

@@ -20,12 +20,12 @@ _PATIENCE_S = 10.0
 
 
 def socket_path(name: str) -> Path:
-    """Return the path of the socket called ``name``."""
+    """Return the path of the Unix socket called ``name`` in :data:`DIRECTORY`."""
     return DIRECTORY / f"{name}.sock"
 
 
 def made(directory: Path | None = None) -> Path:
-    """Return ``directory`` (by default :data:`DIRECTORY`), which is created if it does not exist.
+    """Return ``directory`` (by default :data:`DIRECTORY`); create it if it does not exist.
 
     Raises :class:`LiveError` if it cannot be created, or if another user could put a socket or a link into the directory and so
     answer in our place.
@@ -48,7 +48,7 @@ def made(directory: Path | None = None) -> Path:
 
 
 def is_left_behind(path: Path) -> bool:
-    """Return True if nobody listens at a socket, as its process was killed or the socket does not exist.
+    """Return True if nobody listens at a socket: its process was killed, or the socket does not exist.
 
     Raises OSError for a path that no socket can have.
     """
@@ -66,7 +66,7 @@ def is_left_behind(path: Path) -> bool:
 
 
 def listening(path: Path, taken: str) -> socket.socket:
-    """Return a socket that listens at ``path``, which its user alone may open from the first moment.
+    """Return a Unix socket that listens at ``path`` and that only this user may connect to, from the first moment.
 
     A socket that a killed process left behind is replaced. Raises :class:`LiveError` with the sentence ``taken`` if somebody
     listens there, and others if the directory is not to be trusted or cannot be written.
@@ -94,7 +94,7 @@ def listening(path: Path, taken: str) -> socket.socket:
 
 @contextmanager
 def _alone_in(directory: Path) -> Iterator[None]:
-    """Keep other processes from looking for sockets that were left behind: two would take the same place."""
+    """Lock the directory within the context, so that no two processes replace the same abandoned socket."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(directory / _LOCK, flags, 0o600)
     try:
@@ -105,7 +105,7 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 
 def clear(pattern: str) -> None:
-    """Remove the sockets that killed processes left behind and whose names match ``pattern``: nobody else takes those names."""
+    """Remove the sockets whose names match ``pattern`` and whose processes were killed."""
     directory = made()
     with suppress(OSError), _alone_in(directory):
         for path in directory.glob(pattern):
@@ -114,7 +114,7 @@ def clear(pattern: str) -> None:
 
 
 def inode(path: Path) -> int | None:
-    """Return the number of the file at ``path``, None if there is none."""
+    """Return the inode number of the file at ``path``; None if there is none."""
     with suppress(OSError):
         return path.lstat().st_ino
     return None

@@ -13,21 +13,24 @@ _MOST_WAITING = 256
 
 
 class Listener:
-    """Events for one listener. ``lost``: those that had no room."""
+    """The queue of one listener's events. ``lost`` counts events for which it had no room."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[tuple[str, Mapping[str, Any]]] = queue.Queue(_MOST_WAITING)
         self.lost = 0
 
     def put(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Add an event, or count it as lost."""
+        """Add an event to the queue; if it is full, count the event as lost."""
         try:
             self._waiting.put_nowait((kind, data))
         except queue.Full:
             self.lost += 1
 
     def next(self, timeout_s: float) -> tuple[str, Mapping[str, Any]] | None:
-        """Return the next event, None if there is none within ``timeout_s``. What was lost before it is an event of its own."""
+        """Return the next event as (kind, data); None if none comes within ``timeout_s`` seconds.
+
+        Lost events are reported as an event.
+        """
         if self.lost and self._waiting.empty():
             lost, self.lost = self.lost, 0
             return "lost", {"events": lost}
@@ -45,14 +48,14 @@ class Events:
         self._changing = threading.Lock()
 
     def publish(self, kind: str, **data: Any) -> None:
-        """Tell all listeners. ``kind`` is a word, and ``data`` can be written as JSON."""
+        """Send an event to all listeners. ``kind`` is a word; ``data`` must be values of JSON."""
         with self._changing:
             for each in self._listeners:
                 each.put(kind, data)
 
     @contextmanager
     def listener(self) -> Iterator[Listener]:
-        """Yield a listener that gets what happens within the context."""
+        """Yield a listener that receives the events published within the context."""
         listener = Listener()
         with self._changing:
             self._listeners.add(listener)

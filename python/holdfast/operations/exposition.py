@@ -24,7 +24,7 @@ _WHOLE = 1 << 53
 def family(
     kind: Literal["counter", "gauge"], name: str, about: str, labels: Sequence[str], samples: Iterable[Sample]
 ) -> Metric:
-    """Return a family with a sample for each of ``samples``. The name of a counter ends in ``_total``."""
+    """Return a family of metrics with one sample for each of ``samples``. The name of a counter must end in ``_total``."""
     metric = Metric(name.removesuffix("_total") if kind == "counter" else name, about, kind)
     for values, value in samples:
         metric.add_sample(name, dict(zip(labels, values, strict=True)), +value)  # a truth is a number, too
@@ -38,7 +38,7 @@ def histogram(
     bounds: Sequence[str],
     samples: Iterable[tuple[Sequence[str], Sequence[int], int, float]],
 ) -> Metric:
-    """Return a histogram. A sample has the values of the labels, a count for each of ``bounds``, the count of all, and the sum."""
+    """Return a histogram. Each sample is the values of the labels, a count for each of ``bounds``, the total count, and the sum."""
     metric = Metric(name, about, "histogram")
     for values, counts, count, total in samples:
         own, below = dict(zip(labels, values, strict=True)), 0
@@ -54,12 +54,12 @@ def histogram(
 def counted(
     kind: Literal["counter", "gauge"], name: str, about: str, label: str, counts: Mapping[str, float]
 ) -> Metric:
-    """Return a family with a sample for each of ``counts``, in the order of their names."""
+    """Return a family of metrics with one label, and one sample for each of ``counts``, sorted by name."""
     return family(kind, name, about, [label], (((key,), count) for key, count in sorted(counts.items())))
 
 
 def single(kind: Literal["counter", "gauge"], name: str, about: str, value: float) -> Metric:
-    """Return a family of one sample without labels."""
+    """Return a family of metrics with one sample without labels."""
     return family(kind, name, about, (), [((), value)])
 
 
@@ -99,7 +99,7 @@ def _number(value: float) -> str:
 
 
 def as_json(families: Iterable[Metric]) -> dict[str, Any]:
-    """Return by the name of samples their ``labels`` and ``values``: by the value of the first label, then of the next one.
+    """Return metrics as values of JSON: for each sample's name its ``labels``, and ``values`` nested by the labels' values.
 
     Without labels, ``values`` is the value.
     """

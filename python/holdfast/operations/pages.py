@@ -45,7 +45,7 @@ Families = Callable[[], Iterable[Metric]]
 
 
 def endpoint(option: str, text: str) -> tuple[str, int]:
-    """Return host and port of ``ADDRESS:PORT``, as in ``[::1]:9100``. Raises :class:`LiveError`, which names the option."""
+    """Parse ``ADDRESS:PORT``, as in ``[::1]:9100``, into host and port. Raises :class:`LiveError`, which names the option."""
     host, _, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -55,7 +55,7 @@ def endpoint(option: str, text: str) -> tuple[str, int]:
 
 
 class Pages:
-    """Shows what ``families`` returns, in threads of its own, until closed; a context manager.
+    """A web server that shows the metrics that ``families`` returns, in threads of its own, until closed; a context manager.
 
     ``about``: what the program is, in the snapshot. ``families`` is called in any thread, by one at a time; it may raise a
     HoldfastError. ``events``: what is told beside changes of the snapshot.
@@ -70,7 +70,7 @@ class Pages:
         about: Mapping[str, Any] | None = None,
         events: Events | None = None,
     ) -> None:
-        """Listen at ``port``; 0 takes a free one. Raises :class:`LiveError` if that is not possible."""
+        """Listen at ``port``; 0 takes a free one. Raises :class:`LiveError` if the address is in use or not allowed."""
         self._families, self._about = families, dict(about or {})
         self._events = events or Events()
         self._made: tuple[list[Metric], float] | None = None
@@ -92,7 +92,7 @@ class Pages:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def close(self) -> None:
-        """Answer nobody more."""
+        """Stop the server: accept no more clients, and disconnect all."""
         self.clients.close()
 
     def __enter__(self) -> Pages:
@@ -132,7 +132,7 @@ class Pages:
         client.give(answer[: answer.index(b"\r\n\r\n") + 4] if is_head else answer)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what the program is, and all metrics (:func:`exposition.as_json`)."""
+        """Return the snapshot that clients get: ``about``, and all metrics (:func:`exposition.as_json`)."""
         return {"about": self._about, "metrics": exposition.as_json(self._fresh())}
 
     def _fresh(self) -> list[Metric]:
@@ -142,7 +142,7 @@ class Pages:
             return self._made[0]
 
     def _stream(self, client: Client) -> None:
-        """Send the snapshot, then events, and once in ``FRESH_S`` what has changed in it as a JSON Merge Patch (RFC 7396)."""
+        """Send the snapshot, then events and, every ``FRESH_S`` seconds, its changes as a JSON Merge Patch (RFC 7396)."""
         with ExitStack() as stack:
             if not self._streams.acquire(blocking=False):
                 client.give(_response(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_STREAMS} clients get events\n"))
@@ -187,7 +187,7 @@ class _Request:
 
 
 def _request(head: bytes) -> _Request:
-    """Return the request in ``head``. Raises :class:`_RefusedError` for what is none (RFC 9112), and for other methods."""
+    """Parse the head of an HTTP request. Raises :class:`_RefusedError` if it is malformed (RFC 9112) or not GET or HEAD."""
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
     try:
         connection.receive_data(head)
@@ -207,7 +207,7 @@ def _request(head: bytes) -> _Request:
 
 
 def _names_this_machine(authority: str) -> bool:
-    """Return True if an authority is empty, or its host is this machine."""
+    """Return True if an authority (host and port of a request) is empty, or its host is this machine."""
     name = authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
     return not authority or name.lower() == "localhost" or _is_loopback(name)
 
@@ -237,7 +237,7 @@ def _event(kind: str, data: Mapping[str, Any]) -> bytes:
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Merge Patch (RFC 7396) that makes ``new`` of ``old``; neither has a null."""
+    """Return the JSON Merge Patch (RFC 7396) that turns ``old`` into ``new``; neither may contain a null."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)

@@ -99,7 +99,7 @@ class OperatorSocket:
         client.give(answer)
 
     def close(self) -> None:
-        """Answer nobody more, and remove the socket."""
+        """Stop answering, and remove the socket."""
         # First, so that nobody finds a socket that does not answer; and not if it is another process' by now.
         if directory.inode(self._path) == self._inode:
             self._path.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ def ask(path: Path, who: str, verb: Verb, answer: type[A], *, patience_s: float 
 
 
 def _check_peer(connection: socket.socket, path: Path) -> None:
-    """Raise :class:`LiveError` unless who listens is of a user whose files this process trusts."""
+    """Raise :class:`LiveError` unless the process that listens at ``path`` belongs to a user whose files this process trusts."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", credentials)
     if user not in regular_files.trusted_users():
@@ -153,7 +153,7 @@ def _check_peer(connection: socket.socket, path: Path) -> None:
 
 
 def _line(connection: socket.socket, until_s: float) -> bytes:
-    """Read up to the end of a line or of the connection. Raises TimeoutError if the line is not complete in time."""
+    """Read up to the end of a line, or until the connection ends. Raises TimeoutError at ``until_s`` (monotonic time)."""
     data = bytearray()
     while not data.endswith(b"\n") and len(data) < LONGEST_ANSWER_BYTES:
         if (left_s := until_s - time.monotonic()) <= 0:

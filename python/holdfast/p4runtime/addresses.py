@@ -13,7 +13,7 @@ Access: TypeAlias = Literal["machine", "certificate", "anybody"]
 
 
 def access_at(address: str, *, certificates: bool) -> Access:
-    """Return which clients can write to a server at an address; ``certificates``: the server demands certificates of clients."""
+    """Return which clients can write to a server at this address. ``certificates``: the server demands certificates of clients."""
     if certificates:
         return "certificate"
     return "machine" if is_loopback(address) else "anybody"

@@ -48,14 +48,17 @@ def set_election_id(message: Proto, election_id: int) -> None:
 
 
 class Arbitration:
-    """Sessions and primaries of one device."""
+    """The open streams of one device by role, and which of them is each role's primary."""
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
         self._roles: dict[str, _Role] = {"": _Role()}
 
     def update(self, session: Session, message: Proto) -> None:
-        """Process a ``MasterArbitrationUpdate``. Raises a :class:`P4RuntimeError` if the stream must be ended with this error."""
+        """Process a ``MasterArbitrationUpdate`` of a stream.
+
+        Raises a :class:`P4RuntimeError` with which the stream must be ended.
+        """
         name, election_id = message.role.name, election_id_of(message)
         self._check(session, message, name, election_id)
         if name not in self._roles and len(self._roles) >= limits.MAX_ROLES:
@@ -100,7 +103,7 @@ class Arbitration:
                 raise invalid_argument(f"election id {election_id} is used by another controller")
 
     def disconnect(self, session: Session) -> None:
-        """Remove a closed stream from its role.
+        """Remove a closed stream from the streams of its role.
 
         If it was the primary's, the role has no primary until another arbitration update.
         """

@@ -17,7 +17,7 @@ from holdfast.p4runtime.errors import P4RuntimeError
 
 @dataclass(eq=False)
 class Call:
-    """One in progress."""
+    """One call in progress."""
 
     client: str
     """Whose it is; "" for those of this machine, which have no share."""
@@ -26,7 +26,10 @@ class Call:
 
 
 class Calls:
-    """Those in progress. One whose request does not arrive keeps no other one out for long."""
+    """The calls in progress of a server.
+
+    A call whose request does not arrive is cancelled, so that it keeps no other call out for long.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,7 +76,7 @@ class Calls:
             return len(self._waiting)
 
     def cancel_late(self, now_s: float) -> None:
-        """Cancel calls whose request is late: after ``REQUEST_S`` seconds, or sooner if too many calls wait.
+        """Cancel calls whose request has not arrived in time: after ``REQUEST_S`` seconds, or sooner if too many calls wait.
 
         Must be called from time to time.
         """

@@ -389,7 +389,7 @@ class Client(ClientSession):
         return {member.member_id: read_action(self.p4info, member.action) for member in members}
 
     def profile_groups(self, profile: str) -> dict[int, tuple[dict[int, int], dict[int, int], int]]:
-        """Read the groups of an action selector: weights by member, ports that are watched by member, and most members, by id."""
+        """Read the groups of an action selector, by id: weights by member, watched ports by member, and the largest size."""
         info = self.p4info.action_profiles[profile]
         entity = p4runtime_pb2.Entity(action_profile_group={"action_profile_id": info.id})
         groups = (e.action_profile_group for e in self._read(entity))
@@ -403,7 +403,7 @@ class Client(ClientSession):
         }
 
     def digest_settings(self, name: str) -> tuple[int, int, int] | None:
-        """Read a digest's (max_timeout_ns, max_list_size, ack_timeout_ns); None if it is not enabled."""
+        """Read the configuration of a digest, (max_timeout_ns, max_list_size, ack_timeout_ns); None if it is not enabled."""
         wanted = self.p4info.digests[name].id
         for found in self._read(p4runtime_pb2.Entity(digest_entry={})):
             if found.digest_entry.digest_id == wanted:
@@ -527,7 +527,7 @@ class LocalClient(Client):
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        """End the session with the device."""
+        """End the session with the device. If this client was the primary, its role then has no primary."""
         self._device.close(self._session)
         if self.arbitration is not None:
             self.arbitration = Arbitration(False, "NOT_FOUND", self.arbitration.election_id)
@@ -704,7 +704,7 @@ class GrpcClient(Client):
         return event
 
     def close(self) -> None:
-        """End the session and close the channel. When this returns, the election id is free, unless the server does not answer."""
+        """End the session and close the channel. Afterwards the election id is free, unless the server does not answer."""
         if self._closed:
             return
         self._closed = True
@@ -718,7 +718,7 @@ class GrpcClient(Client):
 
 
 def _cell(index: int | None) -> dict[str, int] | None:
-    """Return the fields of an ``Index`` message, or None, which means all cells."""
+    """Return the fields of an ``Index`` message for the cell ``index``; None, which means all cells, if ``index`` is None."""
     return None if index is None else {"index": int64(index, "index")}
 
 

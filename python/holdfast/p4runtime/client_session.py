@@ -45,7 +45,7 @@ def _index_of(p4info: bytes) -> P4InfoIndex:
 
 @lru_cache(maxsize=1024)
 def _head(device_id: int, role: str, election_id: int, atomicity: Atomicity) -> bytes:
-    """Return a serialized ``WriteRequest`` without updates, to which serialized updates are appended."""
+    """Return a serialized ``WriteRequest`` without updates. Serialized updates are appended to it."""
     head = p4runtime_pb2.WriteRequest(device_id=device_id, role=role)
     head.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
     set_election_id(head, election_id)
@@ -69,7 +69,7 @@ def _varint(number: int) -> bytes:
 
 
 class EntryName(NamedTuple):
-    """A table's entry, for people: its text is worked out when something failed."""
+    """The name of a table's entry in error messages; its text is made only when it is needed."""
 
     table: str
     match: Mapping[str, Value | Pair]
@@ -149,7 +149,7 @@ class ClientSession(abc.ABC):
         return self.arbitration is not None and self.arbitration.is_primary
 
     def arbitrate(self, election_id: int | None = None) -> None:
-        """Ask to be the primary, with a new election id if one is given. The answer comes as an :class:`Arbitration` event."""
+        """Ask to become the primary, with a new election id if one is given. The answer comes as an :class:`Arbitration` event."""
         if election_id is not None:
             self.election_id = election_id
         if not 0 <= self.election_id < 1 << 128:
@@ -273,7 +273,7 @@ class ClientSession(abc.ABC):
         self._send_update(verb, p4runtime_pb2.WriteRequest(updates=[update]).SerializeToString(), what)
 
     def _send_update(self, verb: str, update: bytes, what: str | EntryName) -> None:
-        """Send one update, or add it to the open batch. ``update``: a serialized request that has this update alone."""
+        """Send one update, or add it to the open batch. ``update`` is a serialized request with only this update."""
         if self._batch is not None:
             self._batch.updates.append(update)
             self._batch.descriptions.append((verb, what))

@@ -45,7 +45,10 @@ def encode_signed(value: int) -> bytes:
 
 
 def decode(data: bytes, width: int, what: str = "value") -> int:
-    """Decode a binary string for ``bit<width>``. Leading zeros are allowed. Raises OUT_OF_RANGE if it is empty or too large."""
+    """Decode a binary string for ``bit<width>`` in network order; leading zeros are allowed.
+
+    Raises OUT_OF_RANGE if it is empty or too large.
+    """
     if not data:
         raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
     value = int.from_bytes(data, "big")
@@ -55,7 +58,10 @@ def decode(data: bytes, width: int, what: str = "value") -> int:
 
 
 def decode_signed(data: bytes, width: int, what: str = "value") -> int:
-    """Decode a binary string for ``int<width>``. Sign extension is allowed. Raises OUT_OF_RANGE if it is empty or too large."""
+    """Decode a binary string for ``int<width>``, two's complement in network order.
+
+    Raises OUT_OF_RANGE if it is empty or too large.
+    """
     if not data:
         raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
     value = int.from_bytes(data, "big", signed=True)

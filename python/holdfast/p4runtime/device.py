@@ -44,28 +44,31 @@ Without one, numbers mean themselves, and strings are given numbers as they come
 
 @lru_cache(maxsize=32)
 def _load_program(artifact: bytes) -> Program:
-    """Load the program of an artifact. Equal bytes give the same program, so that switches with the same program share its code."""
+    """Load the program of an artifact. Equal bytes give the same object, so that switches with the same program share its code."""
     return Program.from_artifact(artifact)
 
 
 class Watcher(Protocol):
-    """Is told of the requests that clients have made. It is called in the clients' threads, and has the clock."""
+    """An observer of the requests that clients have made, such as metrics.
+
+    It is called in the clients' threads, and has the clock.
+    """
 
     def now_s(self) -> float:
-        """Return the time, in seconds since any moment."""
+        """Return a time in seconds from a clock that never goes back; only differences between two times mean something."""
 
     def wrote(self, tally: Iterable[tuple[str, str, str, int]], began_s: float) -> None:
-        """Take note of a Write that began at ``began_s``, with the kinds of its updates (:meth:`_core.Batch.tally`)."""
+        """Record a Write that began at ``began_s``, with the numbers of its updates by kind (:meth:`_core.Batch.tally`)."""
 
     def computed(self, entities: Collection[str], took_s: float) -> None:
-        """Take note of a Read of these kinds of entities, which took ``took_s`` without what its client took."""
+        """Record a Read of these kinds of entities; ``took_s`` is the time of its computation in seconds."""
 
     def refused(self, call: str, code: str) -> None:
-        """Take note of a request that was refused as a whole."""
+        """Record a request that was refused as a whole, by its call (such as "Write") and the name of the status."""
 
 
 def _is_same(config: Proto, other: Proto) -> bool:
-    """Return True if program and P4Info of two configs are equal; the cookies may differ, and what the program is wrapped in."""
+    """Return True if two configs have the same program and P4Info; cookies, and what wraps the program, may differ."""
     artifacts = {device_config.artifact(each.p4_device_config) for each in (config, other)}
     return bool(len(artifacts) == 1 and config.p4info == other.p4info)
 
@@ -192,7 +195,7 @@ class Device:
     # ---- From the data plane ----
 
     def _packet_in(self, packet: bytes) -> Proto | None:
-        """Return the ``PacketIn`` for a packet from the CPU port, or None if the packet is shorter than the packet-in header."""
+        """Return the ``PacketIn`` for a packet from the CPU port; None if the packet is shorter than the packet-in header."""
         if self.owner.running is None:
             return p4runtime_pb2.PacketIn(payload=packet)
         data = self.owner.running.core.packet_in(packet)
@@ -225,7 +228,7 @@ class Device:
             return True
 
     def collect_digests(self, now_ns: int) -> None:
-        """Send the digest lists that are due; must be called whenever the network reports that there are some.
+        """Send the digest lists whose time has come to the primaries; must be called whenever the network reports such lists.
 
         If more are due than are sent at a time, the network reports this again.
         """
@@ -252,7 +255,7 @@ class Device:
     # ---- Write and Read ----
 
     def write(self, request: Proto) -> Proto:
-        """Process a ``WriteRequest`` and return a ``WriteResponse``.
+        """Execute a ``WriteRequest`` and return a ``WriteResponse``.
 
         Raises UNKNOWN, with one failure per refused update, if any was refused.
         """
@@ -260,19 +263,19 @@ class Device:
         return p4runtime_pb2.WriteResponse()
 
     def write_serialized(self, data: bytes) -> None:
-        """Process a ``WriteRequest`` as :meth:`write` does, given as serialized bytes."""
+        """Execute a ``WriteRequest``, given as serialized bytes, as :meth:`write` does."""
         self.write_request(write_request(data))
 
     def write_as_operator(self, data: bytes) -> None:
-        """Process a serialized ``WriteRequest`` of whoever operates the switch, as :meth:`write` does, whoever is the primary."""
+        """Execute a serialized ``WriteRequest`` of the switch's operator as :meth:`write` does, but whoever is the primary."""
         self._write(write_request(data), self._check_device)
 
     def write_request(self, request: WriteRequest) -> None:
-        """Process a ``WriteRequest`` as :meth:`write` does, given as the result of the function :func:`write_request`."""
+        """Execute a ``WriteRequest``, given as the result of the function :func:`write_request`, as :meth:`write` does."""
         self._write(request, self._check_writer)
 
     def _write(self, request: WriteRequest, check: Callable[[WriteRequest], None]) -> None:
-        """Process a ``WriteRequest`` of a client that passes ``check``, before each slice of the batch."""
+        """Execute a ``WriteRequest`` if its client passes ``check``, which is called again before each slice of the batch."""
         if self.watcher is None:
             batch, failures = self._applied(request, check)
         else:
@@ -289,7 +292,7 @@ class Device:
     def _applied(
         self, request: WriteRequest, check: Callable[[WriteRequest], None]
     ) -> tuple[_core.Batch, _core.Failures]:
-        """Apply the updates of a request, and return them with those that were refused."""
+        """Apply the updates of a request; return the batch, and the updates that were refused."""
         with self._lock:
             check(request)
             atomic = self._is_atomic(request.atomicity)
@@ -346,7 +349,7 @@ class Device:
         return _watched(responses, self.watcher, kinds)
 
     def written(self) -> int:
-        """Return how many table entries, replicas of multicast groups, and action profile members clients have written."""
+        """Return how many table entries, multicast replicas and action profile members the switch has from clients."""
         wanted = p4runtime_pb2.ReadRequest(device_id=self.device_id)
         wanted.entities.add().table_entry.SetInParent()
         wanted.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
@@ -368,7 +371,7 @@ class Device:
     # ---- The pipeline ----
 
     def set_forwarding_pipeline_config(self, request: Proto) -> Proto:
-        """Handle a ``SetForwardingPipelineConfigRequest`` and return its response."""
+        """Execute a ``SetForwardingPipelineConfigRequest`` and return its response."""
         actions = p4runtime_pb2.SetForwardingPipelineConfigRequest
         with self._lock:
             self._check_pipeline_client(request)
@@ -431,7 +434,10 @@ class Device:
             return response
 
     def _verified(self, request: Proto) -> Pipeline[Proto]:
-        """Return a request's config as a pipeline on a scratch switch. Raises INVALID_ARGUMENT if it cannot be realized."""
+        """Load a request's config into a switch of its own, and return it as a pipeline.
+
+        Raises INVALID_ARGUMENT if it cannot be realized.
+        """
         if not request.HasField("config"):
             raise invalid_argument("the config is missing")
         config = p4runtime_pb2.ForwardingPipelineConfig()
@@ -480,7 +486,7 @@ def _responses(reading: _core.Reading, switch: Switch) -> Iterator[bytes]:
 
 
 def _watched(responses: Iterator[bytes], watcher: Watcher, kinds: Collection[str]) -> Iterator[bytes]:
-    """Yield the responses of a Read, and tell how long it took to compute them, also if not all are wanted."""
+    """Yield the responses of a Read, and tell ``watcher`` the time it took to compute them, even if not all are fetched."""
     took_s = 0.0
     try:
         while True:
@@ -548,7 +554,7 @@ def no_pipeline() -> P4RuntimeError:
 
 
 def _stream_error(message: Proto, error: P4RuntimeError) -> Proto:
-    """Return a ``StreamError`` about a message. It includes the message, with a truncated payload if it is long."""
+    """Return a ``StreamError`` about a message of the client. It includes the message, with a truncated payload if that is long."""
     response = p4runtime_pb2.StreamMessageResponse()
     response.error.canonical_code = code_number(error.code)
     response.error.message = error.message

@@ -34,7 +34,7 @@ def artifact(config: bytes) -> bytes:
 
 
 def bmv2_refused() -> P4RuntimeError:
-    """Return the error for a program in BMv2's JSON, with what to do."""
+    """Return the error for a program in BMv2's JSON; its message says how to make a program that can be pushed."""
     return invalid_argument(
         "p4_device_config is BMv2's JSON, which p4c wrote: push what 'holdfast compile' or 'holdfast p4c' writes of the same "
         "source ('holdfast shims DIR' makes a p4c for PATH that writes it in the JSON's place)"
@@ -60,7 +60,7 @@ def _device_data(config: bytes) -> bytes | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of the wire format and where it ends; a number that is cut off, or too long, is one of no field."""
+    """Return a varint at ``at`` and the position after it. For one that is cut off or too long, return the number of no field."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):

@@ -26,7 +26,7 @@ def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], pr
 
 
 def _fill_match(message: Proto, table: str, match_field: MatchField, value: Value | Pair) -> None:
-    """Add a ``FieldMatch`` to a ``TableEntry``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
+    """Add a field's ``FieldMatch`` to a ``TableEntry``; a match of any value (mask 0, full range, ...) is left out."""
     width = match_field.width
     if match_field.kind == "exact" and _is_plain(value, match_field):
         message.match.add(field_id=match_field.id).exact.value = codec.encode(value)
@@ -58,7 +58,7 @@ def _fill_match(message: Proto, table: str, match_field: MatchField, value: Valu
 
 
 def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
-    """Fill the match of a string field.
+    """Fill the match of a field whose values are strings for clients.
 
     It is exact whatever the kind of the field (specification, "Translation of Match Fields").
     """
@@ -84,7 +84,7 @@ def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, 
 
 
 def _is_plain(value: Value | Pair, owner: MatchField | Param) -> TypeGuard[int]:
-    """Return True if the value is a number that fits the field unchanged, as most values do."""
+    """Return True if the value is a number that needs no conversion and fits the field, as most values do."""
     return type(value) is int and owner.uri is None and value >= 0 and value.bit_length() <= owner.width
 
 

@@ -23,7 +23,7 @@ _MOST_CHARACTERS = 2000
 
 
 class UpdateFailure(NamedTuple):
-    """One element of a batch that was refused: a tuple, because a batch may have hundreds of thousands."""
+    """An element of a batch that was refused. It is a tuple, because a batch may have hundreds of thousands."""
 
     index: int  # type: ignore[assignment]
     """Position in the request, from 0."""
@@ -119,7 +119,7 @@ def code_name(number: int) -> str:
 
 
 def batch_error(call: str, failures: Failures, count: int) -> P4RuntimeError:
-    """Return the error of a batch with ``count`` elements of which some failed (specification: "Write RPC", "Error Reporting").
+    """Return the error of a batch with ``count`` elements, some of which failed.
 
     Specification: "Write RPC", "Error Reporting".
     """
@@ -140,7 +140,7 @@ DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
 
 
 def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
-    """Return ``google.rpc.Status``.
+    """Return the error as a ``google.rpc.Status`` whose details take at most ``most_bytes`` bytes.
 
     For a batch it has a ``p4.v1.Error`` for each element in order, also those that succeeded, if they fit into ``most_bytes``.
     Otherwise messages are left out first, then elements at the end of the batch, which the status' message says. A position in the

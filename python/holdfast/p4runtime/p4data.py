@@ -103,7 +103,7 @@ def _width(spec: Proto, types: Proto, depth: int, parts: Iterator[int]) -> int:
 
 
 def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
-    """Convert a value to canonical ``P4Data``. ``value`` is one number with a struct's first member in the highest bits."""
+    """Convert a value to canonical ``P4Data``. A struct's value is one number with its first member in the highest bits."""
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
@@ -135,7 +135,10 @@ def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
 
 
 def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
-    """Convert ``P4Data`` to one number, as :func:`to_p4data` takes it. Raises INVALID_ARGUMENT if the data are not of the type."""
+    """Convert ``P4Data`` to one number, the reverse of :func:`to_p4data`.
+
+    Raises INVALID_ARGUMENT if the data are not of the type.
+    """
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
@@ -173,7 +176,7 @@ def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
 
 
 def to_plain(spec: Proto, types: Proto, value: int, depth: int = 0) -> Plain:
-    """Convert a value, one number as for :func:`to_p4data`, to bools, numbers, texts, lists and dictionaries for people."""
+    """Convert a value, one number as for :func:`to_p4data`, to a bool, number, text, list or dictionary that people can read."""
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)

@@ -37,7 +37,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Object(Named):
-    """An object of the program: those that clients only name are nothing more (meters, direct counters and value sets)."""
+    """An object of the program. Meters, direct counters and value sets, which clients only name, have no more than this."""
 
     alias: str
 
@@ -221,7 +221,7 @@ class Names(Generic[T]):
 
 @lru_cache(maxsize=4096)
 def _names_of(name: str, alias: str) -> tuple[str, ...]:
-    """Return all names of an object: the whole name, its alias, and every part of the name after a dot.
+    """Return all names by which clients may call an object: the whole name, its alias, and what follows each dot in the name.
 
     It is cached: every switch of a network has mostly the same objects, and splitting their names took a tenth of a short
     simulation.
@@ -315,7 +315,7 @@ class P4InfoIndex:
 
 
 def _initial_default(table: Proto) -> Proto:
-    """Return the default action of a table's program as an ``Action`` message, which an entry has, too."""
+    """Return the initial default action that P4Info states for a table, as an ``Action`` message."""
     initial = table.initial_default_action
     action = p4runtime_pb2.Action(action_id=initial.action_id)
     for argument in initial.arguments:
@@ -324,7 +324,7 @@ def _initial_default(table: Proto) -> Proto:
 
 
 def message_of(program: Program) -> Proto:
-    """Return the ``P4Info`` of a program: the compiler's, or the one that was given with the artifact.
+    """Return the ``P4Info`` message of a program: the compiler's, or the one that was given with its artifact.
 
     Raises INVALID_ARGUMENT if its text cannot be parsed.
     """

@@ -79,7 +79,7 @@ class DigestList:
 
 @dataclass(frozen=True)
 class Arbitration:
-    """The primary now."""
+    """An answer of the device to an arbitration: whether this client is the primary, and the highest election id."""
 
     is_primary: bool
     status: str
@@ -89,7 +89,7 @@ class Arbitration:
 
 @dataclass(frozen=True)
 class StreamError:
-    """A message of ours that the device dropped, and why."""
+    """A message of this client that the device dropped, and why."""
 
     code: str
     message: str

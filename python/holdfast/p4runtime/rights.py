@@ -27,7 +27,7 @@ class ClientRights:
 
 @dataclass(frozen=True)
 class Rights:
-    """Of all clients: the first whose certificate it is counts, and one that none fits is refused."""
+    """The rights of all clients. The first entry that fits a client's certificate counts; a client that none fits is refused."""
 
     clients: tuple[ClientRights, ...]
 
@@ -69,7 +69,7 @@ class Client:
 
 
 class Trust:
-    """Of a server that demands certificates: the client behind what gRPC says of a call.
+    """Identifies the clients of a server that demands certificates, from what gRPC says of a call.
 
     ``own_certificate``: the server's, in PEM. A caller that shows that one has taken it from the server, and is no client.
     """
@@ -103,7 +103,7 @@ def _texts(values: Sequence[bytes]) -> list[str]:
 
 
 def _der(pem: bytes) -> bytes:
-    """Return the DER form of the first certificate in a PEM file; in the server's file this is the server's own."""
+    """Return the first certificate of a PEM file in DER form. In the server's file this is the server's own."""
     begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
     first = pem[pem.index(begin) : pem.index(end) + len(end)]
     return ssl.PEM_cert_to_DER_cert(first.decode())

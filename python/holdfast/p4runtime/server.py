@@ -82,7 +82,7 @@ class TlsFiles:
     rights: Rights | None = None
 
     def trust(self) -> Trust | None:
-        """Return the object that identifies clients by their certificates, or None if clients need no certificates."""
+        """Return the object that identifies clients by their certificates; None if clients need no certificates."""
         if self.client_ca is None:
             return None
         return Trust(read_regular(self.certificate, MOST_PEM_BYTES, HoldfastError), self.rights)
@@ -114,14 +114,14 @@ class TlsFiles:
 
 @dataclass(frozen=True)
 class _End:
-    """The last item of a stream: why it ends."""
+    """The last item in the queue of a stream: the error with which the stream ends, if any."""
 
     error: P4RuntimeError | None = None
 
 
 @dataclass(frozen=True)
 class _Refused:
-    """In place of a message: why it was not decoded."""
+    """An item in place of a message that was refused before it was decoded, with the error."""
 
     error: P4RuntimeError
 
@@ -152,7 +152,7 @@ class _Backlog:
 
 
 class _Handled:
-    """The bytes of messages that were handled since freed memory was given back."""
+    """Counts the bytes of handled messages since freed memory was last returned to the operating system."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -160,14 +160,14 @@ class _Handled:
         self._due_s = math.inf
 
     def add(self, size: int) -> None:
-        """Add ``size`` to the bytes of handled messages, and schedule the return of freed memory to the system."""
+        """Count ``size`` more bytes of handled messages, and schedule the return of freed memory to the operating system."""
         with self._lock:
             self._bytes += size
             wait_s = _GIVE_BACK_SOON_S if self._bytes >= _GIVE_BACK_BYTES else _GIVE_BACK_S
             self._due_s = min(self._due_s, time.monotonic() + wait_s)
 
     def give_back(self, now_s: float) -> None:
-        """Return freed memory to the operating system if the scheduled time has come."""
+        """Return freed memory to the operating system if the scheduled time has come (``now_s``, monotonic)."""
         with self._lock:
             if now_s < self._due_s:
                 return
@@ -232,7 +232,7 @@ class _Stream:
         return self._with_more(message, size) if self.batched and not self._items.empty() else message
 
     def _with_more(self, first: Proto, size: int) -> Proto:
-        """Return a batch of a message and the messages queued after it."""
+        """Return one batch of ``first``, a message of ``size`` bytes, and of the messages queued after it, as many as fit."""
         batch = [first.SerializeToString()]
         sizes = [size]
         while len(batch) < stream_batches.MOST_MESSAGES and sum(sizes) < stream_batches.MOST_BYTES:
@@ -265,7 +265,7 @@ class _Stream:
 
 
 class _Streams:
-    """The streams that are open. One that has not spoken yet never keeps another one out."""
+    """The open streams of a server. A stream that has sent nothing yet never keeps another one out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -277,7 +277,7 @@ class _Streams:
         self._closing = False
 
     def admit(self, stream: _Stream, client: str) -> None:
-        """Admit one more stream.
+        """Admit one more stream. Raises UNAVAILABLE if the server is shutting down.
 
         If there are too many streams that have sent nothing, end the oldest of the client that has most of them.
         """
@@ -295,7 +295,7 @@ class _Streams:
             victim.end(P4RuntimeError("RESOURCE_EXHAUSTED", "newer streams came before an arbitration update did"))
 
     def speaks(self, stream: _Stream) -> None:
-        """Count a stream among those that speak, as its client is about to send its first arbitration update.
+        """Count a stream among those that have sent a message, since its client is about to send its first arbitration update.
 
         Raises RESOURCE_EXHAUSTED if there are too many of these.
         """
@@ -333,7 +333,7 @@ class _Streams:
 
 @dataclass(eq=False)
 class _Read:
-    """One in progress."""
+    """One Read in progress."""
 
     cancel: Callable[[], object]
     client: str = ""
@@ -343,7 +343,10 @@ class _Read:
 
 
 class _Reads:
-    """Those in progress: so many at a time, of which one computes, and each ends when its client does not read."""
+    """The Reads in progress: so many at a time, of which one computes.
+
+    A Read is cancelled if its client does not take the answer.
+    """
 
     def __init__(self) -> None:
         self._reads: set[_Read] = set()
@@ -558,7 +561,7 @@ class _Servicer:
             self._handled.add(handled)
 
     def look_after(self) -> None:
-        """End calls whose request is late and Reads that stall, and return freed memory. Must be called from time to time."""
+        """End calls whose request is late and Reads whose client takes no answer, and return freed memory. Must be called often."""
         now_s = time.monotonic()
         self._calls.cancel_late(now_s)
         self._reads.cancel_stalled(now_s)
@@ -711,7 +714,7 @@ def _stream_message(data: bytes) -> _Sized:
 
 
 def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Proto) -> None:
-    """Process a batch of messages; an empty one asks the server to send batches too."""
+    """Process a batch of stream messages; an empty batch is a client's request that the server sends batches too."""
     try:
         messages = stream_batches.messages_of(batch)
     except DecodeError:
@@ -731,7 +734,7 @@ def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Prot
 
 
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
-    """Return the handlers of ``p4.v1.P4Runtime``.
+    """Return gRPC handlers for the methods of ``p4.v1.P4Runtime``.
 
     Unlike gRPC's own, they receive requests as bytes. gRPC answers INTERNAL to a request that it cannot decode; these handlers
     answer INVALID_ARGUMENT. They receive the request themselves, which gRPC does without a time limit. The answers of Read are
@@ -789,7 +792,7 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
 
 
 def _owner(context: grpc.ServicerContext, client: Client) -> str:
-    """Return a name for the client of a call, to count its calls: that of its certificate, or the address of its machine.
+    """Return a name for the client of a call, by which its calls are counted: its certificate's, or its machine's address.
 
     The name is empty for clients on this machine, which have no limits.
     """
@@ -807,7 +810,7 @@ def _machine(peer: str) -> str:
 
 
 def _details_bytes(context: grpc.ServicerContext) -> int:
-    """Return the number of bytes that the details of an error may have: as the client's metadata says, or the default."""
+    """Return the number of bytes that the details of an error may have: the one in the client's metadata, or the default."""
     given = dict(context.invocation_metadata()).get(DETAILS_BYTES_KEY, "")
     text = given if isinstance(given, str) and is_numeral(given) and len(given) < 10 else ""
     return int(text) if text else limits.ERROR_DETAILS_BYTES

@@ -68,5 +68,5 @@ def messages_of(batch: Proto) -> Sequence[bytes]:
 
 
 def refuses(message: Proto) -> bool:
-    """Return True if a ``StreamMessageResponse`` says that the server does not support batches."""
+    """Return True if a ``StreamMessageResponse`` is the error of a server that does not support batches."""
     return bool(message.WhichOneof("update") == "error" and message.error.other.other.type_url == TYPE_URL)

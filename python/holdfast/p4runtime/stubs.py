@@ -31,7 +31,7 @@ _MODULES = ("p4.config.v1.p4types_pb2", "p4.config.v1.p4info_pb2", "p4.v1.p4data
 
 
 def _serialized_descriptor(path: Path) -> bytes:
-    """Return the ``serialized_pb`` literal in a generated file, without executing the file."""
+    """Return the ``serialized_pb`` literal, a file descriptor, in a generated ``_pb2.py`` file, without executing the file."""
     for node in ast.parse(path.read_bytes(), str(path)).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             target = node.targets[0]

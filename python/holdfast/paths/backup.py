@@ -39,5 +39,5 @@ def disjoint_path(topology: Topology, path: Sequence[str]) -> list[str] | None:
 
 
 def detour(topology: Topology, a: str, b: str) -> list[str] | None:
-    """Return the cheapest path from ``a`` to ``b`` that avoids the links between them, or None if there is none."""
+    """Return the cheapest path from ``a`` to ``b`` that does not use the links between these two; None if there is none."""
     return cheapest_path(topology, a, b, without_links=[(a, b)])

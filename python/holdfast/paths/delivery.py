@@ -14,14 +14,14 @@ from holdfast.paths.shortest import ShortestPaths
 
 @dataclass
 class Branch:
-    """A switch of a tree: the link from the root's side, by index (None at the root itself), and those away from it."""
+    """A switch of a tree, by its links in the tree (indices): the one towards the root (None at the root), and the others."""
 
     incoming: int | None
     outgoing: list[int] = field(default_factory=list)
 
 
 def shortest_path_tree(paths: ShortestPaths, root: str, leaves: Iterable[str]) -> dict[str, Branch]:
-    """Return the tree of shortest paths from ``root`` to ``leaves`` as a branch by switch, from the root on.
+    """Return the tree of shortest paths from ``root`` to ``leaves``: a branch for each switch by name, the root first.
 
     Leaves that no path reaches are left out; the root is always in the tree.
     """

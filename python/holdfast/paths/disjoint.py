@@ -165,7 +165,7 @@ class _Arc:
 
 
 class _Flow:
-    """Units on their way from an ingress to an egress. A node is two vertices, ``2 i`` (in) and ``2 i + 1`` (out)."""
+    """A flow of units from an ingress to an egress. Each node is two vertices, ``2 i`` (in) and ``2 i + 1`` (out)."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class _Flow:
         self.arcs.append(_Arc(tail, -weight, 0, link))
 
     def augment(self) -> bool:
-        """Send one more unit of flow on the cheapest way of the residual network. Returns False if there is no way."""
+        """Send one more unit of flow along the cheapest path of the residual network. Returns False if there is none."""
         distance: list[int | None] = [None] * len(self.leaving)
         by: list[int] = [-1] * len(self.leaving)
         distance[self.source] = 0
@@ -235,7 +235,7 @@ class _Flow:
         return True
 
     def take_path(self) -> Path:
-        """Remove one unit's way from the flow and return it as a path. The flow has no cycles, so the path has none."""
+        """Remove the path of one unit from the flow, and return it. The flow has no cycles, so the path has none."""
         vertex, nodes, links = self.source, [self.names[self.source // 2]], []
         while vertex != self.target:
             index = next(i for i in self.leaving[vertex] if i % 2 == 0 and self.arcs[i ^ 1].capacity)
@@ -248,7 +248,7 @@ class _Flow:
         return Path(tuple(nodes), tuple(links), sum(self.topology.links[i].cost for i in links))
 
     def cut(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return a smallest cut: the nodes and links at which the part that the ingress still reaches ends, after the last unit."""
+        """Return a smallest cut between ingress and egress, as nodes and link indices, after :meth:`augment` has failed."""
         reached = {self.source}
         waiting = [self.source]
         while waiting:

@@ -20,7 +20,7 @@ WhichTree = Literal[0, 1]
 
 
 class IndependentTrees:
-    """Of the graph of ``paths``. The trees of a destination are computed when somebody asks for them."""
+    """Two trees towards each destination in the graph of ``paths``. They are computed when they are first needed."""
 
     def __init__(self, paths: ShortestPaths) -> None:
         self.nodes, self.number = paths.nodes, paths.number
@@ -39,17 +39,17 @@ class IndependentTrees:
         return cls(ShortestPaths.of(topology, unusable))
 
     def tree(self, which: WhichTree) -> Tree:
-        """Return the first or the second tree of every destination, as ``which`` says."""
+        """Return the first or the second trees of all destinations, as ``which`` says."""
         return Tree(self, which)
 
     def pair(self, node: int, destination: int) -> tuple[Hop, Hop] | None:
-        """Return a node's next hops in the two trees of a destination; None if no path exists, or the node is the destination."""
+        """Return a node's next hops in the two trees of a destination; None if there is no path, or the node is the destination."""
         if destination not in self._known:
             self._known[destination] = self._towards(destination)
         return self._known[destination].get(node)
 
     def _towards(self, destination: int) -> dict[int, tuple[Hop, Hop]]:
-        """Return both next hops of every node towards a destination.
+        """Return both next hops towards a destination, for every node from which there is a path.
 
         Each block has its own root: the node of the block through which all paths to the destination leave the block.
         """
@@ -75,7 +75,7 @@ class Tree:
     which: WhichTree
 
     def next_hops(self, node: int, destination: int) -> list[Hop]:
-        """Return a list with the node's next hop in this tree; empty if no path exists, or the node is the destination."""
+        """Return a list with the node's next hop in this tree; an empty one if there is no path, or the node is the destination."""
         pair = self.trees.pair(node, destination)
         return [] if pair is None else [pair[self.which]]
 
@@ -148,7 +148,7 @@ def _block_pairs(hops: list[list[Hop]], block: set[int], root: int) -> dict[int,
 def _descend_and_ascend(
     inside: dict[int, list[Hop]], ordered: list[int], position: dict[int, int], ascends: dict[int, Hop]
 ) -> tuple[dict[int, tuple[Hop, Hop]], dict[int, tuple[int, int]]]:
-    """Return by node the cheapest (descending, ascending) hops, and their costs. ``ascends``: links to the root, by node."""
+    """Return for each node the cheapest (descending, ascending) hops in the order, and their costs."""
     down: dict[int, Hop] = {}
     down_cost, up_cost = {ordered[0]: 0}, {ordered[0]: 0}
     for node in ordered[1:]:

@@ -28,7 +28,7 @@ class Hop(NamedTuple):
 
 
 class ShortestPaths:
-    """Of the graph with these nodes and ``edges`` of two nodes, index of the link, and cost.
+    """The shortest paths of the graph with these nodes and ``edges``; an edge is two nodes, the index of a link, and its cost.
 
     Nodes are numbered in their order. Distances from a node are computed when somebody asks for them.
     """
@@ -89,7 +89,7 @@ class ShortestPaths:
         return self._first_hop(node, self.distances(destination))
 
     def next_hops_to(self, destination: int) -> list[Hop | None]:
-        """Return the next hop of every node towards a destination, by node number, as :meth:`next_hop` does."""
+        """Return the next hop of each node towards a destination, indexed by node number; None as for :meth:`next_hop`."""
         distance = self.distances(destination)
         return [self._first_hop(node, distance) for node in range(len(self.nodes))]
 
@@ -217,7 +217,10 @@ def _known(topology: Topology) -> ShortestPaths:
 
 
 def next_on_path(topology: Topology, node: str, egress: str) -> str:
-    """Return the next switch on the routers' path if all links are up. Raises :class:`NetworkError` if there is no path."""
+    """Return the next switch from ``node`` on the routers' path if all links are up.
+
+    Raises :class:`NetworkError` if there is none.
+    """
     paths = _known(topology)
     hop = paths.next_hop(paths.number[node], paths.number[egress])
     if hop is None:
@@ -234,7 +237,7 @@ def path_by_cost(topology: Topology, ingress: str, egress: str) -> list[str]:
 
 
 def path_delay_ms(topology: Topology, source: str, destination: str) -> float:
-    """Return the propagation delay from host to host along the routers' path, in milliseconds."""
+    """Return the propagation delay in milliseconds from host to host along the routers' path, the hosts' links included."""
     ends = [topology.attachment(name) for name in (source, destination)]
     path = path_by_cost(topology, ends[0].switch, ends[1].switch)
     edges = topology.graph.edges

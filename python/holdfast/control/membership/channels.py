@@ -107,7 +107,7 @@ class _Group:
         return found
 
     def ports(self, source: Address | None, switch: str) -> frozenset[int] | None:
-        """Return a switch's ports that want the channel of a source (None: of all sources); None if the switch has no part in it."""
+        """Return a switch's ports that want a source's channel (None: of all sources); None if the switch has no part in it."""
         takers = self.takers.get(switch, _NO_PORTS)
         if source is None:
             return frozenset(takers) or None
