@@ -23,6 +23,8 @@ DAILY := CARGO_INCREMENTAL=1 CARGO_PROFILE_RELEASE_INCREMENTAL=true CARGO_PROFIL
 # Builds the native core and installs the package in place; the compiler's progress is shown, pip's chatter only if it fails.
 install = VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(1) > $(VENV)/install.log || { cat $(VENV)/install.log; exit 1; }
 
+comma := ,
+
 # UPGRADE=--upgrade takes the newest ones.
 locked = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--custom-compile-command "make lock" $(1) --output-file requirements/$(2).txt
@@ -40,8 +42,8 @@ test-rust: prerequisites
 # What only computes, a process per processor; then what runs in real time, of which a third is waiting, two beside each other; then the
 # broadband gateways, which fill a machine by themselves.
 test-python: $(VENV)/.test-installed
-	$(BIN)/python -m pytest --ignore=tests/live --ignore-glob='tests/p4runtime/abuse/test_[!m]*' --quiet --numprocesses=auto --maxprocesses=8 --dist=loadfile
-	$(BIN)/python -m pytest tests/p4runtime/abuse tests/live --ignore=tests/p4runtime/abuse/test_memory.py --ignore=tests/live/test_bng.py --quiet --numprocesses=2 --dist=loadfile
+	$(BIN)/python -m pytest --ignore=tests/live --ignore=tests/web --ignore-glob='tests/p4runtime/abuse/test_[!m]*' --quiet --numprocesses=auto --maxprocesses=8 --dist=loadfile
+	$(BIN)/python -m pytest tests/p4runtime/abuse tests/live tests/web --ignore=tests/p4runtime/abuse/test_memory.py --ignore=tests/live/test_bng.py --quiet --numprocesses=2 --dist=loadfile
 	$(BIN)/python -m pytest tests/live/test_bng.py
 
 # The part of the tests that needs root: namespaces, packet sockets, kernel TCP.
@@ -100,7 +102,7 @@ shell-env: .venv-shell/.installed
 # Versions and hashes of all Python packages that CI and releases use (LOCKED=1 installs them), from what pyproject.toml allows.
 lock: $(VENV)/.created
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
-	$(call locked,pyproject.toml requirements/build.in --extra test,locked)
+	$(call locked,pyproject.toml requirements/build.in --extra test --extra web,locked)
 	$(call locked,pyproject.toml --extra ray --constraint requirements/locked.txt,ray)
 	$(call locked,tests/p4runtime/shell-requirements.txt,shell)
 
@@ -131,7 +133,7 @@ $(VENV)/.installed: $(VENV)/.maturin pyproject.toml $(RUST_SOURCES)
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.installed
-	@$(call install,--extras test)
+	@$(call install,--extras test$(comma)web)
 	@touch $@
 
 .venv-shell/.installed: requirements/shell.txt | prerequisites

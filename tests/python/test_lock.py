@@ -38,7 +38,7 @@ def wanted(file: str) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "requirements"),
     [
-        ("locked", [*PROJECT["dependencies"], *EXTRAS["test"], *wanted("requirements/build.in")]),
+        ("locked", [*PROJECT["dependencies"], *EXTRAS["test"], *EXTRAS["web"], *wanted("requirements/build.in")]),
         ("ray", [*PROJECT["dependencies"], *EXTRAS["ray"]]),
         ("shell", wanted("tests/p4runtime/shell-requirements.txt")),
     ],

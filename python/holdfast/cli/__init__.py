@@ -21,7 +21,7 @@ from holdfast.cli import (
     schemas,
     switches,
 )
-from holdfast.cli.shared import errors, say
+from holdfast.cli.shared import WithPage, errors, say
 from holdfast.subscribers import commands as bng
 from holdfast.version import version
 
@@ -49,7 +49,7 @@ def options(
 
 
 app.command()(networks.demo)
-app.command()(consoles.run)
+app.command(cls=WithPage)(consoles.run)
 app.command("compile")(programs.compile_command)
 app.command()(programs.trace)
 app.command()(switches.switch)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.shared import Executor, console, fail, interruptible, say
+from holdfast.cli.shared import Executor, Web, console, fail, interruptible, say
 from holdfast.errors import EntriesWarning, TopologyWarning
+
+if TYPE_CHECKING:
+    from holdfast.console.session import Session
+    from holdfast.console.start import Started
 
 
 def run(
@@ -47,6 +54,7 @@ def run(
     executor: Annotated[
         Executor, typer.Option(metavar="jit|interpreter", help="Executor of the packets.")
     ] = Executor.JIT,
+    web: Web = None,
 ) -> None:
     """Run a P4 program in a network, with a prompt: ping, iperf, cut links, look into switches.
 
@@ -78,24 +86,58 @@ def run(
             executor.value,
             detection_delay_ms,
             grpc,
-            serves=script is None,
+            serves=script is None or web is not None,
         )
         clock, why = start.chosen_clock(wanted)
+        # With a page, a script is watched: at the pace of the clock.
+        paced = script is None or web is not None
         with (
             start.started(wanted, clock) as found,
-            Session(found.network, paced=script is None, on_terminal=script is None) as session,
+            Session(found.network, paced=paced, on_terminal=script is None) as session,
+            _page(session, web) as address,
         ):
+            if paced:
+                _say_what_runs(found, f"{clock} ({why})", address)
             if script is not None:
                 session.echo = lambda _, result: prompt.show(result)
                 scripts.run(session, script)
-                return
-            size = f"{len(loaded.switches)} switches, {len(loaded.hosts)} hosts"
-            console.print(f"{loaded.name}: {size}, {clock} ({why})", markup=False, highlight=False, soft_wrap=True)
-            for line in start.addresses(found):
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
-            if sys.stdin.isatty():
-                console.print("'help' lists the verbs, 'quit' ends", markup=False, highlight=False)
-            prompt.run(session)
+            else:
+                if sys.stdin.isatty():
+                    console.print("'help' lists the verbs, 'quit' ends", markup=False, highlight=False)
+                prompt.run(session)
+            if address is not None and not sys.stdin.isatty():
+                _stay(session)
+
+
+@contextmanager
+def _page(session: Session, at: str | None) -> Iterator[str | None]:
+    """Serve the session's page within the context, if one is wanted, and yield its address."""
+    if at is None:
+        yield None
+        return
+    from holdfast.web.run import page_of
+
+    with page_of(session, at) as address:
+        yield address
+
+
+def _say_what_runs(found: Started, clock: str, page: str | None) -> None:
+    from holdfast.console import start
+
+    topology = found.network.topology
+    lines = [f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {clock}"]
+    lines += start.addresses(found)
+    if page is not None:
+        lines.append(f"the page: {page}")
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _stay(session: Session) -> None:
+    """Wait until a signal, or the verb quit on the page, ends the network."""
+    with suppress(KeyboardInterrupt):
+        while not session.ended:
+            time.sleep(1)
 
 
 def _show_warnings() -> None:

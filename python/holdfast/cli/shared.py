@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.text import Text
+from typer.core import TyperCommand
 
 from holdfast import interrupts
 from holdfast.terminal import Console, screenful
@@ -51,7 +52,27 @@ P4Info = Annotated[
         "--p4info", help="P4Info of a compiled program.", show_default="NAME.p4info.txtpb beside NAME.holdfast"
     ),
 ]
+Web = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[=ADDRESS:PORT]", help="A page for browsers, on loopback; its address is printed with a token."
+    ),
+]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
+
+
+AT_LOOPBACK = "127.0.0.1:0"
+"""Where a page is if nobody says otherwise."""
+
+
+class WithPage(TyperCommand):
+    """A command with ``--web``, whose value may be left out. A word that follows it is an argument, and not its value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command."""
+        end = args.index("--") if "--" in args else len(args)
+        whole = [f"--web={AT_LOOPBACK}" if word == "--web" and i < end else word for i, word in enumerate(args)]
+        return super().parse_args(ctx, whole)
 
 
 def say(kind: str, message: object) -> None:

@@ -121,6 +121,23 @@ def _count(word: str) -> int:
     return int(word)
 
 
+@dataclass(frozen=True)
+class _Flow:
+    """The number of a flow that was started."""
+
+    what: str = "a flow's number"
+
+    def read(self, subject: Any, word: str) -> int:
+        number = int(word) if is_numeral(word) else 0
+        known = [flow.number for flow in subject.flows.all()]
+        if number not in known:
+            raise ConsoleError(f"there is no flow {word[:20]!r}; the verb flows lists them")
+        return number
+
+    def candidates(self, subject: Any, word: str) -> Iterable[str]:
+        return [str(flow.number) for flow in subject.flows.all() if flow.end_s is None][:MOST_CANDIDATES]
+
+
 def _time_s(word: str) -> float:
     """Return a time in seconds; a number alone is in seconds, as those of ping and iperf are."""
     value = float(word) if units.is_plain(word) else units.time_s(word)
@@ -160,6 +177,7 @@ KINDS: Mapping[str, Kind] = {
     "COUNTER": _InPrograms("a counter", "counters"),
     "MECHANISM": _Name("a mechanism", _mechanisms),
     "VERB": _Name("a verb", lambda session: session.verbs),
+    "FLOW": _Flow(),
     "COUNT": _Value("a number", _count),
     "TIME": _Value("a time, such as 2s", _time_s, ("1s", "100ms")),
     "DELAY": _Value("a delay, such as 10ms", units.time_ms, ("1ms", "10ms", "100ms")),

@@ -48,7 +48,9 @@ def run(session: Session) -> None:
             _show_failures(session)
             line = read()
         except KeyboardInterrupt:
-            continue
+            if session.ended or sys.stdin.isatty():
+                continue
+            raise  # there is nobody who would type another line
         except EOFError:
             return
         try:

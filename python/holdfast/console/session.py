@@ -18,6 +18,7 @@ import re
 import signal
 import subprocess
 import textwrap
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from typing import Any, Self
 
 from holdfast import suggestions, units
 from holdfast.console import frames, programs, switches
+from holdfast.console.flows import Asked, Flow, Flows
 from holdfast.console.grammar import Form, Grammar, forms_of, split, verb
 from holdfast.console.hosts import Hosts, LiveHosts, SimulatedHosts, text_of_pings
 from holdfast.console.kinds import KINDS
@@ -84,6 +86,8 @@ class Session:
             if isinstance(network, LiveNetwork)
             else SimulatedHosts(_simulated(network), self.clock)
         )
+        self.flows = Flows(network if isinstance(network, LiveNetwork) else _simulated(network), self.clock)
+        """Those that run on while other verbs are obeyed."""
         self.ended = False
         """True once the verb ``quit`` was obeyed."""
         self.last = Result()
@@ -93,6 +97,8 @@ class Session:
         self._captures: list[Path] = []
         self.echo: Callable[[str, Result], None] | None = None
         """Called with each line of a sourced file, and its result."""
+        self.listeners: list[Callable[[str, Result], None]] = []
+        """Called with each line that was obeyed, and its result, in the thread that has obeyed it."""
         forms = forms_of(type(self))
         here = [form for form in forms if form.clock in (None, self.clock.kind)]
         self.grammar = Grammar(here, KINDS, self)
@@ -136,6 +142,8 @@ class Session:
         result: Result = getattr(self, form.method)(**values)
         if form.method != "expect":
             self.last = result
+        for listener in self.listeners:
+            listener(stripped, result)
         return result
 
     def _of_another_clock(self, line: str) -> ConsoleError | None:
@@ -150,6 +158,7 @@ class Session:
 
     def close(self) -> None:
         """End what runs for the session; the network is its owner's."""
+        self.flows.close()
         self.hosts.close()
         self.clock.stop()
 
@@ -176,6 +185,14 @@ class Session:
         if found.rtts_ms:
             values["rtt"] = sum(found.rtts_ms) / len(found.rtts_ms)
         return Result(f"{source} -> {destination}: {text_of_pings(found)}", values["lost"] == 0, values)
+
+    @verb("source:HOST ping destination:HOST [time_s:TIME] &")
+    def ping_on(self, source: str, destination: str, time_s: float | None = None) -> Result:
+        """Ping beside other verbs.
+
+        Five echo requests a second, for TIME, or until flow FLOW stop. Number: flow.
+        """
+        return self._begun(Asked("ping", source, destination, time_s=time_s))
 
     @verb("source:HOST send frame:FRAME...")
     def send(self, source: str, frame: str | bytes) -> Result:
@@ -208,7 +225,8 @@ class Session:
         if line.rstrip().endswith("&") and not line.rstrip().endswith("&&"):
             live.popen(line.rstrip().removesuffix("&"), stdin=subprocess.DEVNULL)
             return Result()
-        if self._on_terminal:
+        # The terminal is the prompt's, and a page has none.
+        if self._on_terminal and threading.current_thread() is threading.main_thread():
             with _ctrl_c_is_theirs():
                 status = live.popen(line).wait()
             return self._of_command(host, command, status, "", shown=True)
@@ -272,6 +290,42 @@ class Session:
         text = f"{source} -> {destination}: UDP {_rate(found.bps)}, {found.lost} of {found.sent} packets lost ({share:.2%}){jitter}"
         values = {"goodput": found.bps, "sent": found.sent, "lost": found.lost, "jitter": found.jitter_ms or 0.0}
         return Result(text, found.lost == 0, values)
+
+    @verb("iperf source:HOST destination:HOST [udp rate_bps:RATE] [time_s:TIME] &")
+    def iperf_on(
+        self, source: str, destination: str, rate_bps: int | None = None, time_s: float | None = None
+    ) -> Result:
+        """Send beside other verbs.
+
+        By TCP, or by UDP at a rate, for TIME, or until flow FLOW stop; a simulated TCP connection for a minute. Number: flow.
+        """
+        return self._begun(Asked("tcp" if rate_bps is None else "udp", source, destination, rate_bps, time_s))
+
+    def _begun(self, asked: Asked) -> Result:
+        if asked.source == asked.destination:
+            raise ConsoleError(f"{asked.source} sends nothing to itself over the network")
+        flow = self.flows.start(asked)
+        return Result(f"flow {flow.number}: {asked}", values={"flow": flow.number})
+
+    @verb("flows")
+    def list_flows(self) -> Result:
+        """List flows beside other verbs.
+
+        Those that were started with &, with what was sent and arrived so far; of pings, answers arrive. Numbers: flows, running.
+        """
+        found = self.flows.all()
+        with self.clock.held():
+            lines = [_flow_text(flow) for flow in found]
+        running = sum(flow.end_s is None for flow in found)
+        return Result(
+            "\n".join(lines) or "no flows; iperf h1 h2 & starts one", values={"flows": len(found), "running": running}
+        )
+
+    @verb("flow number:FLOW stop")
+    def stop_flow(self, number: int) -> Result:
+        """End a flow that runs beside other verbs."""
+        self.flows.get(number).stop()
+        return Result(f"flow {number} ends")
 
     # ---- The verbs: links ----
 
@@ -594,6 +648,20 @@ def _rate(bps: float) -> str:
         if bps >= size:
             return f"{bps / size:.3g} {unit}"
     return f"{bps:.3g} bit/s"
+
+
+def _flow_text(flow: Flow) -> str:
+    found = flow.progress()
+    words = [f"flow {flow.number}: {flow.asked}", "running" if flow.end_s is None else "ended"]
+    if found.sent is not None:
+        words.append(f"{found.sent} sent")
+    if found.arrived is not None:
+        words.append(f"{found.arrived} arrived")
+    if found.payload_bits:
+        words.append(f"{found.payload_bits / 8e6:.4g} MB")
+    if found.failure is not None:
+        words.append(found.failure)
+    return ", ".join(words)
 
 
 def _excerpt(text: str) -> str:

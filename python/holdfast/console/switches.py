@@ -38,7 +38,7 @@ def links(session: Session) -> Result:
     with session.clock.held():
         counted = network.all_link_counters()
         for name, (link, counters) in zip(topology.link_names(), counted, strict=True):
-            lost = sum(_lost(each) for each in (counters.a_to_b, counters.b_to_a))
+            lost = sum(lost_packets(each) for each in (counters.a_to_b, counters.b_to_a))
             rows.append(
                 (
                     name,
@@ -63,7 +63,8 @@ def _rate(bps: float | None) -> str:
     return f"{bps:g} bit/s"
 
 
-def _lost(counters: DirectionCounters) -> int:
+def lost_packets(counters: DirectionCounters) -> int:
+    """Return the packets that a direction of a link has lost, for whatever reason."""
     return counters.queue_drops + counters.red_drops + counters.loss_drops + counters.down_drops + counters.mtu_drops
 
 
@@ -86,7 +87,7 @@ def ports(session: Session, switch: str) -> Result:
                 if node == switch:
                     state = "up" if network.port_is_up(switch, port) else "down"
                     far = f"{other}:{other_port}" if other in session.topology.switches else other
-                    rows.append((str(port), state, far, str(into.delivered), str(out.packets), str(_lost(out))))
+                    rows.append((str(port), state, far, str(into.delivered), str(out.packets), str(lost_packets(out))))
         cpu = network.devices[switch].switch.cpu_port
         rows.append((str(cpu), "", "controller", "", str(network.node_counters(switch).packet_ins), ""))
     head, *found = rows
@@ -198,4 +199,4 @@ def drops(session: Session, switch: str) -> Result:
     return _result(_columns(rows) or ["no packets were dropped"], drops=sum(found.values()))
 
 
-__all__ = ["counters", "drops", "entry_text", "is_up", "links", "ports", "tables"]
+__all__ = ["counters", "drops", "entry_text", "is_up", "links", "lost_packets", "ports", "tables"]

@@ -1,0 +1,143 @@
+"""A list on the page: a table of a few rows with a filter and pages, whose cells are sent only when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nicegui import ui
+from nicegui.element import Element
+
+ROWS = 10
+"""On a page."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row. The first cell is a button that chooses ``key``; with ``action``, the last one is a button with this word."""
+
+    key: Hashable
+    cells: Sequence[str]
+    chosen: bool = False
+    action: str = ""
+    what: str = ""
+    """What the buttons are about, for those who hear them."""
+
+
+class RowList:
+    """The rows of ``headings``; :meth:`show` fills them."""
+
+    def __init__(
+        self,
+        name: str,
+        headings: Sequence[str],
+        empty: str,
+        choose: Callable[[Any], None],
+        act: Callable[[Any], None] | None = None,
+        *,
+        changed: Callable[[], None],
+    ) -> None:
+        """Build an empty list.
+
+        A heading with an asterisk is left out on narrow screens. ``empty``: what is said without any row. ``changed``: demands
+        :meth:`show` of other rows.
+        """
+        self._choose, self._act, self._page, self._filter = choose, act, 0, ""
+        self._changed = changed
+        self._keys: list[Hashable] = [None] * ROWS
+        with ui.element("div").classes("wide").props(f'tabindex=0 role=region aria-label="{name}"') as self._box:
+            table = ui.element("table").classes("list")
+            with table:
+                with ui.element("thead"), ui.element("tr"):
+                    for heading in headings:
+                        with ui.element("th").props("scope=col").classes(_width(heading)):
+                            ui.label(heading.removesuffix("*") or "\N{NO-BREAK SPACE}")
+                with ui.element("tbody"):
+                    self._rows = [self._row(index, headings) for index in range(ROWS)]
+        self._empty = ui.label(empty).classes("empty")
+        with ui.element("div").classes("row") as self._foot:
+            self._search = ui.input(f"find in {name}", on_change=self._filtered).props("dense outlined debounce=150")
+            self._search.classes("field")
+            ui.button("previous", color=None, on_click=lambda: self._turn(-1)).props(f'aria-label="previous {name}"')
+            ui.button("next", color=None, on_click=lambda: self._turn(1)).props(f'aria-label="next {name}"')
+            self._where = ui.label().classes("faint")
+
+    def _row(self, index: int, headings: Sequence[str]) -> tuple[Element, list[Any]]:
+        cells: list[Any] = []
+        with ui.element("tr") as row:
+            for column, heading in enumerate(headings):
+                with ui.element("td").classes("words" if column == 0 else _width(heading)):
+                    if column == 0:
+                        cell: Any = ui.element("button").classes("plain").props('type=button aria-pressed="false"')
+                        cell.on("click", lambda _, index=index: self._choose(self._keys[index]))
+                        with cell:
+                            cells.append((cell, ui.element("span")))
+                    elif self._act is not None and column == len(headings) - 1:
+                        cell = ui.element("button").classes("plain").props("type=button")
+                        cell.on("click", lambda _, index=index: self._acted(index))
+                        with cell:
+                            cells.append((cell, ui.element("span")))
+                    else:
+                        cells.append(ui.label())
+        row.set_visibility(False)
+        return row, cells
+
+    def _acted(self, index: int) -> None:
+        assert self._act is not None
+        self._act(self._keys[index])
+
+    def _filtered(self) -> None:
+        self._filter, self._page = (self._search.value or "").strip().lower(), 0
+        self._changed()
+
+    def _turn(self, step: int) -> None:
+        self._page += step
+        self._changed()
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Show those of ``rows`` that the filter leaves, on the page where the list is."""
+        found = [row for row in rows if not self._filter or any(self._filter in cell.lower() for cell in row.cells)]
+        pages = max(1, -(-len(found) // ROWS))
+        self._page = self._page % pages
+        shown = found[self._page * ROWS : (self._page + 1) * ROWS]
+        for index, (row, cells) in enumerate(self._rows):
+            visible = index < len(shown)
+            if row.visible != visible:
+                row.set_visibility(visible)
+            if visible:
+                self._keys[index] = shown[index].key
+                self._fill(cells, shown[index])
+        self._empty.set_visibility(not found)
+        self._foot.set_visibility(len(rows) > ROWS or bool(self._filter))
+        self._box.set_visibility(bool(found))
+        _text(self._where, f"{len(found)} in all, page {self._page + 1} of {pages}")
+
+    def _fill(self, cells: list[Any], row: Row) -> None:
+        for column, cell in enumerate(cells):
+            if not isinstance(cell, tuple):
+                _text(cell, row.cells[column])
+                continue
+            button, text = cell
+            word = row.cells[0] if column == 0 else row.action
+            if text._text != word:
+                text._text = word
+                text.update()
+            wanted = {"aria-pressed": str(row.chosen).lower()} if column == 0 else {"aria-label": f"{word} {row.what}"}
+            if any(button.props.get(name) != value for name, value in wanted.items()):
+                button.props.update(wanted)
+                button.update()
+            if column and button.visible != bool(word):
+                button.set_visibility(bool(word))
+
+
+def _width(heading: str) -> str:
+    return "optional" if heading.endswith("*") else ""
+
+
+def _text(label: Any, text: str) -> None:
+    if label.text != text:
+        label.set_text(text)
+
+
+__all__ = ["ROWS", "Row", "RowList"]

@@ -1,0 +1,44 @@
+"""Opens the page of a session: watcher, desk, captures and server together."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.console.session import Session
+from holdfast.web.server import AT_LOOPBACK, served
+
+if TYPE_CHECKING:
+    from holdfast.web.page import NetworkPage
+
+
+@contextmanager
+def page_of(session: Session, at: str = AT_LOOPBACK) -> Iterator[str]:
+    """Serve the page of a session within the context, and yield its address with the token.
+
+    The session's simulation has to be paced. Raises :class:`ConsoleError` if the framework is not installed, or the address
+    cannot be had.
+    """
+    from holdfast.web.desk import Desk
+    from holdfast.web.snapshot import Watcher
+
+    pages: list[NetworkPage] = []
+
+    async def build() -> None:
+        await pages[0].build()
+
+    with (
+        tempfile.TemporaryDirectory(prefix="holdfast-page-") as folder,
+        served(build, at, title=f"{session.topology.name}: Holdfast", files=Path(folder)) as address,
+        Watcher(session) as watcher,
+    ):
+        from holdfast.web.page import NetworkPage
+
+        pages.append(NetworkPage(session, watcher, Desk(session), Path(folder)))
+        yield address
+
+
+__all__ = ["page_of"]
