@@ -299,10 +299,10 @@ class Discovery:
         return sorted((a, b) for a, b in pairs if b not in self._heard or self._heard[b].at != a)
 
     def presume(self, one: Port, other: Port, *, is_there: bool) -> int:
-        """Add a link between two ports that another source reports, and return its index.
+        """Add a link between two ports that a controller knows from elsewhere, and return its index.
 
-        With ``is_there`` it is present, until the hold time is over without a frame. Returns its index. Raises
-        :class:`NetworkError` if it is between ports that cannot have links.
+        With ``is_there`` it is present, until the hold time is over without a frame. Raises :class:`NetworkError` if one of the
+        ports cannot have links.
         """
         for port in (one, other):
             if port not in self._known:
@@ -339,7 +339,7 @@ class Discovery:
         self._settle_later()
 
     def _next(self, number: int) -> None:
-        """Send the regular frame of port ``number`` in :attr:`ports`, and schedule the next port's frame."""
+        """Send the regular frame of the port at position ``number`` of :attr:`ports`, and schedule the next port's frame."""
         self._send(self.ports[number])
         following = (number + 1) % len(self.ports)
         delay_ps = self._interval_ps // len(self.ports)
@@ -448,9 +448,9 @@ class Discovery:
             self._on_change()
 
     def _move(self, source: Port, heard: _Heard | None) -> bool:
-        """Record the port at which frames of ``source`` are heard now, or None. Returns True if the map lost a link by this.
+        """Record the port at which frames of ``source`` are heard now; None: nowhere.
 
-        A link that is new becomes known when all has settled.
+        Returns True if the map lost a link by this. A link that is new becomes known when all has settled.
         """
         before = self._heard.get(source)
         if heard is None:

@@ -59,12 +59,12 @@ class Door(Generic[T]):
     own: Callable[[], Collection[str]]
 
     def names(self) -> list[str]:
-        """Return the names that installed packages offer and that are not Holdfast's own, sorted; nothing is imported."""
+        """Return the names under which installed packages offer things of this kind, without Holdfast's own names; sorted."""
         own = self.own()
         return sorted({each.name for each in entry_points(group=self.group)} - set(own))
 
     def installed(self) -> Iterator[Installed]:
-        """Load all that installed packages offer, and yield what each is, with the sentence that says why it cannot be used."""
+        """Load everything that installed packages offer, and yield each name with the error, if it cannot be used."""
         for each in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
             error = None
             try:
@@ -76,7 +76,7 @@ class Door(Generic[T]):
             yield Installed(each.name, _package(each), _place(each), error)
 
     def load(self, name: str) -> T:
-        """Return the thing that an installed package offers under ``name``.
+        """Import and return what an installed package offers under ``name``.
 
         Raise :class:`holdfast.errors.ExtensionError` if none or several do, or if it cannot be imported or is something else.
         """
@@ -100,7 +100,7 @@ class Door(Generic[T]):
         return found[0]
 
     def read(self, place: str) -> T:
-        """Return the thing at ``place``, which is ``module:NAME`` or ``FILE.py:NAME``; without NAME, the only one of its kind.
+        """Import and return what is at ``place`` (``module:NAME``, ``FILE.py:NAME``); without NAME, the only thing of this kind.
 
         Raise :class:`holdfast.errors.ExtensionError` if there is none, or if its module cannot be imported.
         """
@@ -117,7 +117,7 @@ class Door(Generic[T]):
             raise ExtensionError(f"{place}: {error}") from None
 
     def called(self, text: str, call: Callable[[], object], kind: type[K]) -> K:
-        """Return what a function from outside returns, which is to be a ``kind``; ``text`` is what the user wrote.
+        """Call a function that is not Holdfast's own and return its result, which must be a ``kind``; ``text`` names it in errors.
 
         Errors of the family pass. Raise :class:`holdfast.errors.ExtensionError` for any other error, with its line, and for
         anything else that is returned.
@@ -159,7 +159,7 @@ def absolute(place: str) -> str:
 
 
 def loaded(place: str, *, own_folder: bool = True) -> tuple[ModuleType, str]:
-    """Import the module of ``FILE.py:NAME`` or ``module:NAME``, and return it with NAME, which is empty if there is none.
+    """Import the module of ``FILE.py:NAME`` or ``module:NAME``. Returns it with NAME, which is empty if it is not given.
 
     A file can import what is beside it, after all that is installed. ``own_folder``: a module that is not installed is looked for
     in the working directory. Raise :class:`holdfast.errors.ExtensionError` if there is no such module, or if it raises an error:
@@ -181,7 +181,7 @@ def loaded(place: str, *, own_folder: bool = True) -> tuple[ModuleType, str]:
 
 
 def _file_and_name(place: str) -> tuple[str | None, str]:
-    """Split a place after its file's ending; the file is None if there is none."""
+    """Split a place into its file and the name after it. The file is None for ``module:NAME``."""
     if place.endswith(".py"):
         return place, ""
     file, found, name = place.rpartition(".py:")
@@ -234,7 +234,7 @@ def _imported(place: str, load: Callable[[], ModuleType]) -> ModuleType:
 
 
 def _sentence(error: BaseException) -> str:
-    """Return an error of others' code as one line: where it was raised in their code, its type, and its message."""
+    """Describe an error of code that is not Holdfast's own in one line: the line where it was raised, its type and its message."""
     ours = (f"{os.sep}importlib{os.sep}", "<frozen importlib", __file__)
     if isinstance(error, SyntaxError):
         place = f"{error.filename}:{error.lineno}: " if error.filename else ""

@@ -20,7 +20,7 @@ _NAMED = re.compile(
 
 @cache
 def of(model: type) -> dict[str, str]:
-    """Return the words of a class's documentation by field, as plain text; a field that it does not name is missing."""
+    """Return the text about each field in a class's documentation, as plain text; fields that it does not mention are missing."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if each is not object and each.__module__.startswith("holdfast"):
@@ -61,7 +61,7 @@ def _of_text(text: str) -> dict[str, str]:
 
 
 def _of_source(model: type) -> dict[str, str]:
-    """Return the texts below fields in a class's source."""
+    """Return the texts (docstrings) that follow fields in the source of a class."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     except (OSError, TypeError, SyntaxError, ValueError):

@@ -196,7 +196,7 @@ def _stated(text: bytes) -> tuple[_Import | str, ...]:
 
 @lru_cache(maxsize=256)
 def _names_of_files(text: bytes) -> frozenset[str]:
-    """Return the texts in a module that could name a file."""
+    """Return the string literals in a module that could be names of files."""
     return frozenset(
         node.value
         for node in ast.walk(_parsed(text))
@@ -370,7 +370,7 @@ def _captured(function: FunctionType) -> list[object]:
 
 
 def _note(module: str | None, modules: set[str]) -> bool:
-    """Add a module to ``modules`` if it is neither Holdfast's nor installed, and return True if so."""
+    """Add ``module`` to ``modules`` and return True if it is neither Holdfast's nor installed; otherwise return False."""
     if not module or module.partition(".")[0] == __name__.partition(".")[0]:
         return False
     file = _file_of(module)

@@ -226,7 +226,7 @@ def card_name(host: str, card: int) -> str:
 
 
 def default_gateway(network: ipaddress.IPv4Network, own: ipaddress.IPv4Address) -> ipaddress.IPv4Address | None:
-    """Return the gateway of a host that was given none: see :class:`Host`."""
+    """Return the default gateway of a host with the address ``own``, as :class:`Host` says; None in a /32."""
     if network.prefixlen == 32:
         return None
     if network.prefixlen == 31:
@@ -280,7 +280,7 @@ class Plan:
         self._macs.update((mac, f"host {host.name!r}") for mac in macs)
 
     def remove(self, host: Host) -> None:
-        """Free the addresses of a host that was added; its subnets remain, since others may be in them."""
+        """Remove the addresses of a host, so that others can have them. Its subnets stay, since other hosts may be in them."""
         for card in host.cards:
             self._macs.pop(card.mac, None)
             for interface in card.interfaces_of_ip:
@@ -303,7 +303,10 @@ class Plan:
             raise TopologyError(f"switches {owner!r} and {switch!r} have the same device_id {device_id}")
 
     def _new_subnet(self, name: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> _Subnet | None:
-        """Return a host's subnet, or None if it is known. Raises :class:`TopologyError` if it overlaps another one."""
+        """Return the subnet of a host to be added; None if it is known already.
+
+        Raises :class:`TopologyError` if it overlaps another.
+        """
         begin, end = int(network.network_address), int(network.broadcast_address)
         subnet = (network.version, begin, end, name)
         at = bisect(self._subnets, subnet)

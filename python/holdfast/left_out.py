@@ -23,11 +23,11 @@ class LeftOut:
     """Places of each kind."""
 
     def add(self, what: str, place: str) -> None:
-        """Note that something is left out: its kind, and its place in the file."""
+        """Record that something of the kind ``what``, at this place in the file, is left out."""
         self.found.setdefault(excerpt(what, 120), []).append(place)
 
     def sentence(self, path: Path | str) -> str:
-        """Return the sentence about all that was left out, empty if nothing was."""
+        """Return a sentence about all that was left out of the file, for a warning; empty if nothing was."""
         if not self.found:
             return ""
         number = sum(map(len, self.found.values()))

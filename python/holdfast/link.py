@@ -434,7 +434,7 @@ def description(link: Link, traces: Traces, headers: Sequence[SequenceHeader] = 
 def parameters(
     direction: Direction, names: Iterable[str], traces: Traces, headers: Sequence[SequenceHeader] = ()
 ) -> dict[str, Any]:
-    """Return parameters of a direction as the native core takes them: none that is None, and the texts of files of losses."""
+    """Return parameters of a direction as keywords of the native core: without those that are None, with loss traces as texts."""
     found = direction.model_dump(include=set(names))
     found = {name: value for name, value in found.items() if value is not None}
     if "queue_packets" in found:

@@ -122,7 +122,7 @@ class Network(ABC):
         """Add the nodes at the edge of the network to the native core: modelled hosts, or Linux interfaces."""
 
     def _place(self, node: str, port: int) -> tuple[str, int]:
-        """Return the native core's name of a node at a port, and its number of the port."""
+        """Return the native core's name for a node, and its number for one of the node's ports."""
         return node, port
 
     def _placed(self, link: dict[str, Any]) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Network(ABC):
 
     @abstractmethod
     def _now_ns(self) -> int:
-        """Return the time that digests and idle notifications carry as their timestamp, in nanoseconds."""
+        """Return the time for the timestamps of digests and idle notifications, in nanoseconds."""
 
     def _deliver_streams(self) -> None:
         """Schedule the controllers' reactions to all events that have come in on the clients' P4Runtime streams."""
@@ -477,7 +477,7 @@ class Network(ABC):
         return self._result(NodeCounters, node=node)
 
     def _result(self, kind: type[_Result], **subject: object) -> _Result:
-        """Return the single result of a kind."""
+        """Return the only result of class ``kind`` of the object that ``subject`` names, such as ``flow=1``."""
         (found,) = self._core.snapshot(kind, **subject)
         return found
 

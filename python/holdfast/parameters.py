@@ -96,7 +96,7 @@ def spelled_out(model: type[BaseModel], given: dict[str, Any], without: tuple[st
 
 @cache
 def _names(model: type[BaseModel], without: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the field of each key of a model, and the field of each key without the unit that is no key itself."""
+    """Return the name of each field by its key, and the key of each field with a unit by that key without the unit."""
     fields = {field.alias or name: name for name, field in model.model_fields.items() if name not in without}
     if model.model_config.get("populate_by_name"):
         fields |= {name: name for name in model.model_fields if name not in without}
@@ -109,7 +109,7 @@ def _names(model: type[BaseModel], without: tuple[str, ...]) -> tuple[dict[str, 
 
 
 def _measured(model: type[BaseModel], name: str, key: str, value: object, *, short: bool) -> object:
-    """Return the value that a user wrote under ``key`` in the unit of the field ``name``.
+    """Convert the value that a user wrote under ``key`` to the unit of the field ``name``.
 
     ``short``: the key lacks the unit, so numbers need one.
     """
@@ -134,7 +134,7 @@ def _measured(model: type[BaseModel], name: str, key: str, value: object, *, sho
 
 
 def written_names(model: type[BaseModel]) -> dict[str, tuple[str, units.Suffix]]:
-    """Return by key of each field of a model that has a unit its name without the unit, empty if it has none, and the unit."""
+    """Return, for each key of a field with a unit, the key without the unit (empty if there is none), and the unit."""
     fields, short = _names(model, ())
     without = {key: name for name, key in short.items()}
     found = {}

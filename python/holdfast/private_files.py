@@ -29,7 +29,7 @@ def check_directory(path: Path) -> None:
 
 
 def check(path: Path) -> bool:
-    """Return True if the file exists. Raises :class:`LiveError` for a link, another user's file, or a file that is not regular."""
+    """Return True if the file exists. Raises :class:`LiveError` if it is a link, of another user, or not a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -71,7 +71,7 @@ def doubt(path: Path, *, secret: bool = False) -> str | None:
 
 
 def _read(descriptor: int, most_bytes: int) -> bytes:
-    """Return up to ``most_bytes`` of an open file, up to its end, also of a file whose length is unknown, as in /proc."""
+    """Read an open file to its end, but at most ``most_bytes``; its length may be unknown, as in /proc."""
     content = bytearray()
     while part := os.read(descriptor, min(1 << 20, most_bytes - len(content))):
         content += part

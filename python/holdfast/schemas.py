@@ -38,7 +38,7 @@ class _Written(GenerateJsonSchema):
         return _or_text(super().int_schema(schema), _WHOLE)
 
     def float_schema(self, schema: Any) -> Schema:
-        """Return the schema of numbers, likewise: ``1e9`` is a text in YAML 1.1."""
+        """Return the schema of numbers, which may be texts too: ``1e9`` is a text in YAML 1.1."""
         return _or_text(super().float_schema(schema), _NUMBER)
 
     def bytes_schema(self, schema: Any) -> Schema:
@@ -57,7 +57,7 @@ class _Written(GenerateJsonSchema):
         return found
 
     def model_schema(self, schema: Any) -> Schema:
-        """Return the schema of a model, with the words of its documentation, and with units if it reads them."""
+        """Return the schema of a model, with descriptions from its documentation, and with keys without units if it reads them."""
         found: Schema = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         if "properties" in found:
@@ -74,7 +74,7 @@ def _or_text(number: Schema, pattern: str) -> Schema:
 
 
 def _properties(model: type[BaseModel], given: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Return the properties of a model, each with its words, and with those that are written without a unit."""
+    """Return the schemas of a model's fields by key, with descriptions, and with the keys that lack the field's unit."""
     words = field_docs.of(model)
     names = {field.alias or name: name for name, field in model.model_fields.items()}
     found: dict[str, Schema] = {}
@@ -133,14 +133,14 @@ def _numbers(schema: Schema) -> list[Schema]:
 
 
 def _sign(schema: Schema) -> str:
-    """Return the pattern of a number's sign: without a minus if no form of the schema's numbers is negative."""
+    """Return the pattern of a number's sign: without a minus if the schema allows no negative number."""
     numbers = _numbers(schema)
     positive = all({"minimum": each.get("exclusiveMinimum", -1), **each}["minimum"] >= 0 for each in numbers)
     return "[+]?" if numbers and positive else "[+-]?"
 
 
 def _with_unit(schema: Schema, suffix: Suffix, description: str) -> Schema:
-    """Return the schema of a quantity under its name without the unit, which the text then must have; zero needs none."""
+    """Return the schema of a quantity under its key without the unit: a text with a unit, or zero if the quantity may be zero."""
     forms: list[Schema] = [{"type": "string", "pattern": _unit_pattern(suffix, schema)}]
     if all(each.get("minimum", 0) <= 0 and each.get("exclusiveMinimum", -1) < 0 for each in _numbers(schema)):
         forms.append({"const": 0})
@@ -154,7 +154,7 @@ def _with_unit(schema: Schema, suffix: Suffix, description: str) -> Schema:
 
 
 def _require(model: type[Checked], schema: Schema) -> None:
-    """Let a required field of a schema be given by either of its names."""
+    """Change the schema so that either key of a required field will do: the one with the unit, or the one without."""
     both = {key: without for key, (without, _) in written_names(model).items() if without and key in schema["required"]}
     if both:
         schema["required"] = [key for key in schema["required"] if key not in both]
@@ -295,7 +295,7 @@ def schema(name: str) -> Schema:
 
 
 def _tidied(value: Any) -> Any:
-    """Return a schema without formats, which editors would check where a word is allowed, too, and without empty defaults."""
+    """Return a schema without formats, which editors would check even where a word is allowed, and without empty defaults."""
     if isinstance(value, list):
         return [_tidied(each) for each in value]
     if not isinstance(value, dict):

@@ -28,7 +28,7 @@ def similar(name: str, known: Iterable[str]) -> list[str]:
 
 
 def alternatives(name: str, known: Iterable[str]) -> str:
-    """Return what to write instead of a name that does not exist: similar names, or those that exist if there are none.
+    """Return the end of a message about a name that does not exist: similar names, or the existing ones if none is similar.
 
     ``; did you mean 'rate_bps'?``, or `` (known: a, b)``, to follow what is said of the name.
     """

@@ -52,18 +52,18 @@ class SwitchOwner(Generic[C]):
         return self.saved or self.running
 
     def scratch(self, program: Program) -> Switch:
-        """Return a new switch with a program. Raises HoldfastError if it cannot run the program."""
+        """Return a new switch, outside of any network, that runs ``program``. Raises HoldfastError if it cannot run the program."""
         return Switch(program, executor=self._executor)
 
     def load(self, config: C, program: Program, core: _core.Pipeline) -> None:
-        """Set the program, as if the switch had been delivered with it. Clears the switch's state."""
+        """Set the program and its pipeline, as if the switch had been delivered with them. Clears the switch's state."""
         with self.lock:
             self.switch.set_program(program)
             self.saved = None
             self.running = Pipeline(config, program, core, self.switch)
 
     def realize(self, prepared: Pipeline[C], reconciliation: _core.Reconciliation | None = None) -> None:
-        """Replace the switch by a prepared one, between two packets; with ``reconciliation``, the state that it lists stays."""
+        """Replace the switch by a prepared one, between two packets; keep the state that ``reconciliation`` lists."""
         with self.lock:
             self.switch.replace_with(prepared.switch, reconciliation)
             self.saved = None
@@ -93,7 +93,7 @@ class SwitchOwner(Generic[C]):
         *,
         updates_per_slice: int | None,
     ) -> R | None:
-        """Apply a batch of updates to a pipeline in slices, between which others may change the switch; None: all at once or none.
+        """Apply a batch of updates in slices, between which others may change the switch; atomically without a slice's size.
 
         ``may_go_on`` is called before each slice, with the lock held, and returns why the rest is not to be applied, which is
         returned.

@@ -364,7 +364,10 @@ class Topology:
         return ends in (link.name, link.ends)
 
     def _links_by_name(self) -> dict[str, list[int]]:
-        """Return the links that each name fits, in either direction, with and without ports. Known until links are added."""
+        """Return the indices of the links that each name fits, in either direction, with and without ports.
+
+        The result is cached.
+        """
         known: tuple[int, dict[str, list[int]]] | None = self.__dict__.get("_by_name")
         if known is not None and known[0] == len(self.links):
             return known[1]

@@ -37,7 +37,7 @@ class Quantity:
     example: str
 
     def read(self, text: str) -> Fraction:
-        """Return the quantity in its base unit.
+        """Parse a quantity with its unit, and return it in the base unit.
 
         Raises :class:`ParameterError` for a text that is no number with a unit of this kind, or is a number alone.
         """
@@ -110,7 +110,7 @@ def is_plain(text: str) -> bool:
 
 
 def _read(quantity: Quantity, text: str) -> Fraction:
-    """Return a quantity that is not negative; a number alone is in the base unit."""
+    """Parse a quantity that must not be negative, and return it in the base unit; a number alone is in the base unit."""
     value = Fraction(text.strip()) if quantity is not TIME and is_plain(text) else quantity.read(text)
     if value < 0:
         raise _error(f"{text.strip()} is negative, and {quantity.what} is not")
@@ -153,13 +153,13 @@ def share(text: str) -> float:
 
 @dataclass(frozen=True)
 class Suffix:
-    """What the end of a field's name says: the quantity, and how much of its base unit one is."""
+    """A unit that ends a field's name: the quantity, and the unit's size in the quantity's base unit."""
 
     quantity: Quantity
     size: Fraction
 
     def read(self, text: str) -> int | float:
-        """Return the quantity in the field's unit, whole numbers as :class:`int`. Raises :class:`ParameterError`."""
+        """Parse a quantity, and return it in the field's unit, as :class:`int` if it is whole. Raises :class:`ParameterError`."""
         value = self.quantity.read(text) / self.size
         return value.numerator if value.denominator == 1 else float(value)
 
@@ -177,7 +177,7 @@ SUFFIXES: Final[Mapping[str, Suffix]] = {
 
 
 def of_name(name: str) -> tuple[str, Suffix] | None:
-    """Return what is in front of the unit in a field's name, and the unit; None if the name ends in none.
+    """Split a field's name into what stands before the unit, and the unit; None if it does not end with a unit.
 
     ``delay_ms`` is ``delay`` in milliseconds, and ``bytes`` a size without a name; ``packets_per_s`` is no time.
     """

@@ -41,7 +41,7 @@ class _RefusedError(yaml.MarkedYAMLError):
 
 @contextmanager
 def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
-    """Raise ``kind`` for errors of the enclosed code, which reads and parses ``path``; the message has the line if it is known."""
+    """Raise ``kind`` for errors of the enclosed code, which reads ``path``; the message has the line if it is known."""
     try:
         yield
     except OSError as error:

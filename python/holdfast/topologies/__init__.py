@@ -45,7 +45,7 @@ FILES = (".yaml", ".clab.yml", ".json", ".graphml", ".gml", ".xml", ".txt (SNDli
 
 
 def usage(name: str, generator: Callable[..., Topology] | None = None) -> str:
-    """Return the syntax of a generator's name and parameters: ``grid:ROWSxCOLUMNS[,hosts=1,...]``.
+    """Return the syntax of a generator and its parameters, for messages: ``grid:ROWSxCOLUMNS[,hosts=1,...]``.
 
     ``generator``: one from outside that is called ``name``.
     """
@@ -173,7 +173,7 @@ def link_rows(topology: Topology, most: int | None = None) -> list[tuple[str, ..
 
 
 def _padded(column: Sequence[str], *, right: bool) -> list[str]:
-    """Pad texts with blanks to the width of the widest, in terminal columns; with ``right``, texts are right-aligned."""
+    """Pad texts with blanks to the width of the widest in terminal columns: on the right, or on the left with ``right``."""
     widths = [len(text) if text.isascii() else cell_len(text) for text in column]
     widest = max(widths)
     blanks = (" " * (widest - width) for width in widths)

@@ -77,7 +77,7 @@ class _Lab:
         return f"line {self._lines.line(place)}"
 
     def topology(self) -> Topology:
-        """Return the lab's topology."""
+        """Return the topology of the lab: its nodes as switches and hosts, and the links between them."""
         draft, nodes = self._draft, self._lab["nodes"]
         links = list(self._links())
         for _, a, b, _ in links:
@@ -99,7 +99,7 @@ class _Lab:
         return draft.finish()
 
     def _setting(self, node: Mapping[str, Any], key: str) -> Any:
-        """Return a node's setting, or that of its group, its kind or the defaults."""
+        """Return a setting of a node: its own, or else the one of its group, its kind or the defaults; None if none is set."""
         for settings in self._settings(node):
             if settings.get(key) is not None:
                 return settings[key]
@@ -112,7 +112,7 @@ class _Lab:
         yield from (node, group, _mapping(_mapping(self._lab.get("kinds")).get(kind)), defaults)
 
     def _links(self) -> Iterator[tuple[str, _End, _End, dict[str, Any]]]:
-        """Yield the place, both ends with their interfaces, and the fields of each link between nodes."""
+        """Yield each link between nodes: its place in the file, its two ends with their interfaces, and its fields."""
         links = self._lab.get("links") or []
         if not isinstance(links, list):
             raise self._draft.error("links: a list is expected")
@@ -165,7 +165,7 @@ class _Lab:
 
     @staticmethod
     def _switches(kinds: Mapping[str, str], links: list[tuple[str, str]]) -> set[str]:
-        """Return the nodes that are switches: those that are no Linux, and of two linked hosts that with more links."""
+        """Return the nodes that are switches: all that are not Linux, and of two linked Linux nodes the one with more links."""
         switches = {name for name, kind in kinds.items() if kind not in HOST_KINDS}
         degree = Counter(end for link in links for end in link)
         for a, b in sorted(links, key=lambda link: -max(degree[link[0]], degree[link[1]])):
@@ -196,11 +196,11 @@ class _Lab:
             draft.leave_out("binds of hosts")
 
     def _cards(self, node: str) -> dict[str, int]:
-        """Return the network cards of a host by the names of its interfaces, in their order."""
+        """Return the number of each network card of a host, by the name of the interface, in the order of these names."""
         return {name: card for card, name in enumerate(sorted(self._interfaces.get(node, ()), key=natural))}
 
     def _port(self, end: _End) -> int:
-        """Return the port of an interface: of a host its card, of a switch the last number in its name, where that is free."""
+        """Return the port of an interface: a host's card, or in a switch the last number in its name if that is free."""
         draft, node, interface = self._draft, end.node, end.interface
         used = self._ports.setdefault(node, {})
         if interface in used:

@@ -46,7 +46,7 @@ class HostDraft:
     links: int = 0
 
     def card(self, number: int) -> dict[str, Any]:
-        """Return the fields of a network card, which is added if it is new."""
+        """Return the fields of a network card, for changes. The card is added if it is new."""
         return self.cards.setdefault(number, {})
 
 
@@ -75,7 +75,7 @@ class Draft:
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:
-        """Raise errors of the enclosed code with the file and this place."""
+        """Raise errors of the enclosed code as errors of the file at this place."""
         before, self._place = self._place, place
         try:
             yield
@@ -96,7 +96,7 @@ class Draft:
         return TopologyError(f"{self.path}: {self._place}{': ' if self._place else ''}{excerpt(sentence)}")
 
     def leave_out(self, what: str) -> None:
-        """Note that something at the current place is left out."""
+        """Record that something (``what``) at the current place is left out, for a warning."""
         self.left_out.add(what, self._place)
 
     def host(self, name: str, **fields: Any) -> HostDraft:
@@ -122,7 +122,7 @@ class Draft:
         self.links.append(LinkDraft(a, b, self._place, fields))
 
     def beside(self, name: str) -> str:
-        """Return the path of a file that the file names: relative to itself, to a folder above, or to the working directory.
+        """Return the path of another file that is named in this one: in its folder, the folder above, or the working directory.
 
         Where there is none, the path is relative to the file.
         """
@@ -136,7 +136,10 @@ class Draft:
         return str(folder / name)
 
     def program(self, name: str) -> str | None:
-        """Return the path of the P4 program that a file calls ``name``, perhaps by bmv2's JSON; None, and note it, without one."""
+        """Return the path of the P4 program that the file calls ``name``, perhaps by BMv2's JSON.
+
+        If there is none, record that; return None.
+        """
         path = Path(name)
         if path.suffix != ".json":
             return self.beside(name)
@@ -148,7 +151,7 @@ class Draft:
         return None
 
     def finish(self) -> Topology:
-        """Return the topology, after a warning about what is left out. Raises :class:`TopologyError` if it could not run."""
+        """Build the topology, and warn about what was left out. Raises :class:`TopologyError` if it could not run."""
         topology = Topology(self.name)
         for link in self.links:
             for end in (link.a, link.b):
@@ -195,7 +198,7 @@ class Draft:
 
 
 def tc_time_ms(value: object) -> float:
-    """Return a time as ``tc`` understands it, in milliseconds: a number alone is in microseconds.
+    """Parse a time as ``tc`` does, and return it in milliseconds; a number without a unit is in microseconds.
 
     Raises :class:`ParameterError`.
     """

@@ -55,7 +55,7 @@ def fits(document: Any) -> bool:
 
 
 def read_node_link(path: Path, document: Mapping[str, Any], parameters: graphml.Parameters) -> Topology:
-    """Return the topology in a document that :func:`fits`. Raises :class:`TopologyError`."""
+    """Return the topology in a document for which :func:`fits` is true. Raises :class:`TopologyError`."""
     edges = "links" if isinstance(document.get("links"), list) else "edges"
     nodes = document["nodes"]
     if len(nodes) + len(document[edges]) > MOST_ELEMENTS:
@@ -105,7 +105,7 @@ def _topology(path: Path, graph: nx.Graph[Any], parameters: graphml.Parameters, 
 
 
 def _texts(data: Mapping[Any, Any]) -> dict[str, str]:
-    """Return the data whose values are texts or numbers, as texts; ``name`` is a label, if there is none."""
+    """Convert those data of a node or edge that are texts or numbers to texts. Without a ``label``, ``name`` becomes the label."""
     found = {str(key): _text(value) for key, value in data.items() if isinstance(value, str | int | float)}
     if not found.get("label") and found.get("name"):
         found["label"] = found["name"]

@@ -147,7 +147,7 @@ class _Reading:
             self.topology.add_switch(name, position=place or _drawn_at(node.data))
 
     def _legal_name(self, label: str) -> str:
-        """Return the switch name for a label: ``São_Paulo_BR`` for ``São Paulo (BR)``.
+        """Return a legal switch name made of a label: ``São_Paulo_BR`` for ``São Paulo (BR)``.
 
         Names of the form that hosts get (``h1``) are changed.
         """
@@ -260,7 +260,10 @@ class _Reading:
 
 
 def _delay_ms(edge: Edge, name: str) -> float | None:
-    """Return the delay that an edge tells, or None. Raises :class:`TopologyError` for a ``delay_ms`` that is none."""
+    """Return the delay of an edge in milliseconds; None if it has none.
+
+    Raises :class:`TopologyError` for an invalid ``delay_ms``.
+    """
     text = edge.data.get("delay_ms", "").strip()
     if text:
         delay = link_rates.number(text)
@@ -274,7 +277,7 @@ def _delay_ms(edge: Edge, name: str) -> float | None:
 
 
 def _drawn_at(data: Mapping[str, str]) -> Position | None:
-    """Return where a drawing has a node that has no place on Earth; None if nothing is said."""
+    """Return the position of a node in a drawing (its data ``x`` and ``y``); None if it has none."""
     x, y = (link_rates.number(data.get(key, "")) for key in ("x", "y"))
     return None if x is None or y is None or not (math.isfinite(x) and math.isfinite(y)) else (x, y)
 

@@ -153,7 +153,7 @@ class _Reader:
             self._left_out[tag] += 1
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle the start tag of a GraphML element."""
+        """Process the start tag of an element of GraphML."""
         if tag == "graph" and not self._begin_graph(attributes):
             return
         if tag in ("data", "default"):
@@ -300,7 +300,7 @@ class _Reader:
                 element.data.setdefault(key.name, self._plain(key, key.default))
 
     def _plain(self, key: _Key, marked: str) -> str:
-        """Return the text of data without marks of nested elements; for yEd's graphical data, the text of the first label."""
+        """Return the text of data without the marks of nested elements; of yEd's graphical data, the first label's text."""
         if key.graphical:
             return marked.partition(LABEL)[2].partition(MARK)[0].strip()
         self._counts["elements"] += LABEL in marked or MARK in marked

@@ -32,7 +32,7 @@ def card_of(name: str) -> int | None:
 
 
 def obey(host: HostDraft, command: str, card: Callable[[str], int | None] = card_of) -> bool:
-    """Take what a command says into a host, and return True; return False for a command that says something else.
+    """Set fields of a host as a shell command would (addresses, routes, neighbours). Returns False for any other command.
 
     ``card``: returns the number of the network card with a name, or None if the host has none of that name here.
     """
@@ -95,7 +95,7 @@ def _mac(host: HostDraft, card: int, named: dict[str, str]) -> bool:
 
 
 def _connected(host: HostDraft, card: int, named: dict[str, str]) -> bool:
-    """Return True for a route to the card's own subnet, which there is anyway."""
+    """Return True for a route to the subnet of the card itself, which exists without the command."""
     address = host.card(card).get("address")
     try:
         return address is not None and ipaddress.ip_interface(address).network == ipaddress.ip_network(named["net"])
@@ -133,7 +133,7 @@ _COMMANDS = (
 
 
 def take(host: HostDraft, commands: Sequence[str], card: Callable[[str], int | None] = card_of) -> None:
-    """Take what commands say into a host, and keep the others as the host's ``commands``."""
+    """Set fields of a host as shell commands would, and keep all other commands as the host's ``commands``."""
     rest = [command for command in commands if not obey(host, command, card)]
     if rest:
         host.fields["commands"] = (*host.fields.get("commands", ()), *rest)

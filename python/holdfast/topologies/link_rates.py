@@ -68,7 +68,7 @@ def raw_bps(data: Mapping[str, str]) -> float | None:
 
 
 def speed_bps(data: Mapping[str, str]) -> float | None:
-    """Return ``LinkSpeed`` times ``LinkSpeedUnits`` in bit/s; None if there is no speed or the unit is not known."""
+    """Return ``LinkSpeed`` times ``LinkSpeedUnits`` in bit/s; None if there is no speed or the unit is unknown."""
     text, units = data.get("LinkSpeed", "").strip(), data.get("LinkSpeedUnits", "").strip()
     speed = number(text)
     if speed is None:
@@ -80,7 +80,7 @@ def speed_bps(data: Mapping[str, str]) -> float | None:
 
 
 def plain_bps(data: Mapping[str, str]) -> float | None:
-    """Return ``rate_bps``, or the rate in a text with a unit in ``bandwidth``, ``capacity`` or ``bw``; None without one."""
+    """Return the rate in bit/s of ``rate_bps``, or of a text with a unit in ``bandwidth``, ``capacity``, ``bw``; None without one."""
     text = data.get("rate_bps", "").strip()
     if text:
         return _checked("rate_bps", text, number(text))
@@ -89,7 +89,7 @@ def plain_bps(data: Mapping[str, str]) -> float | None:
 
 
 def label_bps(label: str) -> float | None:
-    """Return the rate in bit/s that a label names; None if it names none, several, a range or a bound."""
+    """Return the rate in bit/s that a label names. None if it names no rate, several rates, a range or a bound."""
     if len(label) > LONGEST_LABEL or _NOT_ONE.search(label):
         return None
     rates = [_rate_of(match) for match in _RATE.finditer(label)]

@@ -54,7 +54,7 @@ def read(spec: str) -> Topology:
 
 
 def _built(path: Path, name: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """Run the script and return what it writes down; end it, and what it started, if it takes too long."""
+    """Run the script in a process and return the network that it builds; kill it and its processes if it takes too long."""
     stand_in = Path(__file__).with_name("mininet_stand_in.py")
     command = interpreter.script(stand_in, str(path.absolute()), name, *arguments)
     process = subprocess.Popen(
@@ -84,7 +84,7 @@ def _built(path: Path, name: str, arguments: Sequence[str]) -> dict[str, Any]:
 
 
 class _Mininet:
-    """What a script of Mininet has built."""
+    """The network that a script of Mininet has built."""
 
     def __init__(self, draft: Draft, found: Mapping[str, Any], *, is_topology: bool) -> None:
         self._draft = draft
@@ -95,7 +95,7 @@ class _Mininet:
         self._is_topology = is_topology
 
     def topology(self) -> Topology:
-        """Return its topology."""
+        """Return the topology of the network that the script has built."""
         draft = self._draft
         self._add_nodes()
         for index, link in enumerate(self._links):
@@ -186,7 +186,7 @@ class _Mininet:
                     self._draft.leave_out("commands that the script gives to nodes")
 
     def _resolve(self) -> None:
-        """Tell all hosts about each other, if the script says so."""
+        """Give each host the MAC addresses of all others as neighbours, if the script asks for that (``autoStaticArp``)."""
         hosts = self._draft.hosts
         if not self._options.get("autoStaticArp") or len(hosts) ** 2 > p4utils.MOST_NEIGHBOURS:
             return
@@ -219,7 +219,7 @@ class _P4Utils:
         self._runtime: list[str] = []
 
     def topology(self) -> Topology:
-        """Return the topology that the calls make."""
+        """Return the topology that the script's calls to p4-utils describe."""
         for name, arguments, options in self._calls:
             with self._draft.at(f"{name}({', '.join(map(repr, arguments[:2]))})"):
                 self._obey(name, arguments, options)

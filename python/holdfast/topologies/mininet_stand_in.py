@@ -47,20 +47,20 @@ class Recorder:
         self.commands: list[tuple[str, str]] = []
 
     def add_node(self, name: str, kind: str, options: dict[str, Any]) -> str:
-        """Add a node, or replace the one of this name."""
+        """Record a node in place of an earlier one of this name, and return its name."""
         if len(self.nodes) >= MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} nodes")
         self.nodes[str(name)] = {"kind": kind, "options": options}
         return str(name)
 
     def add_link(self, a: str, b: str, options: dict[str, Any]) -> None:
-        """Add a link."""
+        """Record a link between two nodes, with its options."""
         if len(self.links) >= MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} links")
         self.links.append({"a": str(a), "b": str(b), "options": options})
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as values of JSON."""
+        """Return all that was recorded as values of JSON."""
         return {
             "nodes": {
                 name: {**node, "options": plain(node["options"], "options of nodes")}
@@ -73,7 +73,7 @@ class Recorder:
 
 
 def plain(value: Any, what: str, depth: int = 5) -> Any:
-    """Return a value as JSON has it: classes by their names, what is nothing of JSON by its type."""
+    """Convert a value to JSON: a class to its name, a value of a type that JSON does not have to the name of its type."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -103,13 +103,13 @@ class Anything(metaclass=_Kind):
         self.name = ""
 
     def __getattr__(self, name: str) -> Any:
-        """Return something for every attribute."""
+        """Return a stand-in for any attribute that a script asks for."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything()
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """Take a call, and return something."""
+        """Accept any call, and return a stand-in as its result."""
         return Anything()
 
     def __iter__(self) -> Iterator[Any]:
@@ -173,7 +173,7 @@ class Node(Anything):
         return True
 
     def cmd(self, *words: Any, **_: Any) -> str:
-        """Note a command of the node's shell. Its output is empty."""
+        """Record a command for the shell of the node; its output is empty."""
         command = " ".join(map(str, words[0] if len(words) == 1 and isinstance(words[0], list) else words))
         if self._recorder is not None and len(self._recorder.commands) < MOST_NODES:
             self._recorder.commands.append((self.name, command))
@@ -182,38 +182,38 @@ class Node(Anything):
     cmdPrint = sendCmd = cmd
 
     def popen(self, *words: Any, **_: Any) -> Any:
-        """Note a command that goes on beside the script."""
+        """Record a command that runs in the background."""
         self.cmd(*words)
         return Anything()
 
     def pexec(self, *words: Any, **_: Any) -> tuple[str, str, int]:
-        """Note a command whose output, errors and status a script reads; they are empty, and 0."""
+        """Record a command; the output and errors that the script gets are empty, the status is 0."""
         self.cmd(*words)
         return "", "", 0
 
     def setIP(self, ip: str, prefixLen: Any = 8, intf: Any = None, **_: Any) -> None:
-        """Note a command that gives the node an address."""
+        """Record the command that gives the node this address."""
         address = ip if "/" in str(ip) else f"{ip}/{prefixLen}"
         self.cmd(f"ifconfig {intf or f'{self.name}-eth0'} {address}")
 
     def setMAC(self, mac: str, intf: Any = None) -> None:
-        """Note a command that gives the node a MAC address."""
+        """Record the command that gives the node this MAC address."""
         self.cmd(f"ifconfig {intf or f'{self.name}-eth0'} hw ether {mac}")
 
     def setARP(self, ip: str, mac: str) -> None:
-        """Note a command that gives the node a neighbour."""
+        """Record the command that gives the node a neighbour entry."""
         self.cmd(f"arp -s {ip} {mac}")
 
     def setDefaultRoute(self, intf: Any = None) -> None:
-        """Note a command that gives the node a default route."""
+        """Record the command that gives the node a default route by an interface."""
         self.cmd(f"ip route add default {intf}")
 
     def IP(self, *_: Any, **__: Any) -> str:
-        """Return the node's address, if it is known."""
+        """Return the node's IP address without the prefix length; empty if it is not known."""
         return str(self.params.get("ip") or "").partition("/")[0]
 
     def MAC(self, *_: Any, **__: Any) -> str:
-        """Return the node's MAC address, if it is known."""
+        """Return the node's MAC address; empty if it is not known."""
         return str(self.params.get("mac") or "")
 
     def defaultIntf(self) -> Interface:
@@ -221,7 +221,7 @@ class Node(Anything):
         return Interface(f"{self.name}-eth0")
 
     def intf(self, intf: Any = None) -> Interface:
-        """Return an interface by its name; the first one by default."""
+        """Return the node's interface with this name; the first one by default."""
         return Interface(str(intf or f"{self.name}-eth0"))
 
 
@@ -245,7 +245,7 @@ class _Ports:
         self._used: dict[str, list[int]] = {}
 
     def number(self, node: str, port: Any, *, by_count: bool) -> int:
-        """Return a link's port at a node: the given one, or the next."""
+        """Return the port of a link at a node: ``port`` if it is given, else the node's next free port."""
         used = self._used.setdefault(node, [])
         first = 0 if self._recorder.nodes.get(node, {}).get("kind") == "host" else 1
         if port is None:
@@ -267,27 +267,27 @@ class Topo:
         built.append(self)
 
     def build(self, *_: Any, **__: Any) -> None:
-        """Build the topology; scripts override this."""
+        """Build the topology; scripts override this method."""
 
     def addNode(self, name: str, **opts: Any) -> str:
-        """Add a node, which is a host unless it says that it is a switch."""
+        """Record a node: a switch if its options say so, else a host."""
         kind = "switch" if opts.pop("isSwitch", False) or _is_switch(opts.get("cls")) else "host"
         return self.recorder.add_node(name, kind, opts)
 
     def addHost(self, name: str, **opts: Any) -> str:
-        """Add a host."""
+        """Record a host, and return its name."""
         return self.recorder.add_node(name, "host", {**self.hopts, **opts})
 
     def addSwitch(self, name: str, **opts: Any) -> str:
-        """Add a switch."""
+        """Record a switch, and return its name."""
         return self.recorder.add_node(name, "switch", {**self.sopts, **opts})
 
     def addController(self, name: str = "c0", **_: Any) -> str:
-        """Take a controller, which is no part of a topology."""
+        """Ignore a controller, which is not part of a topology; return its name."""
         return str(name)
 
     def addLink(self, node1: str, node2: str, port1: Any = None, port2: Any = None, *args: Any, **opts: Any) -> int:
-        """Add a link; its options are those of ``TCLink``."""
+        """Record a link; its options are those of ``TCLink``."""
         opts.pop("key", None)
         ports = {
             "port1": self._ports.number(str(node1), port1, by_count=True),
@@ -297,7 +297,7 @@ class Topo:
         return len(self.recorder.links)
 
     def isSwitch(self, name: str) -> bool:
-        """Return True if a node is a switch."""
+        """Return True if the node with this name is a switch."""
         return self.recorder.nodes.get(str(name), {}).get("kind") == "switch"
 
     def nodes(self, sort: bool = True) -> list[str]:
@@ -305,15 +305,15 @@ class Topo:
         return sorted(self.recorder.nodes, key=natural) if sort else list(self.recorder.nodes)
 
     def hosts(self, sort: bool = True) -> list[str]:
-        """Return the names of the hosts."""
+        """Return the names of the hosts, sorted unless ``sort`` is False."""
         return [name for name in self.nodes(sort) if not self.isSwitch(name)]
 
     def switches(self, sort: bool = True) -> list[str]:
-        """Return the names of the switches."""
+        """Return the names of the switches, sorted unless ``sort`` is False."""
         return [name for name in self.nodes(sort) if self.isSwitch(name)]
 
     def links(self, *_: Any, **__: Any) -> list[tuple[str, str]]:
-        """Return the ends of all links."""
+        """Return the names of both ends of each link."""
         return [(link["a"], link["b"]) for link in self.recorder.links]
 
     def nodeInfo(self, name: str) -> dict[str, Any]:
@@ -386,21 +386,21 @@ class Mininet(Anything):
         return self._node(self.recorder.add_node(name, kind, options))
 
     def addHost(self, name: str, cls: Any = None, **opts: Any) -> Node:
-        """Add a host."""
+        """Record a host, and return it."""
         return self._add(name, "switch" if _is_switch(cls) else "host", {"cls": cls, **opts} if cls else opts)
 
     def addSwitch(self, name: str, cls: Any = None, **opts: Any) -> Node:
-        """Add a switch."""
+        """Record a switch, and return it."""
         return self._add(name, "switch", {"cls": cls, **opts} if cls else opts)
 
     def addController(self, name: Any = "c0", *_: Any, **opts: Any) -> Node:
-        """Take a controller, which is no part of a topology."""
+        """Ignore a controller, which is not part of a topology; return a stand-in for it."""
         return Controller(str(name), None, **opts)
 
     def addLink(
         self, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None, **opts: Any
     ) -> Any:
-        """Add a link; its options are those of ``TCLink``."""
+        """Record a link; its options are those of ``TCLink``."""
         a, b = str(node1), str(node2)
         for name, node in ((a, node1), (b, node2)):
             if name not in self.recorder.nodes:
@@ -419,7 +419,7 @@ class Mininet(Anything):
         return link
 
     def get(self, *names: Any) -> Any:
-        """Return the nodes with these names."""
+        """Return the nodes with these names; a single one not as a list."""
         found = [self._node(str(name)) for name in names]
         return found[0] if len(found) == 1 else found
 
@@ -447,15 +447,15 @@ class Mininet(Anything):
         return []
 
     def staticArp(self) -> None:
-        """Note that all hosts know each other."""
+        """Record that all hosts know each other's MAC addresses."""
         self.recorder.options["autoStaticArp"] = True
 
     def start(self) -> None:
-        """Note that the network is complete, but for commands to its nodes."""
+        """Record that the network has started: from now on, only commands to nodes follow."""
         self.started = True
 
     def stop(self) -> None:
-        """End the script: the network is complete."""
+        """End the script, since the network is complete."""
         raise DoneError
 
 
@@ -468,7 +468,7 @@ class NetworkAPI:
         built.append(self)
 
     def startNetwork(self) -> None:
-        """End the script: the network is complete."""
+        """End the script, since the network is complete."""
         raise DoneError
 
     start_net_cli = startNetwork
@@ -506,7 +506,7 @@ built: list[Any] = []
 
 
 def natural(name: str) -> list[Any]:
-    """Return the key by which Mininet sorts names."""
+    """Return the key by which Mininet sorts names: ``s2`` comes before ``s10``."""
     parts = re.split(r"([0-9]+)", str(name))
     # Every second part is what the pattern found.
     return [(1, int(part), "") if place % 2 else (0, 0, part) for place, part in enumerate(parts)]
@@ -562,7 +562,7 @@ class _Module(ModuleType):
     __path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Return the class or function of this name."""
+        """Return Mininet's class or function with this name, or a stand-in for it."""
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _CLASSES:
@@ -579,14 +579,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the modules that are stood in for."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Return the description of a stand-in, or None for other modules."""
+        """Return the import specification of a module that a stand-in replaces; None for all other modules."""
         first = name.partition(".")[0]
         if first in STOOD_IN or (self is _LAST and ALSO.fullmatch(name)):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """Return a stand-in."""
+        """Return a stand-in for a module."""
         module = _Module(spec.name)
         module.__all__ = [  # type: ignore[attr-defined]
             *_CLASSES,
@@ -605,14 +605,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: a stand-in has no code."""
+        """Do nothing, since a stand-in has no code to execute."""
 
 
 _FIRST, _LAST = _Finder(), _Finder()
 
 
 def run(script: str, name: str, arguments: list[str]) -> dict[str, Any]:
-    """Run a script, or make what ``name`` is in it, and return what was built."""
+    """Run a script, or call what ``name`` is in it, and return the network that it built, as values of JSON."""
     signal.signal(signal.SIGALRM, Prompt)
     signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
     sys.meta_path[:] = [_FIRST, *sys.meta_path, _LAST]
@@ -650,7 +650,7 @@ def _only(topos: Any) -> str:
 
 
 def _made(module: ModuleType, name: str, arguments: list[str]) -> Any:
-    """Return what a name in a script makes: a class, a function, or a key of its ``topos``."""
+    """Return the network that ``name`` in a script stands for: a class or function that is called, or a key of its ``topos``."""
     topos = getattr(module, "topos", {})
     maker = getattr(module, name, None) or (topos.get(name) if isinstance(topos, dict) else None)
     if maker is None:
@@ -695,7 +695,7 @@ def _plain(made: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run a script and write what it builds, or its error with the line, to what standard output was at the start."""
+    """Run the script that the command line names; write its network, or its error with the line, to standard output."""
     script, name, *arguments = [*sys.argv[1:], ""][: max(2, len(sys.argv) - 1)]
     result = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)

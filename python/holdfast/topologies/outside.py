@@ -37,7 +37,7 @@ IMPORTED: Final[Door[Generator]] = Door("holdfast.importers", "importer", _funct
 
 
 def generator(text: str) -> tuple[str, Generator, str] | None:
-    """Return the place or name of a generator from outside, the generator, and the text of its parameters; None if there is none.
+    """Return the name, the function and the parameters' text of a generator that is not Holdfast's own; None if there is none.
 
     ``text`` is ``FILE.py:NAME:PARAMETERS``, or ``NAME:PARAMETERS`` with a name that an installed package offers. Raise
     :class:`ExtensionError` for a generator that cannot be used.
@@ -52,7 +52,7 @@ def generator(text: str) -> tuple[str, Generator, str] | None:
 
 
 def imported(text: str) -> Topology | None:
-    """Return the topology in the file of ``NAME:FILE``, read by an importer; None if no installed package offers one of this name.
+    """Return the topology in the file of ``NAME:FILE``, read by an installed package's importer; None if there is no such importer.
 
     Raise :class:`ExtensionError` for an importer that cannot be used or does not return a topology.
     """

@@ -26,7 +26,7 @@ _END = re.compile(r"(?P<name>.+)-p(?P<port>[0-9]{1,3})")
 
 
 def fits(document: Any) -> bool:
-    """Return True if a JSON value has the form of such a file."""
+    """Return True if a JSON value has the form of the topology files of p4lang's tutorials."""
     return (
         isinstance(document, dict)
         and isinstance(document.get("hosts"), dict)
@@ -66,14 +66,14 @@ def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 
 def mapping(draft: Draft, value: Any, what: str) -> dict[str, Any]:
-    """Return a value that must be an object of JSON, null for an empty one. Raises :class:`TopologyError`."""
+    """Return a value that must be a JSON object; null counts as an empty one. Raises :class:`TopologyError` for any other value."""
     if value is not None and not isinstance(value, dict):
         raise draft.error(f"{what} is an object with its fields")
     return value or {}
 
 
 def text(draft: Draft, fields: Mapping[str, Any], key: str) -> str | None:
-    """Return a field that must be a text; None if it is not there or null. Raises :class:`TopologyError`."""
+    """Return a field that must be a text; None if it is missing or null. Raises :class:`TopologyError` for any other value."""
     value = fields.get(key)
     if value is not None and not isinstance(value, str):
         raise draft.error(f"{key} is {value!r}; a text is expected")
@@ -81,7 +81,7 @@ def text(draft: Draft, fields: Mapping[str, Any], key: str) -> str | None:
 
 
 def number(draft: Draft, fields: Mapping[str, Any], key: str) -> int | None:
-    """Return a field that must be a whole number, also as a text; None if it is not there. Raises :class:`TopologyError`."""
+    """Return a field that must be a whole number, or its text; None if it is missing. Raises :class:`TopologyError` otherwise."""
     value = fields.get(key)
     if isinstance(value, str) and is_numeral(value):
         value = int(value)
@@ -155,7 +155,7 @@ def _add_link(draft: Draft, link: Any) -> None:
 
 
 def _end(draft: Draft, end: str) -> tuple[str, int | None]:
-    """Return the node and the port of a link's end; a host's end has no port."""
+    """Parse the end of a link, such as ``s1-p2``, into node and port; the port of a host is None."""
     if end in draft.hosts or end in draft.switches:
         return end, None
     if found := _END.fullmatch(end):

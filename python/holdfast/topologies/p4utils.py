@@ -50,7 +50,7 @@ class Wire:
 
 @dataclass
 class Network:
-    """What a file or a script says, before p4-utils fills in the rest."""
+    """A network as a file or a script describes it, before numbers and addresses are filled in as p4-utils does."""
 
     draft: Draft
     strategy: str | None = None
@@ -82,7 +82,7 @@ class Network:
         self.wires.append(Wire((ends[0], ends[1]), rest, draft.place))
 
     def add_cpu_port(self, switch: str) -> None:
-        """Give a switch a port for its controller."""
+        """Add a port for the controller to a switch, as a link to a node that stands for it."""
         self.wires.append(Wire((End(switch, None, None, None), End(CPU, None, None, None)), {}, self.draft.place))
 
     def finish(self) -> Topology:
@@ -121,7 +121,7 @@ class Network:
                     taken.add(end.port)
 
     def _at_hosts(self) -> Iterator[tuple[End, End]]:
-        """Yield the ends of each link of a host: the host's first."""
+        """Yield the ends of each link of a host, the host's end first."""
         for wire in self.wires:
             a, b = wire.ends
             if a.node in self.draft.hosts:
@@ -159,7 +159,7 @@ class Network:
         return self.device_ids[there.node]
 
     def _number_of(self, host: str) -> int | None:
-        """Return the number in a host's name such as ``h12``; None for other names."""
+        """Return the number in a host's name of the form ``h12``; None for any other name."""
         found = re.fullmatch(r"h([0-9]{1,5})", host)
         return int(found[1]) if found else None
 
@@ -193,7 +193,7 @@ class Network:
         return f"10.{switch}.{own}.2/24", f"10.{switch}.{own}.1"
 
     def _numbers(self, switch: str | None = None) -> list[int]:
-        """Return the numbers in hosts' names: of those at a switch, or of all."""
+        """Return the numbers in the names (``h12``) of the hosts at a switch, or of all hosts."""
         at = [here.node for here, there in self._at_hosts() if switch in (None, there.node)]
         return [own for name in at if (own := self._number_of(name)) is not None]
 
@@ -217,7 +217,7 @@ class Network:
         draft.link(a.node, b.node, a_port=a.port, b_port=b.port, **fields)
 
     def _resolve(self) -> None:
-        """Tell hosts their gateways, and the MAC addresses that p4-utils tells them."""
+        """Give hosts their gateways, and the MAC addresses that p4-utils tells them."""
         ends = [end for wire in sorted(self.wires, key=_ports) for end in wire.ends]
         by_address = {end.address.partition("/")[0]: end for end in ends if end.address}
         subnets: dict[str, list[End]] = {}
@@ -299,7 +299,7 @@ def _named(draft: Draft, topology: Mapping[str, Any], what: str) -> Iterator[tup
 
 
 def add_host_options(network: Network, name: str, options: Mapping[str, Any]) -> None:
-    """Take the options of a host: its default route; what needs processes of p4-utils is left out."""
+    """Add the options of a host to the network: its default route. Options that need processes of p4-utils are left out."""
     draft = network.draft
     if (route := text(draft, options, "defaultRoute")) is not None:
         network.routes[name] = route.split()[-1]
@@ -335,7 +335,7 @@ def _add_switch(
 
 
 def add_switch_options(network: Network, name: str, options: Mapping[str, Any]) -> None:
-    """Take the options of a switch: program, entries, ids; what p4-utils alone has is left out."""
+    """Add the options of a switch to the network: program, entries, ids. Options that only p4-utils has are left out."""
     draft, fields = network.draft, network.draft.switches[name][1]
     # Older files have "program" for "p4_src".
     source = text(draft, options, "program") or text(draft, options, "p4_src")
@@ -358,6 +358,6 @@ def add_switch_options(network: Network, name: str, options: Mapping[str, Any]) 
 
 
 def _number_servers(draft: Draft) -> None:
-    """Give each switch without a P4Runtime server the next port, as p4-utils does."""
+    """Give each switch without a P4Runtime server of its own the next TCP port for one, as p4-utils does."""
     for place, name in enumerate(sorted(draft.switches, key=natural)):
         draft.switches[name][1].setdefault("grpc", f"127.0.0.1:{FIRST_GRPC_PORT + place}")

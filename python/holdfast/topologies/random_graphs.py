@@ -98,7 +98,7 @@ def _positions(random: Random, size: int, side_km: float) -> list[Position]:
 
 
 def _drawn(random: Random, part: list[int]) -> int:
-    """Return a random member of a part. Only :meth:`random.Random.random` has the same values in every version of Python."""
+    """Return a random node of ``part``. Uses only :meth:`random.Random.random`, which is the same in all versions of Python."""
     return part[int(random.random() * len(part))]
 
 

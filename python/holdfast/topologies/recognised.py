@@ -31,7 +31,7 @@ def is_containerlab(text: str) -> bool:
 
 
 def read(text: str, parameters: Mapping[str, Any]) -> Topology:
-    """Return the topology in a file, or of a script. ``parameters``: as of GraphML, for files of nodes and edges.
+    """Return the topology in a file, whose format is recognised, or the one that a Mininet script builds.
 
     Raises :class:`TopologyError`, also if the file has none of the formats.
     """
@@ -61,7 +61,7 @@ def read(text: str, parameters: Mapping[str, Any]) -> Topology:
 
 
 def _without(parameters: Mapping[str, Any], text: str, read: Callable[[], Topology]) -> Topology:
-    """Return what ``read`` returns. Raises :class:`TopologyError` if there are parameters, which only graphs take."""
+    """Return what ``read`` returns. Raises :class:`TopologyError` if there are parameters, which only files of graphs take."""
     if parameters:
         raise TopologyError(
             f"{text}: {', '.join(parameters)} can be given for GraphML, GML, node-link and SNDlib files only"
@@ -70,7 +70,7 @@ def _without(parameters: Mapping[str, Any], text: str, read: Callable[[], Topolo
 
 
 def _chosen(parameters: Mapping[str, Any]) -> graphml.Parameters:
-    """Return the parameters of a file of nodes and edges, by their names; the others are those of its hosts' links."""
+    """Return the parameters as an object. Those that it has no field for are parameters of the links to hosts."""
     own = [each.name for each in fields(graphml.Parameters) if each.name != "host_link"]
     given = {name: value for name, value in parameters.items() if name in own}
     return graphml.Parameters(**given, host_link={n: v for n, v in parameters.items() if n not in own})

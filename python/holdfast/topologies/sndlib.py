@@ -46,7 +46,7 @@ def read_xml(path: Path, content: bytes, parameters: graphml.Parameters) -> Topo
 
 
 def _capacities(link: Placed) -> list[str]:
-    """Return the capacity that is installed, if it is above zero, or else those of all modules."""
+    """Return the installed capacity of a link if it is above zero, or else the capacities of all its modules."""
     installed = link.words("preInstalledModule", "capacity")
     if (link_rates.number(installed) or 0) > 0:
         return [installed]
@@ -115,7 +115,7 @@ class _Words:
         return self._words[min(self._at, len(self._words) - 1)][1] if self._words else 1
 
     def error(self, message: str) -> NoReturn:
-        """Raise an error about the next word."""
+        """Raise :class:`TopologyError` with the file and the line of the next word."""
         raise TopologyError(f"{self._path}:{self.line}: {message}")
 
     def next(self, wanted: str = "") -> str:
@@ -129,11 +129,11 @@ class _Words:
         return word
 
     def comes(self, word: str) -> bool:
-        """Return True if the next word is this one."""
+        """Return True if ``word`` is the next word."""
         return bool(self) and self._words[self._at][0] == word
 
     def group(self) -> list[str]:
-        """Return the words in parentheses, which come next."""
+        """Read words in parentheses, and return them. Raises :class:`TopologyError` if the next word is no parenthesis."""
         self.next("(")
         found = []
         while not self.comes(")"):
@@ -182,7 +182,7 @@ def _is_on_earth(place: list[str]) -> bool:
 
 
 def _native_link(words: _Words, name: str, unit: float | None, line: int) -> Edge:
-    """Return a link: ``( ends ) installed-capacity cost routing-cost setup-cost ( capacity cost ... )``."""
+    """Read a link in the native format: ``( ends ) installed-capacity cost routing-cost setup-cost ( capacity cost ... )``."""
     ends = words.group()
     if len(ends) != 2:
         words.error(f"link {name!r} has {len(ends)} ends; 2 are expected")

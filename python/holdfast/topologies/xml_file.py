@@ -47,7 +47,7 @@ MULTIBYTE: Final = frozenset(
 
 
 def parse(path: Path, content: bytes, read: Callable[[bytes | str], T]) -> T:
-    """Return what ``read`` returns for the content of a file, which it gives to a parser of :func:`new_parser`.
+    """Call ``read`` with the content of a file, which it parses with :func:`new_parser`, and return its result.
 
     Raises :class:`TopologyError` with the line if the content is no XML.
     """
@@ -62,7 +62,7 @@ def parse(path: Path, content: bytes, read: Callable[[bytes | str], T]) -> T:
 
 
 def new_parser(path: Path) -> expat.XMLParserType:
-    """Return a parser that names elements ``namespace name``, and opens nothing outside of the file."""
+    """Return a parser that names elements ``namespace name``, and opens no other files or addresses."""
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
 
@@ -87,7 +87,7 @@ class Placed(Element):
     line: int = 1
 
     def named(self, name: str) -> list[Placed]:
-        """Return the children with a name, whatever their namespace is."""
+        """Return the children with this name, in any namespace."""
         return [child for child in self if isinstance(child, Placed) and child.tag == name]
 
     def first(self, *names: str) -> Placed | None:

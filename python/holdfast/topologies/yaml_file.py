@@ -183,7 +183,7 @@ def _node(path: Path, node: yaml.Node) -> Node:
 
 @contextmanager
 def _at(node: Node) -> Iterator[None]:
-    """Raise a :class:`TopologyError` of the enclosed code again with the file and line of ``node`` before its message."""
+    """Raise each :class:`TopologyError` of the enclosed code again as an error at the file and line of ``node``."""
     try:
         yield
     except TopologyError as error:
@@ -307,7 +307,7 @@ def write(topology: Topology, *, ascii_only: bool = False) -> str:
 
 
 def _host(host: Host) -> dict[str, Any]:
-    """Return what a host was given. Addresses that are the defaults of its place in the file are included."""
+    """Return the fields that a host was given, as values of YAML, even addresses that equal the defaults of its place."""
     found = _options(host, Host.model_fields.keys() - host.given().keys())
     if "gateway" in host.given():
         found["gateway"] = "none" if host.gateway is None else str(host.gateway)
@@ -335,7 +335,7 @@ def _switch(switch: SwitchNode) -> dict[str, Any]:
 
 
 def _link(link: Link) -> dict[str, Any]:
-    """Return the fields of a link, its ends first.
+    """Return the fields of a link for YAML, its ends first.
 
     Parameters that ``reverse`` gives are included even if they equal the defaults of links.
     """
@@ -347,7 +347,7 @@ def _link(link: Link) -> dict[str, Any]:
 
 
 def _options(model: BaseModel, without: set[str]) -> dict[str, Any]:
-    """Return the fields that are not defaults, except ``without``, as YAML's own types."""
+    """Return those fields of a model that differ from the defaults, except ``without``, as values of YAML."""
     fields = model.model_dump(mode="python", exclude_defaults=True, exclude=without)
     return {key: _yaml_value(value) for key, value in fields.items()}
 
