@@ -131,7 +131,7 @@ class _Waiting:
         return bool(self._groups)
 
     def next_for(self, worker: _Worker) -> tuple[int, Run]:
-        """Return the next run for ``worker``, with its index: of its group, else of a new one, else of the one with most runs left."""
+        """Return the next run for ``worker``, with its index: of its group, else of a new or the largest one."""
         group = worker.group
         if group is None or group not in self._groups:
             untouched = (each for each in self._groups if each not in self._begun)

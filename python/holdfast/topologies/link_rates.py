@@ -80,7 +80,7 @@ def speed_bps(data: Mapping[str, str]) -> float | None:
 
 
 def plain_bps(data: Mapping[str, str]) -> float | None:
-    """Return the rate in bit/s of ``rate_bps``, or of a text with a unit in ``bandwidth``, ``capacity``, ``bw``; None without one."""
+    """Return the rate in bit/s of ``rate_bps``, or of a text in ``bandwidth``, ``capacity`` or ``bw``; None without one."""
     text = data.get("rate_bps", "").strip()
     if text:
         return _checked("rate_bps", text, number(text))
