@@ -36,7 +36,7 @@ NETWORKS: Final[Mapping[str, Mapping[str, str]]] = {
     "receivers": {**_RUN, **_FLOW, "receiver": "One of the flow's receivers.", **_FIGURES},
     "telemetry": {**_RUN, **field_docs.of(rows.PortRow)},
 }
-"""Of networks. Columns that do not concern a flow's kind are null."""
+"""The columns of each table of networks, by the table's name. A column that does not concern a flow's kind is null."""
 
 SUBSCRIBERS: Final[Mapping[str, str]] = {
     **_RUN,
@@ -49,7 +49,7 @@ SUBSCRIBERS: Final[Mapping[str, str]] = {
     "kept": "True if it had one session from the beginning to the end.",
     "online": "True if it had a session at the end.",
 }
-"""Of broadband gateways, ``subscribers.parquet``."""
+"""The columns of ``subscribers.parquet`` of broadband gateways."""
 
 GATEWAY_CASES: Final[Mapping[str, str]] = {
     "mechanism": "The kind of gateways.",
@@ -74,7 +74,7 @@ GATEWAY_CASES: Final[Mapping[str, str]] = {
     "accounted": "Accounting records that the RADIUS server has.",
     "records_waiting": "Accounting records that wait in gateways at the end.",
 }
-"""Of broadband gateways, ``cases.parquet``."""
+"""The columns of ``cases.parquet`` of broadband gateways."""
 
 RUNS: Final[Mapping[str, str]] = {
     "scenario": "The path of the scenario's file, whose name is a hash of its content.",
@@ -87,4 +87,4 @@ RUNS: Final[Mapping[str, str]] = {
     **_MEASURES,
     **field_docs.of(rows.RunRow),
 }
-"""Of ``runs/rows.parquet`` of networks."""
+"""The columns of ``runs/rows.parquet`` of networks."""

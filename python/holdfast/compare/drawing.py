@@ -16,10 +16,10 @@ from holdfast.plots import places_of
 from holdfast.topology import Topology
 
 WIDE, NARROW = 760.0, 360.0
-"""Of the pictures of the network and of the distribution, in pixels: each is drawn for both, with letters of the same size."""
+"""The widths in pixels of pictures for wide windows and for phones; letters have the same size in both."""
 
 LABELLED_SWITCHES = {WIDE: 40, NARROW: 16}
-"""Above that only what fails has its name; the others show it under the pointer."""
+"""The most switches that have their names drawn, by width; with more, only failing elements have names, others on pointing."""
 
 
 def _f(value: float) -> str:
@@ -131,7 +131,7 @@ def decade(value: float) -> int:
 
 
 DECADES = ("none", "1 to 10", "11 to 100", "101 to 1000", "more")
-"""Of packets, as :func:`decade` numbers them."""
+"""The labels of decades of packets, as :func:`decade` numbers them."""
 
 
 @dataclass(frozen=True)

@@ -39,16 +39,16 @@ from holdfast.network import LiveNetwork
 from holdfast.traffic import KERNEL_CONGESTION, TcpOptions
 
 SWITCHES, HOSTS = 32, 32
-"""More are refused: one thread is all the switches, and every host is a process."""
+"""The most switches and hosts: one thread is all the switches, and every host is a process."""
 
 PROBES_PER_S = 20_000
 CONNECTIONS = 64
 
 PAYLOAD_BYTES = 1472
-"""Of a UDP packet or an echo request through a host's interface, whose MTU is 1500."""
+"""The largest payload of a UDP packet or an echo request through a host's interface, whose MTU is 1500."""
 
 LONGEST_S = 1800
-"""A comparison that would take longer is refused."""
+"""The longest time of a comparison in seconds; a longer one is refused."""
 
 RUN_S, HOST_S = 1.5, 0.2
 """The approximate time that a run, and each host, takes beside the run's own: interfaces, switches, processes."""
@@ -58,10 +58,10 @@ ATTEMPTS = 3
 undisturbed one was disturbed (:meth:`holdfast.compare.comparison.Comparison.disturbed`)."""
 
 LEAD_S = 0.1
-"""From the word to the hosts to their start."""
+"""The time from the signal to the hosts to their start."""
 
 UDP_PORT, TCP_PORT = 10_000, 30_000
-"""The first flow's; the others follow."""
+"""The ports of the first flow; further flows have the following ones."""
 
 
 def check(scenario: Scenario, chosen: Sequence[Mechanism], seeds: Sequence[int]) -> None:

@@ -34,7 +34,7 @@ HISTORY = 128
 """Numbers that 1+1-vector remembers, the most there can be: paths may differ by so many packets of a connection."""
 
 REPAIR_TUNNEL_BYTES = 20
-"""Of the IPv4 header of a remote alternate's tunnel."""
+"""The bytes of the IPv4 header that the tunnel of a remote alternate adds."""
 
 
 _COLOUR = re.compile("#[0-9A-Fa-f]{6}")
@@ -245,11 +245,11 @@ MECHANISMS: dict[str, Mechanism] = {
         ),
     )
 }
-"""By name, in the order of tables."""
+"""The mechanisms for flows with one receiver by name, in the order of tables."""
 
 
 STATIC, COPIES = "static", "ingress-replication"
-"""The baseline of the others: under flows with one receiver, and if all have several."""
+"""The names of the baselines: for flows with one receiver, and if all flows have several receivers."""
 
 
 def known() -> dict[str, Mechanism]:

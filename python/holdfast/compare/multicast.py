@@ -28,7 +28,7 @@ from holdfast.paths import path_by_cost
 from holdfast.topology import Topology
 
 WIRE_OVERHEAD_BYTES = 8 + 20 + 14 + 24
-"""Of a UDP packet: UDP, IPv4 and Ethernet headers, and what the physical layer adds to a frame."""
+"""The bytes around a payload on the wire: UDP, IPv4 and Ethernet headers, and what the physical layer adds to a frame."""
 
 GROUP_COUNTS = (1, 3, 10, 30, 100, 300, 1000)
 """The numbers of groups for which the curve of the core state is computed."""

@@ -267,4 +267,4 @@ MECHANISMS: dict[str, Mechanism] = {
         ),
     )
 }
-"""By name, in the order of tables."""
+"""The mechanisms for multicast by name, in the order of tables."""

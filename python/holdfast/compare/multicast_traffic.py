@@ -16,7 +16,7 @@ from holdfast.paths import path_by_cost
 from holdfast.topology import Topology
 
 GROUPS, RECEIVERS = 8, 20
-"""At most."""
+"""The most groups, and the most receivers of each."""
 
 CANDIDATES = 64
 """So many groups are drawn where one link or switch fails; those that it lies on the way of come first."""

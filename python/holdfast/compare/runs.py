@@ -32,7 +32,7 @@ from holdfast.network import Network, SimulatedNetwork
 from holdfast.topology import Topology
 
 LEAD_S = 0.001
-"""The fork is that long before the failure."""
+"""The time before the failure at which the prepared network is forked."""
 
 
 def schedule(network: Network, failure: str, failure_s: float, repair_s: float) -> set[str]:

@@ -39,7 +39,7 @@ Interval = Literal["before", "failed", "repaired"]
 INTERVALS: Final[tuple[Interval, ...]] = get_args(Interval)
 
 HOPS = 16
-"""That a packet has room for; one on a longer path reports as many, and is counted."""
+"""The most hops whose metadata fit into a packet; packets on longer paths report as many, and are counted."""
 
 INSTRUCTIONS = int(
     Instructions.NODE_ID | Instructions.PORTS | Instructions.LATENCY | Instructions.QUEUE | Instructions.EGRESS_TIME
@@ -47,7 +47,7 @@ INSTRUCTIONS = int(
 HOP_BYTES, HEADER_BYTES = 24, 16
 
 UDP_OFFSET = 14 + 20
-"""Of reports, which have no IP options."""
+"""The offset of the UDP header in a report's frame, which has no IP options."""
 
 
 def add_collector(topology: Topology, flows: Sequence[Ends]) -> None:
@@ -190,7 +190,7 @@ class PortLine(TypedDict):
 
 
 LINES = 16
-"""Of ports that are shown for each mechanism."""
+"""The most ports that are shown for each mechanism."""
 
 
 def around(topology: Topology, failure: str, row: TelemetryRow, most: int = LINES) -> list[PortLine]:

@@ -65,7 +65,7 @@ BULK_BPS = 5_000_000
 
 MSS = 1448
 BURST_SEGMENTS = 4
-"""At once, of an application that writes at a rate: an even number, which is acknowledged without delay."""
+"""The segments that an application writes at once: an even number, which is acknowledged without delay."""
 
 TRANSFER_BYTES, TRANSFERS, TRANSFER_EVERY_MS = 50_000, 4, 100.0
 """Transfers of each pair with TCP, from ``TRANSFER_EVERY_MS`` before the failure on."""
@@ -78,16 +78,16 @@ PROBES_SHARE, TCP_SHARE = 1 / 3, 1 / 2
 pair were on its cheapest path and on the second, disjoint one at the same time, as it is with 1+1 protection."""
 
 SHORTEST_MS = 0.001
-"""Between two echo requests of a ping, or the beginnings of two connections."""
+"""The shortest interval between echo requests of a ping, or between the beginnings of connections."""
 
 MOST_PROBES_PER_S = 1_000_000
-"""A file's UDP packets and echo requests in all, and of one stream alone."""
+"""The most UDP packets and echo requests per second of a file in all, and of one stream alone."""
 
 MOST_PROBES = 100_000_000
-"""The same over a whole run, which keeps 32 bytes of each."""
+"""The most UDP packets and echo requests over a whole run, which keeps 32 bytes of each."""
 
 MOST_CONNECTIONS = 20_000
-"""A file's TCP connections in all."""
+"""The most TCP connections of a file in all."""
 
 PAIR_LEAST_BPS = 500_000
 """A pair that could not have so much has no TCP: transfers would be of less than two packets."""

@@ -43,7 +43,7 @@ def machine() -> pl.DataFrame:
 
 
 DISTURBED_LOAD = 0.5
-"""Of a machine's load average before a measurement in real time: from there on something else ran half of the time or more."""
+"""The load average before a measurement from which on something else ran half of the time or more."""
 
 
 def disturbance(machine: pl.DataFrame) -> str:

@@ -18,10 +18,10 @@ WINDOW = 256
 """Records under way at once; the others wait in the queue."""
 
 _AGAIN = WINDOW // 4
-"""Records under way that were sent in vain before: new ones do not wait for a realm whose server is away."""
+"""The most records under way that were sent in vain before: new ones do not wait for a realm whose server is away."""
 
 _TRIALS = 4
-"""Records under way at once while no server answers."""
+"""The most records under way at once while no server answers."""
 
 _HOLDS = 8
 """Failures after which a record holds up the gateway's own records no longer."""
@@ -112,7 +112,7 @@ class Delivery:
         self._not_taken: dict[int, float] = {}
         """The gateway's own records that failed and hold up others no longer, each with the time from which it is sent again."""
         self._dropped: set[int] = set()
-        """Those of them that are dropped and still under way."""
+        """The gateway's own records that are dropped but still under way."""
         self._alone: int | None = None
         self._paused_until_s = 0.0
         self._silent = self._held = False

@@ -98,7 +98,7 @@ def unlimitable(rates: Rates) -> str | None:
 
 
 Answer = Callable[[Verdict], None]
-"""Takes the verdict; once."""
+"""Is called once with the verdict."""
 
 
 class Authenticator(Protocol):

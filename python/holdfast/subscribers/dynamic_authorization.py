@@ -247,4 +247,4 @@ _IDENTIFIERS: dict[avp.Key, Callable[[PppSession, bytes], bool]] = {
     avp.AGENT_CIRCUIT_ID: lambda session, value: session.request.circuit_id == value,
     avp.AGENT_REMOTE_ID: lambda session, value: session.request.remote_id == value,
 }
-"""What names a session (section 3), and how it is compared."""
+"""For each attribute that identifies sessions (section 3), the function that compares a session with its value."""

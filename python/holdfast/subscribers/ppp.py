@@ -146,7 +146,7 @@ class Restart:
 
 
 Options = tuple[tuple[int, bytes], ...]
-"""Types and data of configuration options."""
+"""Configuration options, each as (type, data)."""
 
 
 def read_options(data: bytes) -> Options | None:

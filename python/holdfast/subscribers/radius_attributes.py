@@ -29,7 +29,7 @@ AGENT_CIRCUIT_ID, AGENT_REMOTE_ID = (3561, 1), (3561, 2)
 """RFC 4679."""
 
 Key = int | tuple[int, int]
-"""A type, or a vendor and its type."""
+"""The type of an attribute, or its vendor and the type within the vendor's attributes."""
 
 
 class Use(Enum):

@@ -46,7 +46,7 @@ from holdfast.subscribers.store import SqliteStore
 from holdfast.subscribers.users import UserList
 
 _BURST = 64
-"""Frames between two looks at timers and sockets."""
+"""The most frames that are handled before the event loop gets to timers and sockets."""
 
 _COMMIT_S = 0.02
 

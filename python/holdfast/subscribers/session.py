@@ -139,9 +139,9 @@ class PppSession:
         self.heard = True
         self.echoes = 0
         self.last_usage = Usage()
-        """What has been read last, of all user planes that had the session."""
+        """The usage that was read last, from all user planes that had the session."""
         self.earlier_usage = Usage()
-        """The part of it that the user plane of now does not count."""
+        """The part of the session's usage that the present user plane does not count."""
         self.seen_up = 0
         self.began_s = self.idle_since_s = self.interim_at_s = self.advertised_s = 0.0
         self._next_advertisement_s = 0.0

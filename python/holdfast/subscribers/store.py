@@ -51,7 +51,7 @@ _LOG_MAGICS = (bytes.fromhex("377f0682"), bytes.fromhex("377f0683"))
 _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
 Later = Callable[[float, Callable[[], None]], object]
-"""Has something called after so many seconds."""
+"""Has a function called after so many seconds."""
 
 
 class _DamagedError(Exception):
@@ -82,7 +82,7 @@ class SqliteStore:
         self._failing = self._closed = self._waiting = False
         self._replaced = False
         self._files: dict[Path, int] = {}
-        """The file and its journal, with their numbers in the file system."""
+        """The file and its journal, with their inode numbers."""
         self._unwritten: dict[int, tuple[Kind, str]] = {}
         self._done: set[int] = set()
         """Numbers of records that the disk has and that are to go from it."""
@@ -90,7 +90,7 @@ class SqliteStore:
         self._gone: set[int] = set()
         """Sessions that are to go from the disk in one transaction with records that wait."""
         self._aside: dict[tuple[str, int], bytes] = {}
-        """Damaged rows, to be moved into the table of those."""
+        """Damaged rows that are still to be moved into the table of damaged rows."""
         self._recent: dict[int, Record] = {}
         """The last records that were put, unless they are done: all of them beyond ``_before``."""
         try:

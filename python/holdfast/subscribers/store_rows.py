@@ -22,7 +22,7 @@ _SUM = "sum"
 """The last field of a row: CRC-32 of the row without it."""
 
 _IDENTITIES = ("user", "circuit_id", "remote_id", "service", "called", "chargeable")
-"""Fields of bytes, of records, sessions and grants."""
+"""The fields of records, sessions and grants that are bytes."""
 
 
 class DamagedRowError(HoldfastError):

@@ -17,7 +17,7 @@ from holdfast.subscribers.plane import Clock, Usage, UserPlane
 from holdfast.subscribers.session import Phase, PppSession
 
 _GRAIN_S = 0.1
-"""What is due within one is done at its end, so that the usage of many sessions is read at once."""
+"""The grain of timers in seconds: what is due within one is done at its end, so that usage is read for many sessions at once."""
 
 _POLL_S = 1.0
 _POLLED_PER_S = 2000

@@ -21,7 +21,7 @@ class _Choice(NamedTuple):
 
 
 _End: TypeAlias = tuple[int, int, Hop, int]
-"""An end for a tunnel: its distance, the node, the first hop, and the nodes behind that hop's beginning on the way, as bits."""
+"""An end for a tunnel: its distance, the node, the first hop, and the nodes that the tunnel passes, as a bit set."""
 
 
 class Alternates:

@@ -44,7 +44,7 @@ RECEIVER_TABLES = {
     for version in (4, 6)
     for any_source in (False, True)
 }
-"""With their versions of IP."""
+"""The IP version of each table of receivers, by the table's name."""
 
 _BFIR_TABLES = {
     program.channel_table(version, any_source=any_source): version for version in (4, 6) for any_source in (False, True)

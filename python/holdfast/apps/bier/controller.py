@@ -77,7 +77,7 @@ CARRIERS_KEY = LOOPBACK_TABLES[CARRIERS]
 
 SAMPLE_DIGEST = "bit_string_sample_t"
 SAMPLES = 1024
-"""The number of a switch's samples that count: the latest ones."""
+"""The number of samples of a switch from which clusters are learnt: the latest ones."""
 
 Clusters: TypeAlias = dict[tuple[Bift, int], list[frozenset[int]]]
 
@@ -192,7 +192,7 @@ class BierController(Controller):
         self._retries = False
         self._plan: Plan | None = None
         self._primary: Plan | None = None
-        """The plan without backups, if it is written first: if its groups are numbered as in the other."""
+        """The plan without backups, if it has been written before the plan with backups; its groups have the same numbers."""
         self._underlay: Underlay | None = None
         self._underlay_without: frozenset[int] = frozenset()
         self._coming_back = False

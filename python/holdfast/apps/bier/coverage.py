@@ -16,7 +16,7 @@ from holdfast.paths import Hop
 from holdfast.topology import Topology
 
 Pair = tuple[str, str]
-"""BFIR and BFER."""
+"""The names of a BFIR and a BFER."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from holdfast.apps.bier.planning import BSL_CODES, checked_bsl
 from holdfast.errors import NetworkError
 
 FIXED_BYTES = 12
-"""The header without its BitString."""
+"""The length of a header without its BitString, in bytes."""
 
 PROTO_IPV4 = 4
 PROTO_IPV6 = 6

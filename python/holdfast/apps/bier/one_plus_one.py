@@ -31,10 +31,10 @@ from holdfast.paths import Hop, IndependentTrees, ShortestPaths
 from holdfast.paths.independent import Tree, WhichTree
 
 HISTORY = 128
-"""Numbers that a BFER remembers: the two ways may differ by so many packets of a stream."""
+"""The sequence numbers that a BFER remembers: the two paths may differ by so many packets of a stream."""
 
 RESET_MS = 1000
-"""After so long without a packet that passed, any number is taken."""
+"""After so long without a packet that was accepted, any sequence number is accepted."""
 
 
 def _tree(paths: ShortestPaths, *, which: WhichTree) -> Tree:
@@ -42,7 +42,7 @@ def _tree(paths: ShortestPaths, *, which: WhichTree) -> Tree:
 
 
 SUB_DOMAINS: dict[int, TreesOf] = {0: partial(_tree, which=0), 1: partial(_tree, which=1)}
-"""The two trees of every BFER."""
+"""The sub-domains of 1+1: two trees, along which every BFER gets each packet."""
 
 
 class Streams:

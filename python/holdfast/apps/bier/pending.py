@@ -15,7 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.p4runtime.errors import P4RuntimeError
 
 MOST_REFUSALS = 64
-"""Writes that are refused at once, before the rest waits without having been tried."""
+"""The number of refused writes in one change; after it, the remaining channels wait without having been tried."""
 
 Write: TypeAlias = Callable[[Sent, Delivered], None]
 """Writes all of it, or raises :class:`HoldfastError` and has written nothing."""
@@ -43,9 +43,9 @@ class PendingChannels:
         self._delivered: _Waiting[frozenset[int]] = _Waiting()
         self._left = 0
         self.why: dict[Channel, str] = {}
-        """The reasons of those that have been tried."""
+        """Why channels were refused, by channel, as far as they have been tried."""
         self.refusals: Counter[str] = Counter()
-        """Writes that were refused, by status."""
+        """The number of refused writes, by status."""
 
     def __len__(self) -> int:
         return len(self.channels)

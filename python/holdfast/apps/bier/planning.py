@@ -200,7 +200,7 @@ class Trees(Protocol):
 
 
 TreesOf: TypeAlias = Callable[[ShortestPaths], Trees]
-"""Makes a sub-domain's trees of what is left of the network. Shortest paths are their own trees."""
+"""Makes a sub-domain's trees from the shortest paths without unusable links. Shortest paths are their own trees."""
 
 
 def shortest(paths: ShortestPaths) -> Trees:
@@ -247,14 +247,14 @@ class Scheme:
 
 
 Tunnel: TypeAlias = tuple[int, int, NotVia | None]
-"""Its first node, its last node, and the address there if it is not the loopback."""
+"""The first node of a tunnel, its last node, and its address there if that is not the loopback."""
 
 Lane: TypeAlias = tuple[int, int]
-"""Sub-domain and ECMP bucket: the unit in which a packet's bits have one way each."""
+"""Sub-domain and ECMP bucket: within one lane, each bit of a packet has one path."""
 
 
 _Sending: TypeAlias = tuple[Lane, int, Hop]
-"""A node that sends over a hop."""
+"""A node that sends bits to a hop in a lane."""
 
 
 class Plan:

@@ -73,7 +73,7 @@ LOOPBACK_TABLES = {
     "BierIngress.end_tunnels.loopbacks": "hdr.repair.dst_addr",
     "BierIngress.end_tunnels.carrier_loopbacks": "hdr.carrier.dst_addr",
 }
-"""By table, its key."""
+"""The key field of each table of the switch's own addresses, by the table's name."""
 
 _IMPOSE = "BierIngress.impose"
 IMPOSE = f"{_IMPOSE}.impose"
@@ -161,7 +161,7 @@ COUNTERS = {
 REPORT_RATE = "BierIngress.report_rate"
 """The meter of IGMP and MLD for the controller, by ingress port."""
 REPORT_RATE_EXCEEDED = "BierIngress.report_rate_exceeded"
-"""The messages that it has dropped, by ingress port."""
+"""The counter of IGMP and MLD messages that the meter has dropped, by ingress port."""
 
 
 def checked_program_bsl(bsl: int) -> int:

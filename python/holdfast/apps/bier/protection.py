@@ -226,4 +226,4 @@ Repairs: TypeAlias = dict[Repair, list[int]]
 """The destinations of each repair."""
 
 NextHopOf: TypeAlias = Callable[[int, int], Hop | None]
-"""The hop that a node takes to a destination."""
+"""Returns the hop that a node takes to a destination, or None."""

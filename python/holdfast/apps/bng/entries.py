@@ -26,7 +26,7 @@ _FORMAT = struct.Struct("!BHBBQQQQQQQ")
 _VERSION = 1
 _UNLIMITED = (1 << 64) - 1
 _IPV4_HEADERS = 40
-"""Of IPv4 and TCP, without options: the MSS leaves them out (RFC 6691)."""
+"""The bytes of IPv4 and TCP headers without options, which the MSS does not include (RFC 6691)."""
 
 _BURST_S = 0.1
 _LEAST_BURST_BYTES = 2 * 1600

@@ -66,13 +66,13 @@ LINE_CELLS = 65536
 """Cells of the meter of control packets in each class; the program's default."""
 
 BUCKETS = 4096
-"""Of lines, in the balancer; the program's default."""
+"""The number of buckets to which the balancer assigns lines; the program's default."""
 
 UNCLAMPED = 0xFFFF
-"""In place of the largest MSS: segments keep theirs."""
+"""The value in place of the largest MSS with which segments keep their own."""
 
 CLASSES = ("padi", "discovery", "ppp", "core")
-"""Of packets for the controller, by their number in ``bng.p4``."""
+"""The classes of packets for the controller, by their number in ``bng.p4``."""
 
 ETHERTYPE_PORT_TAG = 0x9100
 
@@ -129,7 +129,7 @@ BALANCER_DROPS = f"{_BALANCER}.drops"
 CORE_RATE = f"{_BALANCER}.core_rate"
 
 ROLES = {"access": 1, "plane": 2, "plane_core": 3, "core": 4}
-"""Of the balancer's ports."""
+"""The numbers of the roles of the balancer's ports, by name."""
 
 
 def compile_bng(variant: Variant = "single", defines: dict[str, str] | None = None) -> Program:

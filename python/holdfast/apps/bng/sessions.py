@@ -54,7 +54,7 @@ class SessionTables:
         self._earlier: dict[int, Usage] = {}
         self._writer = Writer(client)
         self._keys: dict[int, list[Key]] = {}
-        """Those of each session's entries and meters."""
+        """The keys of each session's entries and meters, by session."""
         self._owners: dict[int, int] = {}
         self._prefixes: dict[tuple[int, int], int] = {}
         self._lengths: set[int] = set()

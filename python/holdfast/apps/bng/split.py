@@ -72,7 +72,7 @@ _BALANCER: Scope = {
     Meter: ((program.CORE_RATE, 0),),
 }
 _MOST = 6 * CHUNK
-"""Updates of the balancer in one batch: at least all those of sessions that are installed at once."""
+"""The most updates of the balancer in one batch: at least all updates of sessions that are installed at once."""
 
 _DRAINED = b"drained"
 """Metadata of the balancer's entry for a plane that an operator has drained, so that the next controller knows it, too."""
@@ -122,7 +122,7 @@ class SplitPlane:
         self._drain_s = drain_s
         self._handler: Handler = refuse
         self._owners: dict[EntryKey, int] = {}
-        """Sessions by their entries in the balancer, and these by session."""
+        """The session that has each entry of the balancer, by entry key, and the keys of each session's entries."""
         self._keys: dict[int, tuple[EntryKey, ...]] = {}
         self._heard: dict[int, Usage] = {}
         """The last usage that was asked for: all that is left of a plane's counters when it fails."""

@@ -20,16 +20,16 @@ from holdfast.apps.firewall.rules import Match, Prefix, Rule, RuleSet
 from holdfast.errors import NetworkError
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
-"""Of each dimension the first number and the one after the last."""
+"""A box: by dimension, the first number and the one after the last."""
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
-"""Of boxes, in the order in which their rules are asked."""
+"""The numbers of boxes, in the order in which their rules are tried."""
 
 MOST_TELLING = (4, 3, 7, 6, 5, 0, 1, 2)
 """The dimensions, first the one by which rules differ most: destination, source, ports, protocol, zones, version."""
 
 MOST_STEPS = 200_000
-"""Of the search for a packet about which a rule decides; more are refused."""
+"""The most steps of the search for a packet about which a rule decides; rule sets that need more are refused."""
 
 
 @dataclass(frozen=True)

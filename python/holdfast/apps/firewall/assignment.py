@@ -15,13 +15,13 @@ from holdfast.apps.firewall.rules import Address
 S_PER_PS = 1_000_000_000_000
 
 CLAIM_LIFETIME_S = 14_400
-"""Of an address that was claimed: it is claimed anew after this time, or gone."""
+"""The lifetime of a binding whose address was claimed by its station, which must claim it again before."""
 
 REQUEST_LIFETIME_S = 60
-"""After a request, how long an answer may take."""
+"""The longest time from a request to its answer."""
 
 MOST_REQUESTS = 4096
-"""That wait for answers at one switch; the oldest are forgotten."""
+"""The most requests that wait for answers at one switch; the oldest are forgotten."""
 
 Refusal: TypeAlias = Literal["malformed", "foreign", "taken", "too_many", "unasked"]
 """Why a packet is not passed on: it cannot be read; its IP address or the hardware address in it is not its sender's; the address

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.p4runtime.received import DigestList
 
 LOG_ENTRIES = 10_000
-"""Kept of each controller's log; older ones are forgotten."""
+"""The most entries that are kept of a controller's log; older ones are forgotten."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ LIMITS = 1024
 """Limits of rates, the first of which is not used; the program's default."""
 
 HASH_KEYS = 11
-"""Of 64 bits each, secret."""
+"""The number of secret keys of the hash of flows, of 64 bits each."""
 
 FLOOD_GROUP = 1
 """The multicast group of all ports of a bridge."""

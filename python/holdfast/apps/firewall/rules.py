@@ -48,7 +48,7 @@ PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58}
 
 MOST_ZONES = 255
 MOST_ENTRIES = RULES // 2
-"""Of a rule set in the program's table, which holds two."""
+"""The most entries of a rule set in the program's table, which holds two rule sets."""
 
 ALL_PORTS: Range = (0, 65535)
 

@@ -55,7 +55,7 @@ class MplsController(Controller):
         self.lsps: dict[int, Lsp] = {}
         self.lsrs: dict[str, Lsr] = {}
         self._bindings: dict[int, dict[str, Value]] = {}
-        """By LSP, the parameters that bind a class of packets to it."""
+        """The action parameters that send a class of packets into an LSP, by LSP."""
         self._routes: set[tuple[str, str]] = set()
 
     def attach(self, plane: ControlPlane) -> None:

@@ -14,7 +14,7 @@ MAX_HOPS = 31
 """Links of a path: the ingress keeps their state in the bits of one register cell, and one bit for packets that came back."""
 
 NEVER_US = 2**48 - 1
-"""In ``wait_to_restore``: not revertive."""
+"""The value of ``wait_to_restore`` with which an LSP never reverts."""
 
 
 E = TypeVar("E", bound=StrEnum)

@@ -32,7 +32,7 @@ NHLFE_REMIND = 0xFFFF
 """In the place of a backup: packets that cannot go on remind the ingress of that."""
 
 NO_LSP = 0
-"""The owner of what every node has."""
+"""The number of no LSP: the owner of entries that every node has."""
 
 MAX_PUSHED = 4
 """Labels that one entry may push or swap."""
@@ -105,10 +105,10 @@ class Lsr:
         self._nhlfes = OwnedNumbers(1, NHLFE_REMIND - 1, "all NHLFEs of a node are in use")
         self._instances = OwnedNumbers(1, 0xFFFF, "a node has no room for more notices")
         self._entries: dict[int, list[TableEntry]] = defaultdict(list)
-        """By LSP, those of labels and NHLFEs."""
+        """The entries of labels and NHLFEs, by LSP."""
         self._notices: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._replicas: dict[int, dict[int, int]] = {}
-        """By port that may change: by instance, the port that its copy leaves by."""
+        """The copies of notices: by port that may change and by instance, the port that the copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
         """Write the entries that every router needs: for reserved labels, and for notices to neighbours that a port is up."""

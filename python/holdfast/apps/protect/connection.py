@@ -118,7 +118,7 @@ class Connection:
     mtu: int
     acceptance: Acceptance = field(default_factory=Acceptance)
     flows: list[tuple[Flow, int]] = field(default_factory=list)
-    """With their priorities."""
+    """The protected flows with their priorities."""
 
     def __str__(self) -> str:
         return f"{self.ingress}-{self.egress}#{self.cid}"
@@ -175,5 +175,5 @@ class ConnectionStatistics:
     """The number of times that any number was accepted."""
     last_accepted_sn: int
     flow_packets: int
-    """Of all flows that it has now, since each was added."""
+    """Packets of all flows that the connection has now, since each was added."""
     paths: tuple[PathStatistics, ...]

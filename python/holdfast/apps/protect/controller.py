@@ -116,7 +116,7 @@ class ProtectController(Controller):
         self._waiting: dict[tuple[str, str], str] = {}
         self._keeps_routes = False
         self.taken_over: TakeOver | None = None
-        """The findings in the switches at the start; None if nothing."""
+        """What was taken over from the switches at the start; None if nothing was."""
 
     def attach(self, plane: ControlPlane) -> None:
         """Create the parts of the controller that need to know the network.

@@ -96,7 +96,7 @@ class HealthMonitor:
     def __init__(self, detection: LatentErrorDetection, on_alarm: Callable[[Alarm], None] | None = None) -> None:
         self.detection = detection
         self.alarms: list[Alarm] = []
-        """Raised and cleared ones, in order."""
+        """The alarms, raised and cleared ones, in order."""
         self._on_alarm = on_alarm
         self._watched: dict[str, Watched] = {}
 

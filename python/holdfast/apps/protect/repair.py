@@ -55,12 +55,12 @@ class Repairer:
         self._is_due = False
         self._wait_to_restore_ms = wait_to_restore_ms
         self._waiting: dict[PathSet, int] = {}
-        """By path set, the number of the wait that may end in a return."""
+        """The number of the wait, by path set, after which the path set returns to its preferred paths."""
         self._waits = 0
         self._hopeless: dict[PathSet, tuple[frozenset[int], int]] = {}
         """Path sets that no path could be found for, with the links that were down then, and how many there were in all."""
         self._suspects: dict[PathSet, list[Path]] = {}
-        """By path set, paths that looked well and brought nothing."""
+        """Paths by path set that delivered nothing although none of their links is known to be down."""
         self.repairs: list[Repair] = []
 
     def suspect(self, path_set: PathSet, path: Path) -> None:

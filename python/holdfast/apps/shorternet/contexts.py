@@ -13,7 +13,7 @@ from typing import Literal
 from holdfast.control.tables import TableEntry
 
 NUMBERS = 1 << 16
-"""Numbers that an edge has."""
+"""The number of context numbers that an edge has."""
 
 UDP, TCP = 17, 6
 
@@ -24,7 +24,7 @@ FIELDS: Mapping[int, tuple[str, ...]] = {
 """The fields of a context, by version of IP: the names of the key fields of flows and of the parameters that restore them."""
 
 Protocol = Literal[253, 254]
-"""Of a shortened frame (``shorternet.p4``)."""
+"""The IP protocol of a shortened frame (``shorternet.p4``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ _STATIC: Scope = {
     Meter: ((LEARNING, 0),),
     Digest: _DIGESTS,
 }
-"""All that a switch holds but contexts."""
+"""The kinds of all entries that a switch holds except contexts."""
 
 
 def compile_shorternet(*, contexts: int = CONTEXTS) -> Program:
@@ -121,7 +121,7 @@ class ShorternetController(Controller):
         self._links.attach(plane, self._install, self.reaction_delay_ps)
         self._static = {name: Writer(client) for name, client in plane.clients.items()}
         self._writers = {name: Writer(client) for name, client in plane.clients.items()}
-        """Those of contexts and flows."""
+        """The writers of contexts and flows, by switch."""
 
     def on_start(self) -> None:
         """Install the routes between stations, adopt an earlier controller's contexts, and enable digests of new and lost flows."""

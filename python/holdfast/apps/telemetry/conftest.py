@@ -44,7 +44,7 @@ DOMAIN_ID = 0xABCD
 OWN, COLLECTOR = IPv4Address("10.255.0.1"), IPv4Address("10.0.9.9")
 MTU = 1500
 DSCP = 0x17
-"""Indicates INT."""
+"""The DSCP that indicates INT."""
 HW_ID = 5
 NOW_US = 0x12_3456_789A
 NODE_AND_PORTS = int(Instructions.NODE_ID | Instructions.PORTS)

@@ -32,7 +32,7 @@ QUEUE_INSTRUCTIONS = int(
     | Instructions.EGRESS_TIME
     | Instructions.TX_UTILISATION
 )
-"""Of reports about congested queues alone."""
+"""The instructions of reports that are about congested queues only."""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from holdfast.errors import NetworkError
 HERE = Path(__file__).parent
 
 INT_DSCP = 0x17
-"""Of packets with INT; the program's default, and the specification's example."""
+"""The DSCP of packets with INT; the program's default, and the specification's example."""
 
 INT_UDP_PORT = 54321
-"""Of packets with INT where the UDP port indicates it. The specification leaves the number to IANA, which has none yet."""
+"""The UDP port of packets with INT where a port indicates it. The specification leaves the number to IANA, which has none yet."""
 
 COLLECTOR_PORT = 32766
 """The collectors' UDP port, unless told otherwise."""
@@ -69,7 +69,7 @@ COUNTERS = {
     "discarded": "TelemetryEgress.discarded",
     "reports": "TelemetryEgress.make_report.reports",
 }
-"""Full names by short ones."""
+"""The full names of the program's counters, by short name."""
 
 
 def rate_code(rate_bps: int | None) -> int:

@@ -95,7 +95,7 @@ COLUMNS: dict[str, str] = {
 _FLOW = {name: SCHEMA[name] for name in ("source", "destination", "protocol", "source_port", "destination_port")}
 
 NOT_KNOWN = (1 << 64) - 1
-"""In the columns of :meth:`ReportCollector.take_rows`: there is no value."""
+"""The value for "not known" in the columns of :meth:`ReportCollector.take_rows`."""
 
 
 def take(collector: Collector) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from holdfast.apps.telemetry.collector import Collector
 from holdfast.terminal import printable
 
 ROWS = 10
-"""Of each table."""
+"""The most rows of each table."""
 
 
 def _number(value: float | None) -> str:

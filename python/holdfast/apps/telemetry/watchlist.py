@@ -41,7 +41,7 @@ class Watch(Parameters):
     destination_port: int | None = Field(default=None, ge=0, le=65535)
     destination_port_mask: int = Field(default=0xFFFF, ge=0, le=0xFFFF)
     version: Literal[4, 6] | None = None
-    """Of IP; None: both, unless an address says which."""
+    """The IP version of the flows; None: both, unless an address says which."""
     instructions: int = Field(default=DEFAULT_INSTRUCTIONS, ge=0, lt=1 << 16)
     sampling: float = Field(default=1.0, ge=0, le=1)
     hops: int = Field(default=8, ge=1, le=255)

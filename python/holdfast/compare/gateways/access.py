@@ -21,10 +21,10 @@ from holdfast.subscribers.plane import Line
 from holdfast.subscribers.subscriber import Account, Subscriber
 
 NODE = "access"
-"""The switch."""
+"""The name of the access node's switch."""
 
 DELAY_MS = 1.0
-"""From a frame for a subscriber to its answer."""
+"""The delay from a frame for a subscriber to the subscriber's answer."""
 
 OFFER_DELAY_S = 0.005
 """A subscriber whose gateway is another one hears of a gateway that much later, so that each has its part (PADO delay)."""

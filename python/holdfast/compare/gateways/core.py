@@ -12,7 +12,7 @@ from holdfast.controller import Controller
 from holdfast.subscribers.plane import Behind, Session, Usage, UserPlane
 
 NODE = "core"
-"""The switch."""
+"""The name of the core's switch."""
 
 
 class Core(Controller):

@@ -24,19 +24,19 @@ FAILURES: Final = {
 TIMES: Final = {"before_s": 8.0, "down_s": 8.0, "after_s": 12.0}
 
 DIAL_S: Final = 2.0
-"""Within that time from the beginning, all subscribers dial."""
+"""All subscribers dial within that time from the beginning, in seconds."""
 
 TRAFFIC_S: Final = 4.0
-"""When their traffic begins."""
+"""The time at which the subscribers' traffic begins, in seconds."""
 
 QUIET_S: Final = 6.0
 """The earliest time of a failure."""
 
 BIN_MS: Final = 100
-"""Of the curves."""
+"""The width of a curve's bins."""
 
 MOST_PACKETS: Final = 20_000_000
-"""Of all subscribers in a run."""
+"""The most packets of all subscribers in a run."""
 
 
 MOST_NEWCOMERS: Final = 10_000

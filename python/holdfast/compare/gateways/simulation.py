@@ -47,10 +47,10 @@ FIRST_ADDRESS: Final = IPv4Address("100.64.1.0")
 SECRET: Final = "between gateway and server"
 
 CONTROL_DELAY_MS: Final = 2.0
-"""From a frame for the control plane to its answer."""
+"""The delay from a frame for the control plane to its answer."""
 
 RADIUS_DELAY_S: Final = 0.002
-"""Of a datagram to the server or back."""
+"""The delay of a datagram to the RADIUS server or back."""
 
 PAYLOAD_BYTES: Final = 200
 
@@ -59,7 +59,7 @@ ACCESS_MS, CABLE_MS, CORE_MS = 0.5, 0.01, 0.5
 """Delays: of links to the access node, of cables within a gateway, and of links to the core."""
 
 _ACCESS, _CORE = 1, 2
-"""A gateway's ports."""
+"""The ports of a gateway towards the access node and the core."""
 
 
 @cache
@@ -357,7 +357,7 @@ class Simulation:
 
 
 SWITCHES: Final = {"plane": "forward1", "balancer": "balancer", "auth": "authentication"}
-"""Of a split gateway, by failure; a gateway of one plane is all of them."""
+"""The switch of a split gateway that fails, by the name of the failure. A gateway of one plane has a single switch."""
 
 
 def failing(mechanism: Mechanism, failure: str) -> str:

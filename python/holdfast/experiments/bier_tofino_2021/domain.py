@@ -20,10 +20,10 @@ BFR = "bfr"
 """The switch that is studied."""
 
 MTU = 9000
-"""Of links between switches: BIER headers come on top of the hosts' packets."""
+"""The MTU of links between switches: BIER headers are added to the hosts' packets."""
 
 Members = Mapping[tuple[str, str], Iterable[str]]
-"""The hosts that receive, by sending host and group."""
+"""The hosts that receive, by (sending host, group)."""
 
 
 @cache

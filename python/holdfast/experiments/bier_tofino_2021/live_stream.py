@@ -28,13 +28,13 @@ from holdfast.topology import Topology
 
 PORT = 5001
 READINGS = 100
-"""Of the two clocks, of which the ones that are nearest to each other tell their difference."""
+"""The number of readings of the two clocks; the pair that is nearest in time gives their difference."""
 
 LEAD_NS = 300_000_000
-"""From the word to the sender to its first packet."""
+"""The time from the signal to the sender to its first packet."""
 
 NETWORK_PRIORITY = 20
-"""Of the network's thread (SCHED_FIFO), before the sender."""
+"""The real-time priority (SCHED_FIFO) of the network's thread, above the sender's."""
 
 Fail = Callable[[LiveNetwork, float], None]
 """Plans a failure for a time of the network's clock, in seconds."""

@@ -20,7 +20,7 @@ from holdfast.traffic import UdpStream
 LINE_BPS = round(published.LINE_GBPS * 1e9)
 
 FRAME_BYTES = 1514
-"""Of every packet, without FCS: 1500 bytes of IP. The paper does not give its size."""
+"""The bytes of every packet, without FCS: 1500 bytes of IP. The paper does not give the size."""
 
 OVERHEAD_BYTES = 24
 """The bytes that the physical layer adds in Holdfast's links and recirculation ports: FCS, preamble, gap."""
@@ -31,7 +31,7 @@ PASS_MS = 0.0006
 """The latency of a pass. The paper does not give it; a Tofino's pipeline takes about as long."""
 
 FIRST_PORT = 20000
-"""Of ``rounds.p4``: the UDP destination port that asks for no recirculation."""
+"""The UDP destination port with which ``rounds.p4`` does not recirculate a packet."""
 
 SWITCH = "s1"
 

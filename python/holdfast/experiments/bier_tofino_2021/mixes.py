@@ -27,7 +27,7 @@ from holdfast.topology import Topology
 from holdfast.traffic import UdpStream
 
 NEXT_HOPS = tuple(range(17))
-"""Of the formula. The figure has the even ones; the text speaks of odd ones too."""
+"""The numbers of next hops for the formula. The figure has the even ones; the text speaks of odd ones too."""
 
 TRIED = (6, 16)
 
@@ -36,7 +36,7 @@ FRAME_BYTES = {
     UNIFORM: throughput.FRAME_BYTES,
     SMALL_UNICAST: (throughput.FRAME_BYTES + load.OVERHEAD_BYTES) // 6 - load.OVERHEAD_BYTES,
 }
-"""Of unicast; those of multicast have the size of ``uniform`` with their BIER headers on."""
+"""The bytes of unicast frames; multicast frames have the size of ``uniform`` with their BIER headers."""
 
 KEYS = ("multicast_percent", "next_hops", "sizes", "missing_ports")
 

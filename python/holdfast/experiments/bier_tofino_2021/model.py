@@ -9,7 +9,7 @@ import math
 from fractions import Fraction
 
 PORTS = 32
-"""Of the switch, physical ones; a 33rd, internal, recirculates only."""
+"""The physical ports of the switch; a 33rd, internal port recirculates only."""
 
 TOLERANCE = 1e-15
 

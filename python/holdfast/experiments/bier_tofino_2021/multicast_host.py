@@ -26,14 +26,14 @@ CLONE_NEWNET = 0x40000000
 SO_RCVBUFFORCE, SO_TIMESTAMPNS, SO_MEMINFO = 33, 35, 55
 TIMESPEC = struct.Struct("=qq")
 DROPS = struct.Struct("=32xI")
-"""In what SO_MEMINFO tells."""
+"""The place of the drops in what SO_MEMINFO returns."""
 NUMBER = struct.Struct("!I")
 
 BUFFER_BYTES = 256 << 20
 TTL = 16
 
 PRIORITY = 10
-"""Of the sender (SCHED_FIFO), where that is permitted: it shall be on time whatever else the machine does."""
+"""The sender's real-time priority (SCHED_FIFO), where that is permitted: it shall be on time whatever else the machine does."""
 
 
 def send(group: str, port: int, address: str, count: int, interval_ns: int, payload_bytes: int) -> list[int]:

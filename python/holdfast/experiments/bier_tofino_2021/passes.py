@@ -22,7 +22,7 @@ from holdfast.sweep import Point
 
 PASSES = (1, 2, *published.MANY)
 LOSSES = (0.3, 0.1, 0.03, 0.01)
-"""Of a pass, that the load is chosen for. The ports' real loss is measured."""
+"""The losses of a pass for which the load is chosen. The ports' real loss is measured."""
 
 HOSTS = 16
 RECIRCULATION_PORTS = 8

@@ -22,16 +22,16 @@ from holdfast.network import SimulatedNetwork
 from holdfast.sweep import Point
 
 RATIOS = (1, 2, 3, 4, 5)
-"""U. The figure's are not in the text."""
+"""The utilisation ratios U. The figure's are not in the text."""
 
 RECIRCULATIONS = tuple(Fraction(quarters, 4) for quarters in range(17))
-"""R."""
+"""The recirculations per packet, R."""
 
 TRIED = tuple((Fraction(r), u) for u in (2, 4) for r in ("1/2", "1", "2"))
-"""R and U of the runs. Not U = 1, where normal ports are full and lose packets themselves."""
+"""The values of R and U of the runs. Not U = 1, where normal ports are full and lose packets themselves."""
 
 QUEUE_PACKETS = 100
-"""In front of a recirculation port: 12 us at its rate. The paper does not give it; a load above the rate fills any."""
+"""The queue in front of a recirculation port: 12 us at its rate. The paper does not give it; a load above the rate fills any."""
 
 RUN_MS = 1.5
 
@@ -39,7 +39,7 @@ WARM_UP = 2 / 3
 """The share of a run that is not counted: queues fill slowly, since a packet that waits is in the place of all its later passes."""
 
 SIZES = "uniform"
-"""Of packets."""
+"""The name of the packets' sizes."""
 
 KEYS = ("recirculations", "utilisation_ratio", "missing_ports")
 

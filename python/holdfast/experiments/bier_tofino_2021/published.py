@@ -9,14 +9,14 @@ from __future__ import annotations
 from holdfast.experiments import Criterion, Estimate, PublishedTable
 
 RUNS = 10
-"""Of each measurement (sections VI-A and VI-B), with 95 % intervals."""
+"""The runs of each measurement (sections VI-A and VI-B), with 95 % intervals."""
 
 LINE_GBPS = 100.0
 NEXT_HOPS = (1, 2, 3, 4)
 RECIRCULATION_PORTS = (1, 2, 3)
 
 IPMC = 0
-"""In place of a number of recirculation ports: traditional multicast, which needs none."""
+"""The value in place of a number of recirculation ports: traditional multicast, which needs none."""
 
 TABLE_2 = PublishedTable(
     name="table2",
@@ -89,7 +89,7 @@ FIGURE_11_LIVE = PublishedTable(
 )
 
 MANY = (6, 10)
-"""Passes of which section VII-A says that they lose an order of magnitude more than one."""
+"""The numbers of passes of which section VII-A says that they lose an order of magnitude more than one."""
 
 FIGURE_15 = PublishedTable(
     name="fig15",

@@ -28,7 +28,7 @@ NEIGHBOURS = 32
 NEXT_HOPS = (1, 2, 4, 8, 16, 32)
 
 ALL = -1
-"""In place of a number of recirculation ports: n - 1 of them."""
+"""The value in place of a number of recirculation ports: n - 1 of them."""
 
 WARM_UP_US, MEASURED_US = 150, 100
 

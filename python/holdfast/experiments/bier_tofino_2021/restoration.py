@@ -41,18 +41,18 @@ CASES = tuple((row[0], row[1]) for row in published.FIGURE_11.rows)
 """With or without BIER-FRR and IP-FRR."""
 
 DETECTION_MS = 0.5
-"""From the cut to the switch's port being down."""
+"""The time from the cut to the switch's port being down."""
 
 IP_MS, BIER_MS = 35.4, 75.4
-"""From there to the new routes and to the new BIFTs: the rest of 36 and 76 ms."""
+"""The times from the detection to the new routes and to the new BIFTs: the rest of 36 and 76 ms."""
 
 SIGNALLING_MS = (0.0, 5.0, 20.0)
-"""Between the switch and its controller, each way. In the paper they are next to each other."""
+"""The delay between the switch and its controller, each way. In the paper they are next to each other."""
 
 RATE_BPS = 100_000_000
 PAYLOAD_BYTES = 1472
 INTERVAL_MS = (PAYLOAD_BYTES + 28 + 14 + 24) * 8 / RATE_BPS * 1000
-"""Between packets: 0.12 ms."""
+"""The interval between packets: 0.12 ms."""
 
 BEFORE_MS, AFTER_MS = 5.0, 130.0
 

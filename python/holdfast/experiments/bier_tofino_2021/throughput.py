@@ -34,7 +34,7 @@ SOURCE, BFIR, BFR = "source", "bfir", domain.BFR
 GROUP = "239.1.1.1"
 
 QUEUE_PACKETS = provisioning.QUEUE_PACKETS
-"""In front of each recirculation port. While it is full, its length changes nothing."""
+"""The queue in front of each recirculation port. While it is full, its length changes nothing."""
 
 PHASES = 8
 """The number of latencies that are tried, evenly over the time of a transmission."""
@@ -45,7 +45,7 @@ JITTER_FRAMES = 4.0
 WARM_UP_US, MEASURED_US = 100, 500
 
 FRAME_BYTES = load.FRAME_BYTES + header_bytes()
-"""Of a packet with its BIER header."""
+"""The bytes of a packet with its BIER header."""
 
 
 def point(

@@ -121,7 +121,7 @@ CONCLUSIONS: Mapping[str, str] = {
     BETWEEN: "loopbackvar lies between local and loop-back in A, B and C",
     NOT_IN_D: "loopbackvar gains nothing over loop-back in D",
 }
-"""In a table's words, and in full."""
+"""The conclusions: in a table's words, and in full."""
 
 
 def overall(conclusion: str, claims: Sequence[Claim]) -> str:
@@ -153,7 +153,7 @@ def mean_claim(
 
 
 Goodputs = Mapping[tuple[Any, ...], Mapping[int, float]]
-"""By configuration and seed."""
+"""Goodput in packets, by configuration and then by seed."""
 
 
 def by_configuration(frame: pl.DataFrame, by: Sequence[str], value: str) -> Goodputs:

@@ -90,10 +90,10 @@ OWN_VARIANCE_SEEDS = 10
 
 RESAMPLES = 400
 ROUNDING_VARIANCE = 10.0 ** (-2 * published.TABLE_3.decimals) / 12
-"""Of what the paper prints, uniform in the last decimal."""
+"""The variance that the paper's rounding adds: uniform in the last decimal that it prints."""
 
 Changes = Mapping[tuple[Any, ...], Sequence[float]]
-"""By entry of a table: every seed's change in percent, in the order of the seeds."""
+"""The changes of goodput in percent of every seed, in the order of the seeds, by entry of a table."""
 
 
 def implied_spread(change_percent: float, worse_percent: float) -> float:

@@ -13,7 +13,7 @@ from holdfast.experiments.gmpls_tcp_2001 import drawing, goodput, published
 from holdfast.sweep import Point
 
 DELTA_MS = 5
-"""Of Table 4, Figs. 10 and 11, and of the switch-back."""
+"""The switching delay of Table 4, Figs. 10 and 11, and of the switch-back."""
 
 
 def points(ds_ms: Sequence[int], deltas_ms: Sequence[int], *, end_s: float, curve_ms: float) -> list[Point]:
@@ -96,7 +96,7 @@ def fig11(setting: Setting) -> Finding:
 
 
 DRAWN_D_MS = (1, 20, 50, 100)
-"""Of Fig. 12, whose data have all: d = 2 and 10 ms would lie over d = 1 ms."""
+"""The lengths d that Fig. 12 shows; its data have all: d = 2 and 10 ms would lie over d = 1 ms."""
 
 
 def fig12(setting: Setting) -> Finding:

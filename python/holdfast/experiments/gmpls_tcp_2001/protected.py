@@ -12,7 +12,7 @@ from holdfast.apps.protect import Flow, ProtectController
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 
 PACKET_BYTES_MAX = 1500
-"""Of a packet that is protected; the tunnel's is larger by its headers."""
+"""The largest packet that is protected, in bytes; the tunnel's is larger by its headers."""
 
 
 class ProtectedPath(ProtectController):

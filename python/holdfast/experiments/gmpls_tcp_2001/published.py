@@ -12,7 +12,7 @@ from holdfast.experiments import Criterion, Estimate, PublishedTable
 
 SEEDS = 150
 OPTICAL_TIMING_SEEDS = 140
-"""Section 5.3 has fewer."""
+"""The seeds of section 5.3, which are fewer."""
 
 SOURCE_NODES = 10
 FLOWS_PER_SOURCE_NODE = 10
@@ -24,7 +24,7 @@ TIMING_LOW_ACCESS_PERCENT = 60.0
 """Rates of the access links relative to the backbone: Table 1, and section 5.2 for the lower one."""
 
 ACCESS_DELAY_MS = (10.0, 100.0)
-"""Table 1: uniform, of the link between a source node and A."""
+"""Table 1: the range of the delay of the link between a source node and A, uniform."""
 
 START_S = (0.5, 1.0)
 FAILURE_S = 5.0
@@ -33,7 +33,7 @@ END_S = 15.0
 """Table 2: sources start, link LSR1-LSR2 goes down, is up again, the simulation ends. The switch is at 5 s + delta."""
 
 LINK_DELAY_MS = 1.0
-"""Of LSR1-LSR2 (section 6.1), so a backup span of d makes the RTT longer by 2 (d - 1 ms)."""
+"""The delay of LSR1-LSR2 (section 6.1), so a backup span of d makes the RTT longer by 2 (d - 1 ms)."""
 
 MEAN_RTT_MS = 120.0
 CASE_STUDY_MEAN_RTT_MS = 216.0

@@ -34,7 +34,7 @@ from holdfast.experiments.gmpls_tcp_2001 import (
 from holdfast.experiments.gmpls_tcp_2001.conclusions import Claim, by_configuration, changes, mean_claim
 
 CURVE_SEEDS = 20
-"""Of the runs whose curves are looked at: the first so many."""
+"""The number of seeds of the runs whose curves are looked at: the first ones."""
 
 DIP_SEEDS = 60
 """Half of them say when the dip is deepest, the others how deep it is then."""
@@ -68,7 +68,7 @@ RATE_MBPS: float = runs.UNKNOWNS["rate_mbps"]  # type: ignore[assignment]
 RESAMPLES = 1000
 
 Frames = Mapping[str, pl.DataFrame]
-"""Runs by name, as :func:`measured` gives them."""
+"""The runs by name, as :func:`measured` returns them."""
 
 
 def curves_points() -> list[dict[str, Any]]:
@@ -303,7 +303,7 @@ def _recovery(frames: Frames) -> list[Claim]:
 
 
 _Configuration = tuple[int, int]
-"""A d and a delta."""
+"""A configuration: the backup's length d and the switching delay delta."""
 
 SAME_SIZE: tuple[tuple[_Configuration, _Configuration, _Configuration], ...] = (
     ((10, 5), (100, 5), (10, 100)),
@@ -365,7 +365,7 @@ def _dip(frames: Frames) -> list[Claim]:
 
 
 DIP_BINS = round(500 / published.CURVE_MS)
-"""It is looked for within half a second of the switch-back."""
+"""The bins in which the dip is looked for: within half a second of the switch-back."""
 
 
 def deepest(drops: Sequence[Sequence[float]]) -> list[float]:
@@ -460,7 +460,7 @@ JUDGES: Mapping[str, Callable[[Frames], list[Claim]]] = {
     "variant": _variant,
     "repair": _repair,
 }
-"""By the statement's name."""
+"""The function that judges each statement, by the statement's name."""
 
 
 def overall(statement: str, claims: Sequence[Claim]) -> str:

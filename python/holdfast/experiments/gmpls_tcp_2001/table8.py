@@ -33,10 +33,10 @@ PACKETS_PER_S = 20_000.0
 """So the moment of the switch is known to 50 us."""
 
 EDGE_MS = 1.0
-"""Of A-LSR0 and of LSR3-B, as in :mod:`holdfast.experiments.gmpls_tcp_2001.topology`."""
+"""The delay of A-LSR0 and of LSR3-B, as in :mod:`holdfast.experiments.gmpls_tcp_2001.topology`."""
 
 END_S = 8.0
-"""No repair in between."""
+"""The end of a run: there is no repair before."""
 
 
 @cache

@@ -31,7 +31,7 @@ PACKETS_PER_S = 1_000_000.0
 START_S = 0.001
 
 ROUNDS = 4
-"""Of the number space, after the second path has caught up."""
+"""How often a run goes through the number space after the second path has caught up."""
 
 HEADER_BYTES, FCS_BYTES, PREAMBLE_BYTES, GAP_BYTES = 14, 4, 8, 12
 """Of an Ethernet frame on the wire; all copies here are above its least payload but one, see :data:`LEAST_PAYLOAD_BYTES`."""

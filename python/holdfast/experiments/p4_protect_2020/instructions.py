@@ -32,7 +32,7 @@ PACKETS = 8192
 """Whole rounds, and less than a millisecond of virtual time, the part of a run after which the core looks at the wall clock."""
 
 WARM_UP_PACKETS = 8192
-"""Before, so that what grows with the first packets has its size."""
+"""The packets before the counted ones, so that what grows with the first packets has its size."""
 
 SIZES_BYTES = (64,)
 """Fewer than are timed: without copying, instructions are the same for all of them, and counting takes minutes."""

@@ -44,10 +44,10 @@ JITTERS_MS = (1.0, 2.0, 3.0, 4.0, 5.0)
 PINGS = 1000
 
 APART = 10.0
-"""Between pings, in multiples of J: more than a round trip lasts, so that none overtakes another."""
+"""The interval between pings, in multiples of J: more than a round trip lasts, so that none overtakes another."""
 
 CLOSE = (10.0, 2.0, 1.0, 0.5, 0.25, 0.1)
-"""The same where they do."""
+"""The intervals between pings of which some overtake others, in multiples of J."""
 
 CLOSE_JITTER_MS = 5.0
 

@@ -53,13 +53,16 @@ POINTS: list[Point] = [{"size_bytes": size, "turns": 60, "packets": 2000} for si
 PERIOD_PS = 100_000
 
 ROUND = 256
-"""Packets after which all begins anew."""
+"""The packets of a round, after which the same packets arrive again."""
 
 SEQUENCE_STEP = (1 << published.CLAIM_SN_BITS) // ROUND
-"""Between the sequence numbers of arriving copies: each is within the window of the one before, and a round of them goes around."""
+"""The step between the sequence numbers of arriving copies.
+
+Each is within the window of the one before, and a round goes around.
+"""
 
 PACKETS = PS_PER_S // PERIOD_PS
-"""Per second of virtual time."""
+"""The packets per second of virtual time."""
 
 DROP, SEND, COPY = "drops", "sends", "copies"
 """The action of ``carry.p4`` on every packet: it sends nothing, one copy, or two by a multicast group."""
@@ -71,13 +74,13 @@ VECTOR_SN_BITS = 8
 """The vector algorithm takes only what is near; so in a round its numbers go around once, one by one."""
 
 FORWARDING = {"PTI": published.MODES, "PTE": (*published.MODES, SECOND, setup.VECTOR)}
-"""By end, what is compared with plain forwarding."""
+"""The forwarding modes that are compared with plain forwarding, by end."""
 
 KINDS = {"PTI": (DROP, SEND, COPY, *FORWARDING["PTI"]), "PTE": (DROP, SEND, *FORWARDING["PTE"])}
 """The programs run at each end: ``carry.p4``, then the forwarding modes."""
 
 OUTPUTS = {("PTI", "protected"): 2, ("PTI", COPY): 2, ("PTE", SECOND): 0}
-"""Packets that leave per packet, where that is not one."""
+"""The packets that leave per packet, by end and mode, where that is not one."""
 
 AS_MANY = "as_many_copies"
 BASELINES = (AS_MANY, "nothing", "one_copy", "drop")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.experiments import Criterion, Estimate, PublishedTable
 
 RUNS = 20
-"""Per experiment (section 6.2), with 95 % intervals."""
+"""The runs of each experiment (section 6.2), with 95 % intervals."""
 
 FLOWS_PER_PAIR = 15
 PAIRS = (1, 2, 3, 4)

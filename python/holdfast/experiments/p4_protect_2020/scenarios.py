@@ -31,10 +31,10 @@ from holdfast.traffic import UdpStream
 PACKETS = 4
 
 START_MS = 1.0
-"""Of packet 1; the others follow 1 ms apart."""
+"""The time at which packet 1 is sent; the others follow 1 ms apart."""
 
 MODES = {"window": "protected", "vector": setup.VECTOR}
-"""By algorithm."""
+"""The forwarding mode of each acceptance algorithm."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from holdfast.experiments.p4_protect_2020 import published
 from holdfast.topology import Topology
 
 MTU = 1500
-"""Of the hosts. Links between switches carry the tunnel's headers on top."""
+"""The MTU of the hosts. Links between switches carry the tunnel's headers as well."""
 
 VECTOR = "vector"
 """Protection with 802.1CB's VectorRecoveryAlgorithm in place of the paper's window: ours."""

@@ -29,7 +29,7 @@ FORMAT_LOOKS = {
 }
 
 SIZES = {"s": 7.5, "o": 5.0, "v": 6.5, "^": 4.0, "D": 3.0}
-"""Of markers: those drawn over others are smaller, so that all are seen where they have the same place."""
+"""The sizes of markers: those drawn over others are smaller, so that all are seen where they have the same place."""
 
 
 def _errorbars(axes: Any, rows: pl.DataFrame, x: str, label: str, colour: str, marker: str, line: str = "-") -> None:

@@ -17,10 +17,10 @@ from holdfast.sweep import Point
 from holdfast.topology import Topology
 
 PACKETS = 100
-"""Of each kind."""
+"""The number of packets of each kind."""
 
 INSIDE = ("h1", "h2", "h3")
-"""Hosts of the network; h4 comes later."""
+"""The hosts that are in the network from the beginning; h4 comes later."""
 
 CASES: dict[str, tuple[str, str, str, bool]] = {
     "of an inside host": ("h1", "h1", "h3", False),

@@ -24,13 +24,13 @@ PAYLOADS_BYTES = (28, 32, 48, 258, 1472, 8958)
 stream has 28 at least."""
 
 MINIMUM_BYTES = 60
-"""Of an Ethernet frame without its check sequence: shorter ones are padded (IEEE 802.3, 4.2.3.3)."""
+"""The least bytes of an Ethernet frame without its check sequence: shorter ones are padded (IEEE 802.3, 4.2.3.3)."""
 
 WIRE_BYTES = 24
-"""Of a frame on the wire besides: check sequence, preamble, gap."""
+"""The bytes of a frame on the wire besides: check sequence, preamble, gap."""
 
 SPARE_S = 5.0
-"""For packets still on their way."""
+"""The time for packets that are still on their way at the end."""
 
 
 def points(lengths_bytes: Sequence[int], packets: int) -> list[Point]:

@@ -31,11 +31,11 @@ from holdfast.topology import Topology
 
 LENGTHS_BYTES = (74, 300, 694, 850, 1514)
 PACKETS = 20_000
-"""20 seconds of them."""
+"""The number of packets: they take 20 seconds."""
 POINTS: list[Point] = header_runs.points(LENGTHS_BYTES, PACKETS)
 
 HOST_STATIONS = {setup.SENDER: 101, setup.RECEIVER: 104}
-"""Of hosts that speak Shorternet; the switches have the others."""
+"""The stations of hosts that speak Shorternet; the switches have the others."""
 
 PORT = 5001
 

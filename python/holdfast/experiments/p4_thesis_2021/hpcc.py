@@ -133,7 +133,7 @@ TREE_GROUPS: Groups = (
     ("slowdown", tuple(f"{name}_p{percent}" for name in CLASSES for percent in (50, 95, 99))),
 )
 LEAST = 0.1
-"""Lower values are drawn there: the scales are logarithmic."""
+"""The least value drawn; lower values are drawn there, as the scales are logarithmic."""
 
 
 def draw(found: pl.DataFrame, by: str, groups: Groups, title: str) -> Figure:

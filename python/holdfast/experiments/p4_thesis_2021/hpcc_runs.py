@@ -19,7 +19,7 @@ from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions, TcpTransfer
 
 SCALE = 100
-"""Of times, and one over that of rates."""
+"""The factor by which times are longer, and rates lower, than the paper's."""
 
 HOST_BPS = 1_000_000_000
 TRUNK_BPS = 40_000_000_000
@@ -33,7 +33,7 @@ WIRE_BYTES = 24
 """Frame check sequence, preamble and gap."""
 
 INT_BYTES = 16 + 3 * 8
-"""Of a segment at the receiver, behind three switches."""
+"""The bytes of INT in a segment at the receiver, behind three switches."""
 
 RACKS, SENDERS_OF_RACK = 4, 8
 INCAST_BYTES = 500_000
@@ -43,7 +43,10 @@ INCAST_S = RACKS * SENDERS_OF_RACK * INCAST_BYTES * (1 + (HEADERS_BYTES + WIRE_B
 """The time that the receiver's link needs for all of it."""
 
 BUFFERS: Mapping[str, int] = {"32 MB": 32_000_000, "1 MB": 1_000_000}
-"""Of each port. The paper's switches share 32 MB; with as much at each port nothing is lost, as there, where PFC sees to it."""
+"""The bytes of the queue at each port. The paper's switches share 32 MB.
+
+With as much at each port nothing is lost, as there, where PFC sees to it.
+"""
 
 MARK_BYTES = {"dctcp": 300_000, "dctcp-30k": 30_000}
 """DCTCP's threshold: 30 kB per 10 Gb/s of the unscaled rate; and a tenth of it: a seventh of rate times round trip is 23 kB."""
@@ -203,7 +206,7 @@ CLASSES: Mapping[str, tuple[int, int]] = {
     "middle": (30_000, 1_000_000),
     "long": (1_000_000, 30_000_000),
 }
-"""Of flows, by bytes: above the one, up to the other."""
+"""Classes of flows by bytes: above the first number, up to the second."""
 
 TREE_SAMPLE_S = 0.001
 TREE_QUANTITIES = (

@@ -13,20 +13,20 @@ RUNS = 6
 
 RUN_S = 20.0
 PACKETS = 100_000
-"""Per flow of the comparison of headers (section 3.2.1)."""
+"""The packets of each flow of the comparison of headers (section 3.2.1)."""
 PACKETS_PER_S = 1000.0
 
 LENGTHS_BYTES = (74, 300, 694, 850, 1514, 9000)
 """Of packets: those of Table 4.1, and the one of section 4.1.2 that lost packets. Figures 4.1 to 4.5 have more, without numbers."""
 
 HEADER_BYTES = {"standard": 42, "shorternet": 12}
-"""Of a UDP packet, by the headers that it is sent with (section 4.1.1)."""
+"""The bytes of headers of a UDP packet, by stack (section 4.1.1)."""
 
 RATE_BPS = 6_000_000
-"""To which the bandwidth of hosts and switches was set for the tests of INT."""
+"""The rate to which the bandwidth of hosts and switches was set for the tests of INT."""
 
 SECOND_FLOW_MBPS = 2.0
-"""Of the other flow in the second test."""
+"""The rate of the other flow in the second test."""
 
 PING_INTERVAL_MS = 100.0
 SWITCHES = (3, 4, 5)

@@ -33,20 +33,20 @@ LINK_QUEUE_PACKETS = 1000
 """Of an interface of Linux, unless it is told otherwise; Mininet's links of a bandwidth have it."""
 
 SERVICE_PACKETS_PER_S = {"standard": 1530.0, "shorternet": 3320.0}
-"""Of each of three switches, fitted to mean latencies of 4 and 1 ms (Figure 4.3), with exponential times."""
+"""The service rate of each of three switches, fitted to mean latencies of 4 and 1 ms (Figure 4.3), with exponential times."""
 
 MACHINE_PACKETS_PER_S = 4320.0
 """Of all switches of the tests of INT together, fitted to the bandwidth from which on five switches lose (Figure 4.6)."""
 
 PATH = ("s1", "s3", "s2")
-"""From h1 to h4 (section 3.2.1)."""
+"""The switches on the path from h1 to h4 (section 3.2.1)."""
 
 SENDER, RECEIVER = "h1", "h4"
 SENDER_SCRIPT, RECEIVER_SCRIPT = "a1", "a4"
 """The gateways between the simulated hosts, which speak IP, and the short headers that the thesis's scripts wrote and read."""
 
 STATIONS = {SENDER: 1, RECEIVER: 4}
-"""Addresses in the short header."""
+"""The addresses of stations in the short header."""
 
 FAST: dict[str, Any] = {"rate_bps": 10_000_000_000, "queue_packets": LINK_QUEUE_PACKETS}
 """Links that have nothing to do with the results."""

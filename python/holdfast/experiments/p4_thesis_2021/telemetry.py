@@ -15,7 +15,7 @@ from holdfast.experiments.p4_thesis_2021 import drawing, published, telemetry_ru
 from holdfast.experiments.rows import exact, row, summaries
 
 CONGESTED_PERCENT = 2.0
-"""Of packets lost: the thesis says that up to this was lost until congestion occurred."""
+"""The percentage of packets lost up to which the thesis says that there was no congestion yet."""
 
 GROWN = 2.0
 """Latency that is so many times that at the lowest rate has grown."""
@@ -157,7 +157,7 @@ FIGURES = {
     "fig410": (2, ("bandwidth_mbps", "latency_ms", "jitter_ms"), "two flows and four switches beside one flow"),
     "fig411": (2, ("lost_percent",), "lost packets with two flows and four switches"),
 }
-"""By part: flows, what is drawn, and the title."""
+"""The flows, the quantity drawn and the title of each figure, by part."""
 
 
 def found(name: str, frame: pl.DataFrame) -> Finding:

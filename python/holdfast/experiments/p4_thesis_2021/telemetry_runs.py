@@ -24,18 +24,18 @@ PAYLOAD_BYTES = 1400
 MTU = 1500
 
 RATES_MBPS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0)
-"""Of payload, as iperf counts. The thesis's are in figures alone."""
+"""The rates of payload, as iperf counts. The thesis's are in figures alone."""
 
 MODES = ("off", "thesis", "md", "mx", "xd")
 """Without INT; the thesis's; and those of INT v2.1."""
 
 BEYOND = (("off", 1.0), ("thesis", 1.0), ("md", 1.0), ("md", 0.1), ("mx", 1.0), ("mx", 0.1), ("xd", 1.0), ("xd", 0.1))
-"""With the share of packets that is watched."""
+"""The formats of INT, each with the share of packets that is watched."""
 
 FIRST_PORT = 5001
 
 SPARE_S = 10.0
-"""For packets that wait at the end."""
+"""The time for packets that wait at the end."""
 
 
 def point(

@@ -38,13 +38,13 @@ def points(*sessions: int) -> list[Point]:
 POINTS = points(*SESSIONS)
 
 DIALS_PER_S = 1000
-"""In virtual time."""
+"""The subscribers that dial per second of virtual time."""
 
 PARTS = 8
-"""Of all dials; the cost of a setup is noted for the first and the last part."""
+"""The parts into which all dials are divided; the cost of a setup is noted for the first and the last part."""
 
 PACKETS = 10_000
-"""In each direction, of sessions drawn at random."""
+"""The packets in each direction, of sessions drawn at random."""
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -34,13 +34,13 @@ SESSIONS = (1, 1000, 8000, 64_000)
 POINTS: list[Point] = [{"sessions": count, "plane": plane} for count in SESSIONS for plane in published.PLANES]
 
 PACKETS = 10_000
-"""In each direction, of sessions drawn at random."""
+"""The packets in each direction, of sessions drawn at random."""
 
 BATCH = 100
 """Packets that are handed over at once: the output of many would not fit in the caches."""
 
 SETUPS = 30
-"""Beside the sessions that there are; a hundredth of a second apart."""
+"""The setups beside the sessions that there are; a hundredth of a second apart."""
 
 
 def stored(number: int) -> tuple[Stored, Session]:

@@ -39,14 +39,14 @@ LINE = Line(1, 100, 10)
 
 PAYLOAD_BYTES = 1000
 WIRE_BYTES = 14 + 8 + 8 + 28 + PAYLOAD_BYTES + 24
-"""Of a packet on a subscriber's line: Ethernet, two tags, PPPoE and PPP, IP and UDP, and what the wire adds."""
+"""The bytes of a packet on a subscriber's line: Ethernet, two tags, PPPoE and PPP, IP and UDP, and what the wire adds."""
 
 PACKETS_PER_S = 0.4
-"""Of the subscriber, a Poisson process. The paper gives no load; this is a tenth of what the planes take."""
+"""The rate of the subscriber's Poisson process. The paper gives no load; this is a tenth of what the planes take."""
 
 BURST_PACKETS_PER_S = 1e6
 QUEUE_PACKETS = 64
-"""Of bmv2 (simple_switch)."""
+"""The length of bmv2's queue (simple_switch), in packets."""
 
 FAST: dict[str, Any] = {"rate_bps": 10_000_000_000}
 
@@ -81,7 +81,7 @@ def service_ms(plane: str, load: str) -> float:
 
 
 SERVICE_MS = {load: {plane: service_ms(plane, load) for plane in published.PLANES} for load in ("one by one", "burst")}
-"""Fitted."""
+"""The service time of a packet in ms, fitted, by load and kind of gateway."""
 
 
 @cache

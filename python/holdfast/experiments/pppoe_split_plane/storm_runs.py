@@ -34,21 +34,21 @@ from holdfast.subscribers.users import UserList
 from holdfast.sweep import Point
 
 PACKETS = 50_000
-"""Of established subscribers in a run, half of them in each direction."""
+"""The packets of established subscribers in a run, half of them in each direction."""
 
 SWITCHES = ("single", "balancer", "authentication", "forwarding")
 
 ESTABLISHED = 1000
 PAYLOAD_BYTES = 470
-"""Of UDP: packets of 498 bytes of IP, about the mean of the Internet's."""
+"""The bytes of a UDP payload: packets of 498 bytes of IP, about the mean of the Internet's."""
 
 TICKS = 500
 TICK_S = 0.002
 TAIL_S = 2.0
-"""In which the last setups end."""
+"""The time in which the last setups end."""
 
 ACCESS_S = 0.0005
-"""Between subscriber and gateway."""
+"""The delay between subscriber and gateway."""
 
 STORMS: dict[str, tuple[int, int]] = {
     "none": (0, 0),

@@ -12,7 +12,7 @@ from holdfast.experiments.pppoe_split_plane import drawing, published, tables_ru
 from holdfast.experiments.rows import exact, row
 
 QUICK_ROWS = (*published.FITTED, 60, published.LEFT_OUT)
-"""Of the quick version: some that are fitted, one that is judged, and the one that is left out."""
+"""The rows of the quick version: some that are fitted, one that is judged, and the one that is left out."""
 
 
 def _runs(setting: Setting) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from holdfast.sweep import Point
 from holdfast.traffic import UdpStream
 
 SPARE_S = 60.0
-"""For packets that still wait."""
+"""The time for packets that still wait at the end."""
 
 
 def points(packets: Sequence[int], load: str = "one by one") -> list[Point]:

@@ -28,7 +28,7 @@ BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
 SUFFIXES = (".csv", ".json", ".png", ".svg")
 
 Sections = Sequence[tuple[str, Callable[[], str]]]
-"""Headings, and what gives the text below each."""
+"""Headings, and the function that returns the text below each."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from holdfast.subscribers import operator_requests
 from holdfast.subscribers.tests.crowd import PAYLOAD, head
 
 NOBODY = "192.0.2.200"
-"""In the core: packets end there, and nobody answers."""
+"""An address in the core at which there is no host: packets to it end there, and nobody answers."""
 
 STORMS = ("padi", "forged-cookies", "spoofed", "truncated")
 

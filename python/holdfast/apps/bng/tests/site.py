@@ -24,9 +24,9 @@ ENVIRONMENT = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
 GATEWAY_MAC = "02:00:00:00:00:0a"
 CORE_MAC, ROUTER_MAC = "02:00:00:00:00:09", "06:00:00:00:00:09"
 CABLE_MTU = "1508"
-"""The room of a cable between two switches, for a payload of 1,492 bytes with PPPoE's header and two tags."""
+"""The MTU of a cable between two switches: a payload of 1,492 bytes with PPPoE's header and two tags."""
 SERVER = "192.0.2.9"
-"""In the core."""
+"""The address of the server in the core."""
 USERS = """
 alice Cleartext-Password := "secret"
     WISPr-Bandwidth-Max-Up = 100000000,
@@ -37,7 +37,7 @@ crowd Cleartext-Password := "crowded"
 
 
 _NUMBERS = count(1)
-"""Of this process's gateways and switches."""
+"""The numbers of this process's gateways, namespaces and cables."""
 
 
 def free_tcp_port() -> int:

@@ -40,15 +40,15 @@ from holdfast.topology import PacketGenerator, Topology
 
 RULES = 10_000
 DESTINATIONS = 1000
-"""Those that packets go to."""
+"""The number of destination addresses to which packets go."""
 
 RATE_PER_S = 1_000_000
 
 SOON_MS = 1000.0
-"""Until packets come in, so that all generators are there."""
+"""The time until the first packets come in, so that all generators are there before."""
 
 LIVE_S = 10.0
-"""For which packets come in on the wall clock."""
+"""The seconds in which packets come in on the wall clock."""
 
 
 IN_PORT, OUT_PORT = 1, 2

@@ -33,7 +33,7 @@ PLANES = 2
 """Transit nodes: path ``k`` of every connection leads over the ``k``-th."""
 
 LINK_DELAY_MS = 0.01
-"""Of every link. A host's must not be zero: the network looks ahead as far as it takes packets to come (`net::network::visit`)."""
+"""The delay of every link. A host's must not be zero: the network looks ahead by this time (`net::network::visit`)."""
 REACTION_MS = 0.1
 MTU = 1600
 PAYLOAD_BYTES = 100
@@ -41,13 +41,13 @@ NODE_FAILURES = 0.1
 """The share of failures that are of a transit node: one path of all connections at once."""
 
 MEMORY_STEPS = 60
-"""Samples of the memory at least; more in runs that take longer."""
+"""The least number of samples of the memory; there are more in runs that take longer."""
 MEMORY_SAMPLES = 600
 MEMORY_SLACK_BYTES = 8 << 20
 """The growth of memory that is still called flat: allocators round up. A log of the packets would have 32 bytes for each."""
 
 STEP_S = 0.5
-"""Of the machine's time, between two questions whether to go on."""
+"""The machine's time in seconds between two questions whether to continue."""
 
 _TRIES = 200
 """Draws per failure before the duration is called too short for so many."""
@@ -197,7 +197,7 @@ class Outcome:
 
     soak: Soak
     parts: int = 1
-    """Networks that this is the sum of."""
+    """The number of networks whose outcomes are summed here."""
     ended_s: float = 0.0
     """Virtual time when traffic ended; of several networks the earliest, as for the others the sum is what counts."""
     sent: int = 0
@@ -217,7 +217,7 @@ class Outcome:
     memory_first: float = 0.0
     """Median of resident bytes in the first third of the time."""
     memory_last: float = 0.0
-    """In the last."""
+    """Median of resident bytes in the last third of the time."""
     wall_s: float = 0.0
     processor_s: float = 0.0
 

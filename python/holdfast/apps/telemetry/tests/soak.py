@@ -43,7 +43,7 @@ HOST, NODE, COLLECTOR = 1, 2, 3
 NAMES = {HOST: "host", NODE: "node", COLLECTOR: "collector"}
 COLLECTOR_ADDRESS = IPv4Address("10.0.3.1")
 SINK = 6
-"""Its node ID; the others are 1 to 5."""
+"""The node ID of the switch, which is the sink; the other nodes are 1 to 5."""
 
 FLOWS = 64
 PAYLOAD_BYTES = 18
@@ -139,14 +139,14 @@ class Soaked:
     sent_packets: int
     switch_overruns: int
     reports: int
-    """By the counter of the switch's program."""
+    """Reports that the switch has sent, by its program's counter."""
     reports_per_s: float
     port_drops: int
     """Reports that the interface towards the collector did not take."""
     received: int
     decoded: int
     socket_drops: int
-    """The kernel had no room for."""
+    """Packets that the kernel dropped for want of room at the collector's socket."""
     malformed: int
     lost_by_sequence: int
     unexplained: int
@@ -154,7 +154,7 @@ class Soaked:
     hops: list[int]
     """Nodes on the path, as the collector shows it."""
     collector_rss_mb: list[float]
-    """At the start, then at each tenth of the time."""
+    """The collector's resident memory in megabytes: at the start, then at each tenth of the time."""
     collector_cpu: float
     switch_cpu: float
 

@@ -65,7 +65,7 @@ RUNS: Mapping[str, Kept] = {
     "half_longer": Kept("half_longer", ("d_ms",), ("after_failure",)),
     "loads": Kept("loads", ("access_percent",), ("before_percent", "met_percent")),
 }
-"""By the name of their file; :func:`holdfast.experiments.gmpls_tcp_2001.statements.measured` has the same frames."""
+"""The runs that are kept, by their file's name; :func:`holdfast.experiments.gmpls_tcp_2001.statements.measured` has them too."""
 
 CURVE = "packets"
 """A column of curves; in a file the numbers stand beside each other, with spaces between."""

@@ -49,7 +49,7 @@ STORED = {
     "hpcc_fat_tree": "hpcc_fat_tree_runs",
     "hpcc_testbed": "hpcc_testbed_runs",
 }
-"""By part, the file with its runs."""
+"""The file with the runs of each part, by part."""
 
 HPCC = {"hpcc_incast": hpcc.found_incast, "hpcc_fat_tree": hpcc.found_tree, "hpcc_testbed": hpcc.found_testbed}
 

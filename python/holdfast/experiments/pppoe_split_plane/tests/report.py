@@ -40,7 +40,7 @@ STORED = {
     "scale": "scale_runs",
     "dial": "dial_runs",
 }
-"""By part, the file with its runs."""
+"""The file with the runs of each part, by part."""
 
 
 def printed() -> str:
