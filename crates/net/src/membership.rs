@@ -614,8 +614,8 @@ pub(crate) fn is_routed_group(address: IpAddr) -> bool {
     }
 }
 
-/// Parses a multicast frame into the destination and the source of its IP packet, and the IGMP or MLD message in it,
-/// `None` if it contains none. Returns `None` for any other frame.
+/// Parses a multicast frame. Returns the destination and source address of its IP packet, and the IGMP or MLD message
+/// in that (`None` if there is none). Returns `None` for any other frame.
 fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
     let ethernet = ethernet::View::new(frame).ok()?;
     if !ethernet.destination().is_multicast() {
@@ -638,7 +638,7 @@ fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
     }
 }
 
-/// Returns the destination MAC address of frames to a group (RFC 1112, section 6.4; RFC 2464, section 7).
+/// Returns the destination MAC address of frames to an IP multicast group (RFC 1112, section 6.4; RFC 2464, section 7).
 pub(crate) fn group_mac(group: IpAddr) -> MacAddress {
     match group {
         IpAddr::V4(group) => {

@@ -11,25 +11,27 @@ use engine::{Packet, Scratch, Time, TimeObserved};
 use std::any::Any;
 use std::fmt::Debug;
 
-/// The ways in which a node may handle packets ahead of the run (`network::visit`).
+/// How a node may handle packets ahead of the run (`network::visit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visiting {
-    /// The node is never visited.
+    /// The node handles no packets ahead.
     Never,
     /// Packets are handled one by one.
     Singly,
-    /// Packets are handled many at once, which run at the time of the first: the program does not see times, or as finely as this.
+    /// Packets are handled several at a time, at the time of the first one: the program does not observe times, or only
+    /// as finely as this.
     Bursts(TimeObserved),
 }
 
 /// The behaviour of a node.
 pub(crate) trait NodeModel: Any + Debug + Send {
-    /// Returns the reason why nothing can be connected to a port; `None` if something can.
+    /// Returns the reason why neither a link nor an interface can be connected to a port; `None` if one can. The
+    /// default is for nodes with port 0 only.
     fn refuses_port(&self, port: u32) -> Option<&'static str> {
         (port != 0).then_some("hosts and interfaces have port 0 only")
     }
 
-    /// Handles a packet that arrived at a port of the node, which is up.
+    /// Handles a packet that has arrived at a port of the node, which is up.
     fn receive(
         &mut self,
         own: &mut NodeState,
@@ -39,7 +41,7 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         packet: Packet,
     );
 
-    /// Handles a timer that the node set for itself.
+    /// Handles a timer that the node has set for itself; `token` tells which one.
     fn wake(
         &mut self,
         own: &mut NodeState,
@@ -50,12 +52,12 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         let _ = (own, medium, traffic, token);
     }
 
-    /// Handles a packet that the node scheduled for itself.
+    /// Handles a scheduled event for a packet of the node, such as its departure.
     fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
         let _ = (own, medium, event);
     }
 
-    /// Handles the failure of the node: drops everything that does not survive it.
+    /// Handles the failure of the node: drops the packets and timers that do not survive it.
     fn failed(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let _ = (own, medium);
     }
@@ -65,13 +67,13 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         let _ = (own, medium);
     }
 
-    /// Returns how the node may be visited now, that is, may handle packets ahead of time.
+    /// Returns how the node may handle packets ahead of the run at present (`network::visit`).
     fn visiting(&self) -> Visiting {
         Visiting::Never
     }
 
-    /// Handles packets that arrived, each at its own time, as if all had arrived with the first. The outputs of each
-    /// leave at the packet's own time.
+    /// Handles packets that have arrived, each at its own time, as if all had arrived with the first one. The outputs
+    /// of each leave at the packet's own time.
     fn receive_visitors(
         &mut self,
         own: &mut NodeState,
@@ -82,14 +84,14 @@ pub(crate) trait NodeModel: Any + Debug + Send {
     }
 }
 
-/// Packets that a node which is visited runs together.
+/// Packets that a node handles together, ahead of the run.
 #[derive(Debug, Default)]
 pub(crate) struct Visitors {
     /// The packets, each with its port.
     pub(crate) packets: Vec<(u32, Packet)>,
     /// When each of them arrived.
     pub(crate) arrivals_ps: Vec<Time>,
-    /// Memory for the switch being visited, whichever that is.
+    /// Memory for whichever switch handles the packets.
     pub(crate) scratch: Box<Scratch>,
 }
 
@@ -109,7 +111,7 @@ impl Node {
         (&*self.model as &dyn Any).downcast_ref()
     }
 
-    /// Returns the node's model for changes, with the node's state, if the model is of type `T`; else `None`.
+    /// Returns the node's model for modification, with the node's state, if the model is of type `T`; else `None`.
     #[inline]
     pub(crate) fn get_mut<T: NodeModel>(&mut self) -> Option<(&mut T, &mut NodeState)> {
         let model = (&mut *self.model as &mut dyn Any).downcast_mut()?;
@@ -120,7 +122,7 @@ impl Node {
         (&*self.model as &dyn Any).is::<T>()
     }
 
-    /// Builds the error for a port of this node that cannot be used.
+    /// Builds the error for the port `port` of this node, which cannot be used for this reason.
     pub(crate) fn invalid_port(&self, port: u32, reason: &'static str) -> NetError {
         NetError::InvalidPort {
             node: self.state.name.to_string(),
@@ -129,7 +131,8 @@ impl Node {
         }
     }
 
-    /// Checks that something may be connected to a port: the node allows it, and the port is not in use.
+    /// Checks that a link or interface may be connected to a port. Fails if the node does not allow it, or the port is
+    /// in use.
     pub(crate) fn check_free(&self, port: u32) -> Result<(), NetError> {
         if let Some(reason) = self.model.refuses_port(port) {
             return Err(self.invalid_port(port, reason));

@@ -11,31 +11,34 @@ use wire::MacAddress;
 
 const S: u64 = 1_000_000_000_000;
 
-/// How long a neighbour that answered is reachable (RFC 4861, REACHABLE_TIME).
+/// The time for which a neighbour that answered counts as reachable (RFC 4861, REACHABLE_TIME).
 pub(crate) const REACHABLE_PS: u64 = 30 * S;
-/// How long packets go to one that was last heard earlier before it is asked again (DELAY_FIRST_PROBE_TIME).
+/// The time for which packets are sent to a neighbour not heard from recently before it is asked again (RFC 4861,
+/// DELAY_FIRST_PROBE_TIME).
 pub(crate) const DELAY_PS: u64 = 5 * S;
-/// The time between two requests to one address (RETRANS_TIMER; RFC 1122, 2.3.2.1 allows one per second).
+/// The time between two requests for one address (RETRANS_TIMER; RFC 1122, 2.3.2.1, allows one per second).
 pub(crate) const RETRANSMIT_PS: u64 = S;
-/// Requests without an answer, after which an address has no neighbour (MAX_MULTICAST_SOLICIT, MAX_UNICAST_SOLICIT).
+/// Requests for an address after which, without an answer, no station has it (MAX_MULTICAST_SOLICIT,
+/// MAX_UNICAST_SOLICIT).
 pub(crate) const MOST_REQUESTS: u8 = 3;
-/// Packets that wait for one address; a further one takes the place of the oldest (RFC 4861, 7.2.2).
+/// The most packets that wait for one address. A further one replaces the oldest (RFC 4861, 7.2.2).
 pub(crate) const MOST_WAITING: usize = 101;
-/// Addresses in the cache. Another one takes the place of the one that was used least recently and is not being asked for.
+/// The most addresses in the cache. A further one replaces the one that was used least recently and is not being asked
+/// for.
 pub(crate) const MOST_NEIGHBOURS: usize = 1024;
 
 /// The state of a neighbour (RFC 4861, 7.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It is asked for, and has not answered: `asked` requests were sent, and the next is due at `next_ps`.
+    /// No answer to a request has come: `asked` requests were sent, and the next is due at `next_ps`.
     Incomplete { asked: u8, next_ps: Time },
-    /// It answered, and is believed until then.
+    /// The neighbour answered, and counts as reachable until then.
     Reachable { until_ps: Time },
-    /// Its address is known, and nothing shows that it is still there.
+    /// The MAC address is known, but nothing shows that the neighbour is still there.
     Stale,
-    /// The same, but packets are sent to it; it is asked from then on.
+    /// As for `Stale`, but packets are being sent to it; from `until_ps` on, it is asked again.
     Delay { until_ps: Time },
-    /// It is asked at the address that is known.
+    /// The neighbour is asked again, at the known MAC address.
     Probe { asked: u8, next_ps: Time },
 }
 
@@ -48,36 +51,36 @@ struct Neighbour {
     port: u32,
     /// Packets that wait for its address, the oldest first.
     waiting: VecDeque<Packet>,
-    /// Grows from use to use, over all neighbours.
+    /// The number of its last use, counted over all neighbours.
     used: u64,
 }
 
-/// A packet to a neighbour either goes at once or waits for the neighbour's address.
+/// What happens to a packet to a neighbour.
 #[derive(Debug)]
 pub(crate) enum Sending {
-    /// It goes to a station; `news`: something has become due for later.
+    /// It is sent to a station; `news` is true if something has become due later.
     To {
         mac: MacAddress,
         packet: Packet,
         news: bool,
     },
-    /// It waits; a packet that had to make room for it is dropped.
+    /// It waits for the MAC address. A packet that it replaced is dropped.
     Waits(Option<Packet>),
 }
 
-/// How a neighbour's MAC address was heard.
+/// In which kind of message a neighbour's MAC address was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// It asked this host for its address: a neighbour that is not known yet is entered.
+    /// A request for this host's address; a neighbour that is not in the cache is added.
     Asking,
-    /// It answered this host.
+    /// An answer to this host.
     Answer {
-        /// False if a different address that is known is to be kept (RFC 4861, 7.2.5; ARP always replaces it).
+        /// False if a different MAC address in the cache must be kept (RFC 4861, 7.2.5; ARP always replaces it).
         overrides: bool,
     },
-    /// It told everybody: what is known of it changes, and nothing is entered.
+    /// An announcement to all stations, which changes an entry of the cache but adds none.
     Telling {
-        /// False if a different address that is known is to be kept, as for an answer.
+        /// False if a different MAC address in the cache must be kept, as for an answer.
         overrides: bool,
     },
 }
@@ -85,9 +88,9 @@ pub(crate) enum Heard {
 /// Something that the host has to do.
 #[derive(Debug)]
 pub(crate) enum Due {
-    /// To ask for an address out of a port: everybody, or the station that had it.
+    /// To ask for an IP address out of a port: all stations, or the station that had it.
     Ask(IpAddr, u32, Option<MacAddress>),
-    /// To drop packets that waited to leave by a port: nobody has the address.
+    /// To drop packets that waited to leave by a port, since no station has the address.
     Drop(u32, VecDeque<Packet>),
 }
 
@@ -96,7 +99,7 @@ pub(crate) enum Due {
 pub(crate) struct Neighbours {
     by_address: BTreeMap<IpAddr, Neighbour>,
     uses: u64,
-    /// The time of the next event for them; [`Time::NEVER`] if there is none.
+    /// The time of the next event that is scheduled for the cache; [`Time::NEVER`] if there is none.
     pub(crate) wake_ps: Time,
 }
 
@@ -111,12 +114,14 @@ impl Default for Neighbours {
 }
 
 impl Neighbours {
-    /// Returns whether an address is in the cache, or being asked for.
+    /// Returns true if an IP address is in the cache, or being asked for.
     pub(crate) fn knows(&self, address: IpAddr) -> bool {
         self.by_address.contains_key(&address)
     }
 
-    /// Returns what becomes of a packet to a neighbour behind a port. Afterwards something may be [due](Self::due).
+    /// Takes a packet to the neighbour `address` behind a port. Returns it with the MAC address if that is known;
+    /// otherwise stores it, and returns a packet that must be dropped in its place, if any. Afterwards something may be
+    /// [due](Self::due).
     pub(crate) fn send(
         &mut self,
         now_ps: Time,
@@ -168,8 +173,8 @@ impl Neighbours {
         }
     }
 
-    /// Takes a neighbour's MAC address as it was heard at a port. Returns the packets that waited for it, the oldest
-    /// first.
+    /// Updates the cache with a neighbour's MAC address, received at a port in a message of kind `heard` (RFC 4861,
+    /// 7.2.3 and 7.2.5; RFC 826). Returns the packets that waited for it, the oldest first.
     pub(crate) fn heard(
         &mut self,
         now_ps: Time,
@@ -227,7 +232,7 @@ impl Neighbours {
         std::mem::take(&mut neighbour.waiting)
     }
 
-    /// Returns the time at which something is due; `None` if nothing will be.
+    /// Returns the time at which the next request or its timeout is due; `None` if there is none.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         let neighbours = self.by_address.values();
         let times = neighbours.filter_map(|neighbour| match neighbour.state {
@@ -238,7 +243,8 @@ impl Neighbours {
         times.min()
     }
 
-    /// Returns what is due now, in the order of addresses, and takes it as done.
+    /// Returns what is due at `now_ps`, in the order of IP addresses: requests to send, and packets to drop because
+    /// nobody answered. Updates the cache as if that had been done.
     pub(crate) fn due(&mut self, now_ps: Time) -> Vec<Due> {
         let mut due = Vec::new();
         self.by_address.retain(|&address, neighbour| {
@@ -269,13 +275,14 @@ impl Neighbours {
         due
     }
 
-    /// Forgets all neighbours; returns how many packets waited for them.
+    /// Empties the cache. Returns the number of packets that waited in it.
     pub(crate) fn forget(&mut self) -> u64 {
         let neighbours = std::mem::take(&mut self.by_address);
         neighbours.values().map(|it| it.waiting.len() as u64).sum()
     }
 
-    /// Makes room for one more neighbour; returns false if there is none, because all are being asked for.
+    /// Makes room for one more neighbour, if necessary by removing the one used least recently. Returns false if that
+    /// is impossible because all are being asked for.
     fn make_room(&mut self) -> bool {
         if self.by_address.len() < MOST_NEIGHBOURS {
             return true;

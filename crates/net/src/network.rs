@@ -52,11 +52,11 @@ pub struct Network {
     pub(crate) interfaces: Interfaces,
     visits: Visits,
     subnets: Subnets,
-    /// Copies of copies that each switch makes per second in real time, at most.
+    /// The most copies of copied packets that each switch makes per second in real time.
     copies_per_s: u64,
 }
 
-/// Building.
+/// Building the network.
 impl Network {
     /// Creates an empty network. Switches notice a change of a port's state after `detection_delay_ps` picoseconds.
     pub fn new(seed: u64, detection_delay_ps: u64) -> Network {
@@ -83,8 +83,8 @@ impl Network {
         }
     }
 
-    /// Returns the seed for the random numbers of the component called `name`, such as a switch. It does not depend on
-    /// the other components.
+    /// Returns the seed for the random numbers of the component called `name`, such as a switch. It depends on the
+    /// network's seed and the name alone.
     pub fn seed_of(&self, name: &str) -> u64 {
         named_seed(self.medium.seed, name)
     }
@@ -103,7 +103,8 @@ impl Network {
         Ok(id)
     }
 
-    /// Adds a switch, and returns its node. Packets leave it `latency_ps` picoseconds after they arrived.
+    /// Adds a switch, and returns its node. Packets leave it `latency_ps` picoseconds after they arrived. Fails if a
+    /// node with this name exists.
     pub fn add_switch(
         &mut self,
         name: &str,
@@ -113,7 +114,8 @@ impl Network {
         self.add_pipeline(name, switch, latency_ps)
     }
 
-    /// Adds a switch as a topology describes it, and returns its node.
+    /// Adds a switch with the latency, queues and processor that a topology's description gives, and returns its node.
+    /// Fails if a node with this name exists, or a parameter is out of range.
     pub fn add_described_switch(
         &mut self,
         name: &str,
@@ -159,8 +161,8 @@ impl Network {
         Ok(id)
     }
 
-    /// Adds a modelled host with a port for each of its network cards, and returns its node. Refuses prefixes that are too
-    /// long, addresses that are not unicast, and VLANs that do not exist.
+    /// Adds a modelled host with a port for each of its network cards, and returns its node. Fails if a node with this
+    /// name exists, a prefix is too long, an address is not unicast, or there is no such VLAN.
     pub fn add_host(
         &mut self,
         name: &str,
@@ -183,7 +185,7 @@ impl Network {
         Ok(id)
     }
 
-    /// Makes a host keep its neighbours' addresses from now on.
+    /// Makes a host find its neighbours' MAC addresses by ARP and neighbour discovery from now on.
     fn make_resolve(&mut self, host: NodeId) {
         if let Some((host, _)) = self.node_mut(host).get_mut::<Host>() {
             host.resolves = true;
@@ -191,7 +193,9 @@ impl Network {
         self.visits.network_changed();
     }
 
-    /// Adds a link between two ports, with the same configuration in both directions, and returns its id.
+    /// Adds a link between two ports, with the same configuration in both directions, and returns its id. Fails if a
+    /// node is unknown, a port cannot be used, a parameter is out of range, or BFD is configured for an end that is no
+    /// switch.
     pub fn add_link(
         &mut self,
         a: &str,
@@ -249,7 +253,7 @@ impl Network {
         Ok(LinkId(first / 2))
     }
 
-    /// Adds a link as a topology describes it, and returns its id.
+    /// Adds a link as a topology describes it, and returns its id. Fails like [`Network::add_link`].
     pub fn connect(&mut self, link: &description::Link) -> Result<LinkId, NetError> {
         let (config, reverse) = link.configs();
         let id = self.add_link(&link.a, link.a_port, &link.b, link.b_port, config)?;
@@ -259,7 +263,8 @@ impl Network {
         Ok(id)
     }
 
-    /// Sets the parameters of one direction of a link. Fails if the direction has already carried a packet.
+    /// Replaces the configuration of one direction of a link. Fails if there is no such link, a parameter is out of
+    /// range, the direction has already been offered a packet or has failed, or only one direction would have BFD.
     pub fn configure_direction(
         &mut self,
         link: LinkId,
@@ -294,25 +299,26 @@ impl Network {
     }
 }
 
-/// Observing.
+/// Observing packets and failures.
 impl Network {
-    /// Subscribes an observer to what happens in its scope from now on, and returns its number.
+    /// Subscribes an observer to what happens in its scope from now on, and returns the number of the subscription.
     pub fn observe(&mut self, scope: Scope, observer: Box<dyn Observer>) -> ObserverId {
         self.medium.observers.subscribe(scope, observer)
     }
 
-    /// Ends a subscription, and returns its observer, or `None` if the subscription had already ended.
+    /// Ends a subscription, and returns its observer; `None` if it had already ended.
     pub fn end_observation(&mut self, id: ObserverId) -> Option<Box<dyn Observer>> {
         self.medium.observers.unsubscribe(id)
     }
 
-    /// Returns an observer if it is subscribed and of type `T`; else `None`.
+    /// Returns the observer of a subscription, if that has not ended and the observer is of type `T`; else `None`.
     pub fn observer<T: Observer>(&self, id: ObserverId) -> Option<&T> {
         self.medium.observers.get(id)
     }
 
-    /// Captures the packets that cross a port from now on, in both directions, in the pcap format with nanoseconds. At
-    /// the CPU port of a switch, these are packet-ins and packet-outs. A port may have several captures.
+    /// Captures the packets that cross a port from now on, in both directions, and writes them to `out` in the pcap
+    /// format with nanoseconds. At the CPU port of a switch, these are packet-ins and packet-outs. A port may have
+    /// several captures. Fails if there is no such node or port, or `out` fails.
     pub fn capture(
         &mut self,
         node: &str,
@@ -322,7 +328,7 @@ impl Network {
         self.capture_some(node, port, Crossings::Both, out)
     }
 
-    /// Captures the packets that cross a port from now on like [`Network::capture`], those of `crossings` alone.
+    /// Captures the packets that cross a port from now on like [`Network::capture`], but only those of `crossings`.
     pub fn capture_some(
         &mut self,
         node: &str,
@@ -349,7 +355,7 @@ impl Network {
         Ok(())
     }
 
-    /// Captures packets like [`Network::capture_some`] into a file; an existing file is replaced. Fails if the file
+    /// Captures packets like [`Network::capture_some`] into a file, and replaces an existing file. Fails if the file
     /// cannot be created.
     pub fn capture_to_path(
         &mut self,
@@ -369,10 +375,11 @@ impl Network {
         )
     }
 
-    /// Writes what happens to the packets of a switch from now on, as text: at most `most_per_s` packets per second, and
-    /// how many others there were. A packet that is shown runs on the interpreter, with the switch's tables and state;
-    /// `dump_bytes`: how many of its bytes are shown, as it comes and as it leaves. Packets that wait in the switch
-    /// (behind a processor, or in a traffic manager) are not shown. Fails if there is no such switch, or it has a log.
+    /// Writes what happens to the packets of a switch from now on to `out`, as text: at most `most_per_s` packets per
+    /// second, and the number of the others. A packet that is shown runs on the interpreter, with the switch's tables
+    /// and state; `dump_bytes` is the number of its bytes that are shown, on arrival and on departure. Packets that
+    /// wait in the switch (behind a processor, or in a traffic manager) are not shown. Fails if there is no such
+    /// switch, or it already has a log.
     pub fn log_packets(
         &mut self,
         switch: &str,
@@ -391,8 +398,8 @@ impl Network {
         Ok(())
     }
 
-    /// Flushes captures to disk, and the buffers of other observers, as also happens at the end of runs. Returns an
-    /// error that describes the first failure not reported yet. The network continues without the failed capture.
+    /// Flushes captures to disk, and the buffers of other observers, as also happens at the end of runs. Fails with the
+    /// first failure of an observer that has not been reported yet. The network continues without a failed capture.
     pub fn flush_captures(&mut self) -> Result<(), NetError> {
         self.medium.observers.flush();
         match self.medium.observers.take_failure() {
@@ -402,14 +409,14 @@ impl Network {
     }
 }
 
-/// Reading.
+/// Reading the network's state.
 impl Network {
-    /// Returns the present time in the network.
+    /// Returns the network's present time.
     pub fn now_ps(&self) -> Time {
         self.medium.now_ps()
     }
 
-    /// Returns the number of events that have happened.
+    /// Returns the number of events that have happened since the network was created.
     pub fn steps(&self) -> u64 {
         self.medium.scheduler.steps
     }
@@ -419,19 +426,20 @@ impl Network {
         self.medium.scheduler.len()
     }
 
-    /// Returns what both directions of a link are now, with all changes, from a to b first. Fails if there is no such
-    /// link.
+    /// Returns the present configurations of both directions of a link, with all changes, from a to b first. Fails if
+    /// there is no such link.
     pub fn link_configs(&self, link: LinkId) -> Result<[&LinkConfig; 2], NetError> {
         let first = self.medium.links.number(link, LinkDirection::AToB)?;
         Ok([first, first + 1].map(|direction| self.medium.links[direction].config()))
     }
 
-    /// Returns the counters of both directions of a link, as of now. Fails if there is no such link.
+    /// Returns the counters of both directions of a link at the present time. Fails if there is no such link.
     pub fn link_counters(&self, link: LinkId) -> Result<LinkCounters, NetError> {
         self.medium.links.counters(link, self.now_ps())
     }
 
-    /// Returns the counters of a direction's ordering function; `None` if it has none. Fails if there is no such link.
+    /// Returns the counters of the ordering function of one direction of a link; `None` if it has none. Fails if there
+    /// is no such link.
     pub fn ordering_counters(
         &self,
         link: LinkId,

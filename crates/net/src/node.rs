@@ -11,7 +11,7 @@ pub const MAX_PORT: u32 = 65_535;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[repr(C)]
 pub struct NodeCounters {
-    /// Packets that arrived, by link, from outside, or as packet-outs.
+    /// Packets that arrived by a link, from outside, or as packet-outs.
     pub received: u64,
     /// Packets handed to links.
     pub sent: u64,
@@ -23,7 +23,8 @@ pub struct NodeCounters {
     pub queue_drops: u64,
     /// Packets that were inside the node or came to it from elsewhere than a link while it was down.
     pub down_drops: u64,
-    /// Packets that a host took for itself: answered, logged, or passed on as host frames; and a switch's agent: hellos.
+    /// Packets that a host accepted for itself: answered, logged, or passed to the controller; and BFD packets that a
+    /// switch's agent accepted.
     pub accepted: u64,
     /// Frames for other stations that reached a host.
     pub not_addressed: u64,
@@ -44,7 +45,7 @@ pub struct NodeCounters {
 pub(crate) struct NodeState {
     // First what every packet needs.
     pub(crate) up: bool,
-    /// The number of failures so far; packets that were inside when one happened are gone.
+    /// The number of failures so far; packets that were inside at a failure are lost.
     pub(crate) generation: u32,
     /// For each port, the direction that leads away from it.
     pub(crate) ports: Vec<Option<u32>>,
@@ -68,7 +69,8 @@ impl NodeState {
         }
     }
 
-    /// Counts a packet that comes to the node. Returns whether the node takes the packet: true if the node is up.
+    /// Counts a packet that arrives at the node, as received or lost. Returns true if the node is up, and so takes the
+    /// packet.
     #[inline]
     pub(crate) fn takes_packet(&mut self) -> bool {
         self.counters.received += u64::from(self.up);
@@ -76,12 +78,12 @@ impl NodeState {
         self.up
     }
 
-    /// Returns the direction that leads away from a port, or `None` if no link is connected to the port.
+    /// Returns the number of the link direction that leads away from a port; `None` if the port has no link.
     pub(crate) fn direction_from(&self, port: u32) -> Option<u32> {
         self.ports.get(port as usize).copied().flatten()
     }
 
-    /// Records that `direction` leads away from a port.
+    /// Records that the link direction `direction` leads away from a port.
     pub(crate) fn attach(&mut self, port: u32, direction: u32) {
         let port = port as usize;
         if self.ports.len() <= port {
@@ -90,12 +92,12 @@ impl NodeState {
         self.ports[port] = Some(direction);
     }
 
-    /// Returns the number of the external interface at a port, or `None` if the port is not an interface.
+    /// Returns the number of the external interface at a port; `None` if the port is none.
     pub(crate) fn external_at(&self, port: u32) -> Option<usize> {
         self.external.get(port as usize).copied().flatten()
     }
 
-    /// Makes a port stand for the external interface with this number.
+    /// Attaches the external interface with this number as a port.
     pub(crate) fn attach_external(&mut self, port: u32, number: usize) {
         let port = port as usize;
         if self.external.len() <= port {
@@ -104,7 +106,7 @@ impl NodeState {
         self.external[port] = Some(number);
     }
 
-    /// Makes a port no longer stand for an external interface.
+    /// Detaches the external interface from a port, if there is one.
     pub(crate) fn detach_external(&mut self, port: u32) {
         if let Some(number) = self.external.get_mut(port as usize) {
             *number = None;

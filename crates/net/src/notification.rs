@@ -3,11 +3,11 @@
 use engine::Time;
 use std::sync::Arc;
 
-/// Something for controllers. At one instant, changes of ports come first, in the order in which they happened; then all else, in the order of
-/// the nodes' names.
+/// An event that controllers are informed of. At one instant, changes of ports come first, in the order in which they
+/// happened; then all others, in the order of the nodes' names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// When it happened.
+    /// The time at which it happened.
     pub time_ps: Time,
     /// The node at which it happened.
     pub node: Arc<str>,

@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObserverId(pub u32);
 
-/// The scope of an observer.
+/// The part of a network that an observer watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All nodes and links.
     Network,
-    /// A node, and the links as far as they lead away from it.
+    /// A node, and the link directions that lead away from it.
     Node(NodeId),
     /// A port of a node.
     Port(NodeId, u32),
@@ -34,13 +34,14 @@ pub enum Scope {
 pub struct Moment {
     /// The time since the network's beginning.
     pub time_ps: Time,
-    /// The time of day at the network's beginning, under the wall clock; zero under the virtual clock.
+    /// The time of day at the network's beginning, in nanoseconds since 1970, under the wall clock; zero under the
+    /// virtual clock.
     pub epoch_ns: u64,
 }
 
 impl Moment {
-    /// Returns the moment in nanoseconds: the time of day under the wall clock, the network's time under the virtual
-    /// clock.
+    /// Returns the moment in nanoseconds: since 1970 under the wall clock, since the network's beginning under the
+    /// virtual clock.
     pub fn time_ns(self) -> u64 {
         self.epoch_ns + self.time_ps.ns()
     }
@@ -53,11 +54,11 @@ pub struct Place<'a> {
     pub node: NodeId,
     /// Its name.
     pub name: &'a str,
-    /// Its port, if it happened at one; a change of one direction of a link happens at the port that it leads away from.
+    /// The node's port, if the event concerns one; for a link direction, the port that it leads away from.
     pub port: Option<u32>,
 }
 
-/// Why packets ended outside a program.
+/// Why packets were dropped outside a switch's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// A queue was full, a link's or a traffic manager's.
@@ -82,7 +83,7 @@ pub enum DropReason {
     NotJoined,
     /// The packet reached a host damaged.
     Corrupted,
-    /// The next hop of a host's packet has no known MAC address, or there is none.
+    /// A host's packet has no route, or its next hop's MAC address was not found.
     Unresolved,
 }
 
@@ -103,7 +104,7 @@ impl DropReason {
         DropReason::Unresolved,
     ];
 
-    /// Returns the name of the reason, such as `queue_full`.
+    /// Returns the name of the reason in results, such as `queue_full`.
     pub fn name(self) -> &'static str {
         match self {
             DropReason::QueueFull => "queue_full",
@@ -122,28 +123,28 @@ impl DropReason {
     }
 }
 
-/// An event at a place.
+/// An event that observers are informed of.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation<'a> {
-    /// A packet came to a port of a node that works.
+    /// A packet arrived at a port of a node that is up.
     Received(&'a Packet),
-    /// A node sends a packet by a port, whatever becomes of it there.
+    /// A node sends a packet out of a port, whatever happens to it there.
     Sent(&'a Packet),
-    /// A link took a packet that has to wait for the transmitter.
+    /// A link accepted a packet that must wait for the transmitter.
     Queued(&'a Packet),
-    /// Packets ended.
+    /// Packets were dropped.
     Dropped {
         /// Why they ended.
         reason: DropReason,
-        /// The number of packets: several where a failure ended packets that waited and were under way.
+        /// The number of packets: several if a failure dropped those in a queue and on the wire.
         packets: u64,
     },
-    /// The direction of a link that leads away from the port failed, or works again.
+    /// The link direction that leads away from the port failed, or works again.
     LinkChanged {
         /// True if it works.
         up: bool,
     },
-    /// A switch with a log ran a packet, and this is what happened to it ([`crate::Network::log_packets`]).
+    /// A switch with a log has traced a packet through its program ([`crate::Network::log_packets`]).
     Traced {
         /// The packet as it came.
         packet: &'a [u8],
@@ -152,14 +153,14 @@ pub enum Observation<'a> {
         /// The packets that came out, each with its port.
         outputs: &'a [(u32, Vec<u8>)],
     },
-    /// A switch with a log ran a packet beyond the number that the log shows per second.
+    /// A switch with a log has run a packet without a trace, because it has shown enough in this second.
     NotTraced,
     /// The node failed, or works again.
     NodeChanged {
         /// True if it works.
         up: bool,
     },
-    /// The node was told that a port is down or up.
+    /// The node learned that a port is down or up.
     PortChanged {
         /// True if it is up.
         up: bool,
@@ -168,13 +169,13 @@ pub enum Observation<'a> {
 
 /// A subscriber.
 pub trait Observer: Any + Send {
-    /// Handles an observation: something that happened to a packet, a port or a node.
+    /// Handles an event of a packet, a port or a node at the given time and place.
     fn observe(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>);
 
-    /// Writes out buffered data at the end of a run.
+    /// Writes out buffered data. Called at the end of a run.
     fn flush(&mut self) {}
 
-    /// Returns why the observer cannot go on, at the first call after a failure; otherwise `None`.
+    /// Returns a message if the observer has failed since the last call; otherwise `None`.
     fn take_failure(&mut self) -> Option<String> {
         None
     }
@@ -189,11 +190,11 @@ struct Subscription {
 #[derive(Default)]
 pub(crate) struct Observers {
     active: bool,
-    /// By number; those that ended are vacant.
+    /// The subscriptions by number; those that have ended are vacant.
     subscriptions: Vec<Option<Subscription>>,
-    /// The numbers of those that look at the whole network.
+    /// The numbers of the subscriptions to the whole network.
     everywhere: Vec<usize>,
-    /// For each node, the numbers of those that look at it or at its ports.
+    /// For each node, the numbers of the subscriptions to it or to one of its ports.
     by_node: Vec<Vec<usize>>,
 }
 
@@ -207,7 +208,7 @@ impl Observers {
         ObserverId(number as u32)
     }
 
-    /// Ends a subscription and returns its observer, or `None` if the subscription had already ended.
+    /// Ends a subscription, and returns its observer; `None` if it had already ended.
     pub(crate) fn unsubscribe(&mut self, id: ObserverId) -> Option<Box<dyn Observer>> {
         let number = id.0 as usize;
         let ended = self.subscriptions.get_mut(number)?.take()?;
@@ -229,30 +230,30 @@ impl Observers {
         }
     }
 
-    /// Returns whether any observer is subscribed.
+    /// Returns true if any observer is subscribed.
     #[inline(always)]
     pub(crate) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Returns whether an observer is subscribed to the whole network.
+    /// Returns true if an observer is subscribed to the whole network.
     pub(crate) fn watch_all(&self) -> bool {
         !self.everywhere.is_empty()
     }
 
-    /// Returns whether an observer is subscribed to this node in particular.
+    /// Returns true if an observer is subscribed to this node or one of its ports.
     pub(crate) fn watch(&self, node: NodeId) -> bool {
         let numbers = self.by_node.get(node.0 as usize);
         numbers.is_some_and(|numbers| !numbers.is_empty())
     }
 
-    /// Returns an observer if it is subscribed and of type `T`; else `None`.
+    /// Returns the observer of a subscription, if that has not ended and the observer is of type `T`; else `None`.
     pub(crate) fn get<T: Observer>(&self, id: ObserverId) -> Option<&T> {
         let subscription = self.subscriptions.get(id.0 as usize)?.as_ref()?;
         (&*subscription.observer as &dyn Any).downcast_ref()
     }
 
-    /// Reports what happened at a place to the observers whose scope contains the place.
+    /// Passes an event at a place to the observers whose scope contains the place.
     #[cold]
     pub(crate) fn tell(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>) {
         let here = self.by_node.get(place.node.0 as usize);
@@ -276,7 +277,7 @@ impl Observers {
         observers.for_each(|it| it.observer.flush());
     }
 
-    /// Returns the first failure of an observer that has not been reported yet; `None` if there is none.
+    /// Returns the first failure of an observer that has not been returned yet; `None` if there is none.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         let mut observers = self.subscriptions.iter_mut().flatten();
         observers.find_map(|it| it.observer.take_failure())
@@ -297,13 +298,14 @@ pub struct DropCounts {
 }
 
 impl DropCounts {
-    /// Returns the number of packets that were dropped for a reason at a node, or on a link that leads away from it.
+    /// Returns the number of packets that were dropped for a reason at a node, or on the link directions that lead away
+    /// from it.
     pub fn at(&self, node: NodeId, reason: DropReason) -> u64 {
         let count = self.by_place.get(&(node, reason));
         count.copied().unwrap_or(0)
     }
 
-    /// Returns the number of packets that were dropped for any reason anywhere.
+    /// Returns the number of packets that were dropped in the network for any reason.
     pub fn total(&self) -> u64 {
         self.by_place.values().sum()
     }

@@ -50,7 +50,7 @@ use tag::{SequenceTag, StreamId};
 
 pub use header::{BitField, MAX_HEADER_BYTES, MAX_HEADERS, SequenceHeader};
 
-/// Streams that one port tells apart at a time.
+/// The most streams that the ordering function of one port distinguishes at a time.
 pub const MAX_STREAMS: usize = 8192;
 /// The largest buffer, in packets.
 pub const MAX_BUFFER_PACKETS: u32 = 1 << 20;
@@ -68,20 +68,21 @@ pub struct OrderingConfig {
     /// POFMaxDelay: the longest time that a packet is held.
     #[serde(rename = "max_delay_ms", with = "crate::units::milliseconds")]
     pub max_delay_ps: u64,
-    /// POFTakeAnyTime: the silence after which any number is taken; at least `max_delay_ps`.
+    /// POFTakeAnyTime: the time without packets of a stream after which any number is accepted; at least
+    /// `max_delay_ps`.
     #[serde(rename = "take_any_ms", with = "crate::units::milliseconds")]
     pub take_any_ps: u64,
-    /// The most packets that are held, of all streams together.
+    /// The most packets that are held, over all streams.
     pub buffer_packets: u32,
-    /// Width of the sequence numbers, if it is less than that of their field.
+    /// Width of the sequence numbers in bits, if they have fewer than their field.
     pub sequence_bits: Option<u8>,
     /// The headers that have the sequence numbers; a packet without any of them is sent at once.
     pub headers: Vec<SequenceHeader>,
 }
 
 impl OrderingConfig {
-    /// Creates a configuration with these times in picoseconds, a buffer of 1,024 packets, numbers as wide as their
-    /// field, and no headers yet.
+    /// Creates a configuration with these times in picoseconds, a buffer of 1,024 packets, sequence numbers as wide as
+    /// their field, and no headers yet.
     pub fn new(max_delay_ps: u64, take_any_ps: u64) -> OrderingConfig {
         OrderingConfig {
             max_delay_ps,
@@ -122,21 +123,21 @@ pub struct OrderingCounters {
     pub untagged: u64,
     /// Packets with the next number, sent at once.
     pub in_order: u64,
-    /// Packets sent at once because nothing had come for POFTakeAnyTime, or ever.
+    /// Packets sent at once because the stream was silent for POFTakeAnyTime, or is new.
     pub taken_any: u64,
-    /// Packets behind whose number something was sent already; sent at once.
+    /// Packets sent at once because a packet with the same or a higher number had been sent.
     pub late: u64,
-    /// Packets sent at once for which there was no room among the streams.
+    /// Packets sent at once because there were too many streams.
     pub unordered: u64,
-    /// Packets that were held.
+    /// Packets that were held for a time.
     pub held_back: u64,
-    /// Held packets sent because all before them were.
+    /// Held packets that were sent because all packets before them had been sent.
     pub filled: u64,
-    /// Held packets sent because POFMaxDelay was over, theirs or that of one behind them.
+    /// Held packets that were sent because POFMaxDelay had passed for them, or for a held packet behind them.
     pub timed_out: u64,
-    /// Held packets sent because the buffer was full.
+    /// Held packets that were sent because the buffer was full.
     pub overflowed: u64,
-    /// Packets that were held when the node failed.
+    /// Held packets that were lost when the node failed.
     pub lost: u64,
     /// Packets held now.
     pub held: u64,
@@ -144,12 +145,12 @@ pub struct OrderingCounters {
     pub max_held: u64,
 }
 
-/// A sequence number as it came, and the stream that it is of.
+/// A sequence number as it was received, and its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbered {
     pub(crate) stream: StreamId,
     pub(crate) number: u32,
-    /// Width of its field.
+    /// Width of its field in bits.
     pub(crate) bits: u8,
 }
 
@@ -161,19 +162,19 @@ enum Reason {
     Overflowed,
 }
 
-/// One stream. Numbers become positions, which go on where numbers wrap.
+/// The state of one stream. Sequence numbers are converted to positions, which do not wrap.
 #[derive(Debug)]
 struct Stream<P> {
     /// The position of the last packet sent (POFLastSent).
     last_sent: u64,
     /// When the last packet was received; `None` before the first.
     last_received_ps: Option<Time>,
-    /// The packets held, by position and arrival.
+    /// The held packets, by position and number of arrival.
     held: BTreeMap<(u64, u64), P>,
 }
 
 impl<P> Stream<P> {
-    /// Returns whether the last packet of the stream arrived at least `for_ps` picoseconds ago, or none has arrived.
+    /// Returns true if the last packet of the stream arrived at least `for_ps` picoseconds ago, or none has arrived.
     fn is_silent(&self, now_ps: Time, for_ps: u64) -> bool {
         self.last_received_ps
             .is_none_or(|since_ps| now_ps.saturating_sub(since_ps) >= for_ps)
@@ -190,7 +191,7 @@ impl<P> Default for Stream<P> {
     }
 }
 
-/// A held packet: where it is among those of its stream, and until when it may be held.
+/// A held packet: its position in its stream, and the time until which it may be held.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     deadline_ps: Time,
@@ -203,15 +204,16 @@ struct Held {
 pub(crate) struct Ordering<P> {
     config: OrderingConfig,
     counters: OrderingCounters,
-    /// Bytes of a frame in which the headers are.
+    /// The number of bytes of a frame in which the headers are looked for.
     reach: usize,
     streams: BTreeMap<StreamId, Stream<P>>,
-    /// The held packets by arrival. As all wait for the same time at most, the first to come is the first to be due.
+    /// The held packets by number of arrival. As all have the same longest time, the first to arrive is the first to be
+    /// due.
     held: BTreeMap<u64, Held>,
     arrivals: u64,
-    /// When silent streams were looked for last.
+    /// The time at which silent streams were last removed.
     swept_ps: Option<Time>,
-    /// When the next event for it is scheduled.
+    /// The time of the next event that is scheduled for it.
     pub(crate) wake_ps: Option<Time>,
 }
 
@@ -229,19 +231,20 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// Finds the sequence number of a frame, or returns `None` if it has none. First stores any shared payload into
-    /// which a header may reach.
+    /// Finds the sequence number of a packet; `None` if it has none. First copies the shared bytes of the packet into
+    /// which a header may reach into its own storage.
     pub(crate) fn find(&self, packet: &mut Packet) -> Option<SequenceTag> {
         packet.store(self.reach);
         SequenceTag::find(&self.config.headers, packet.stored())
     }
 
-    /// Counts a packet without a sequence number.
+    /// Counts a packet without a sequence number, which is sent at once.
     pub(crate) fn count_untagged(&mut self) {
         self.counters.untagged += 1;
     }
 
-    /// Processes a packet that arrived. Appends the packets that leave now to `sent`, in order.
+    /// Processes a packet with a sequence number that has arrived (RFC 9550). Appends the packets to `sent` that must
+    /// be sent now, in order: this one, unless it is held, and those that it releases.
     pub(crate) fn receive(&mut self, now_ps: Time, it: Numbered, packet: P, sent: &mut Vec<P>) {
         self.release_due(now_ps, sent);
         if !self.streams.contains_key(&it.stream) && !self.make_room(now_ps) {
@@ -318,8 +321,8 @@ impl<P> Ordering<P> {
         self.counters.max_held = self.counters.max_held.max(held);
     }
 
-    /// Releases the packets that have been held as long as allowed, and the earlier ones of their streams, into
-    /// `sent`.
+    /// Appends the packets to `sent` whose longest holding time has passed by `now_ps`, each after those of its stream
+    /// with lower numbers and before those that directly follow it.
     pub(crate) fn release_due(&mut self, now_ps: Time, sent: &mut Vec<P>) {
         while let Some((_, due)) = self.held.first_key_value()
             && due.deadline_ps <= now_ps
@@ -334,7 +337,7 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// Releases those held packets of a stream into `sent` whose predecessors have all been sent.
+    /// Appends those held packets of a stream to `sent` whose predecessors have all been sent.
     fn release_following(&mut self, id: StreamId, sent: &mut Vec<P>) {
         while let Some(stream) = self.streams.get(&id)
             && let Some((&(lowest, _), _)) = stream.held.first_key_value()
@@ -368,8 +371,8 @@ impl<P> Ordering<P> {
         sent.push(packet);
     }
 
-    /// Makes room for one more stream, if necessary by forgetting streams that have long been silent. Returns whether
-    /// there is room.
+    /// Makes room for one more stream, if necessary by forgetting streams that have been silent for POFTakeAnyTime.
+    /// Returns true if there is room.
     fn make_room(&mut self, now_ps: Time) -> bool {
         let take_any_ps = self.config.take_any_ps;
         let is_past = |then_ps: Time| now_ps.saturating_sub(then_ps) >= take_any_ps;
@@ -382,14 +385,14 @@ impl<P> Ordering<P> {
         self.streams.len() < MAX_STREAMS
     }
 
-    /// Returns the time at which the first held packet has to leave; `None` if none is held.
+    /// Returns the time at which the next held packet must be sent; `None` if none is held.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         self.held
             .first_key_value()
             .map(|(_, held)| held.deadline_ps)
     }
 
-    /// Forgets all streams and held packets; returns the number of held packets.
+    /// Drops all held packets, counts them as lost, and forgets all streams. Returns the number of packets.
     pub(crate) fn lose_all(&mut self) -> u64 {
         let lost = self.held.len() as u64;
         self.held.clear();
@@ -405,8 +408,8 @@ impl<P> Ordering<P> {
     }
 }
 
-/// Computes how far `number`, of `bits` bits, lies above (or, if negative, below) the number of `position`, the
-/// shorter way round. Half of the number space counts as below.
+/// Computes how far `number`, of `bits` bits, is above (or, if negative, below) the number of `position`, in circular
+/// arithmetic. Half of the number space counts as below.
 fn distance(position: u64, number: u64, bits: u32) -> i64 {
     let shift = 64 - bits;
     (number.wrapping_sub(position) << shift) as i64 >> shift

@@ -1,37 +1,37 @@
 //! Logs of a flow's packets, a line for each. They do not know what the numbers mean: `statistics` does.
 
-/// The packets that a flow sent: the position is the sequence number.
+/// The times at which a flow sent its packets, by sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SentLog {
-    /// When each packet was sent.
+    /// The time at which each packet was sent, in picoseconds.
     pub sent_ps: Vec<u64>,
 }
 
-/// The packets of a flow that arrived, in order of arrival, duplicates included. The columns have the same length.
+/// The arrivals of a flow's packets, in order, duplicates included. The columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceivedLog {
     /// Sequence numbers.
     pub sequence: Vec<u64>,
-    /// When each packet was sent.
+    /// The time at which each packet was sent, in picoseconds.
     pub sent_ps: Vec<u64>,
-    /// When each packet arrived (for a ping: when the reply did).
+    /// The time at which each packet (for a ping: the reply) arrived, in picoseconds.
     pub received_ps: Vec<u64>,
 }
 
 impl ReceivedLog {
-    /// An empty log, in constants.
+    /// An empty log, for constants.
     pub const EMPTY: ReceivedLog = ReceivedLog {
         sequence: Vec::new(),
         sent_ps: Vec::new(),
         received_ps: Vec::new(),
     };
 
-    /// Returns the number of arrivals, all copies of a packet included.
+    /// Returns the number of arrivals; each copy of a packet counts.
     pub fn len(&self) -> usize {
         self.sequence.len()
     }
 
-    /// Returns whether no packet arrived.
+    /// Returns true if no packet has arrived.
     pub fn is_empty(&self) -> bool {
         self.sequence.is_empty()
     }

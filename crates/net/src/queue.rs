@@ -49,7 +49,8 @@ pub enum QueueUnit {
     Packets,
 }
 
-/// The limit of a queue, in one unit, and at most one discipline before it is full. Without a limit, 150,000 bytes may wait.
+/// The limit of a queue, in packets or bytes, and at most one discipline that acts before the queue is full. The
+/// default limit is 150,000 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueConfig {
@@ -69,9 +70,9 @@ pub struct QueueConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
-    /// The average below which nothing is marked.
+    /// The average queue below which no packet is marked, in packets.
     pub min_packets: Option<u64>,
-    /// The average from which everything is dropped, or from which on `gentle` counts.
+    /// The average queue from which on all packets are dropped, or `gentle` applies, in packets.
     pub max_packets: Option<u64>,
     /// `min_packets` in bytes.
     pub min_bytes: Option<u64>,
@@ -81,15 +82,16 @@ pub struct Red {
     pub max_p: f64,
     /// w_q, rounded to a multiple of 2^-32; above 0.
     pub weight: f64,
-    /// True if the probability goes to 1 gradually between `max` and twice that.
+    /// True if the probability rises to 1 gradually between `max` and twice that.
     pub gentle: bool,
-    /// True if packets that can be marked are, instead of dropped.
+    /// True if packets that support ECN are marked instead of dropped.
     pub ecn: bool,
-    /// Size of a mean packet: it decides the decay of the average, and in bytes sizes are relative to it.
+    /// Size of a mean packet in bytes: it determines the decay of the average; thresholds in bytes weight packets by
+    /// their size relative to it.
     pub mean_packet_bytes: u64,
 }
 
-/// Marks every packet that finds more than a threshold waiting, DCTCP's K; drops it if it cannot be marked.
+/// Marks every packet that finds more than a threshold waiting (DCTCP's K), or drops it if it does not support ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MarkAbove {
@@ -99,7 +101,7 @@ pub struct MarkAbove {
     pub bytes: Option<u64>,
 }
 
-/// Returns the value that is given, with its unit; `None` if both or none are.
+/// Returns the value of which exactly one is given, in packets or in bytes, with its unit; `None` if both or none are.
 fn with_unit<T>(packets: Option<T>, bytes: Option<T>) -> Option<(QueueUnit, T)> {
     match (packets, bytes) {
         (Some(value), None) => Some((QueueUnit::Packets, value)),
@@ -108,7 +110,7 @@ fn with_unit<T>(packets: Option<T>, bytes: Option<T>) -> Option<(QueueUnit, T)> 
     }
 }
 
-/// Returns a value in packets and in bytes, of which it is one.
+/// Returns a value as (packets, bytes), of which only the one in `unit` is `Some`.
 fn in_units<T>(unit: QueueUnit, value: T) -> (Option<T>, Option<T>) {
     match unit {
         QueueUnit::Packets => (Some(value), None),
@@ -117,7 +119,7 @@ fn in_units<T>(unit: QueueUnit, value: T) -> (Option<T>, Option<T>) {
 }
 
 impl MarkAbove {
-    /// Creates a threshold in one unit.
+    /// Creates a threshold in packets or bytes, above which packets are marked.
     pub fn new(unit: QueueUnit, threshold: u64) -> MarkAbove {
         let (packets, bytes) = in_units(unit, threshold);
         MarkAbove { packets, bytes }
@@ -145,7 +147,7 @@ impl QueueConfig {
         }
     }
 
-    /// Returns the most that may wait.
+    /// Returns the most that may wait in the queue, and the unit of that: 150,000 bytes unless configured.
     fn limit(&self) -> (QueueUnit, u64) {
         with_unit(self.queue_packets, self.queue_bytes).unwrap_or((QueueUnit::Bytes, 150_000))
     }
@@ -166,8 +168,8 @@ impl QueueConfig {
 }
 
 impl Red {
-    /// Creates a RED configuration with the thresholds `min` and `max` and the parameters of 1993: max_p 1/50, w_q
-    /// 0.002, 500-byte packets, neither gentle nor marking.
+    /// Creates a RED configuration with the thresholds `min` and `max` in `unit`, and the parameters of 1993: max_p
+    /// 1/50, w_q 0.002, 500-byte packets, neither gentle nor marking.
     pub fn new(unit: QueueUnit, min: u64, max: u64) -> Red {
         let (min_packets, min_bytes) = in_units(unit, min);
         let (max_packets, max_bytes) = in_units(unit, max);
@@ -184,7 +186,7 @@ impl Red {
         }
     }
 
-    /// Returns the thresholds and their unit; `None` if they are not in one unit.
+    /// Returns the thresholds `min` and `max` with their unit; `None` unless both are given in one unit.
     fn thresholds(&self) -> Option<(QueueUnit, (u64, u64))> {
         let packets = (self.min_packets, self.max_packets);
         let bytes = (self.min_bytes, self.max_bytes);
@@ -223,23 +225,24 @@ impl Red {
         (self.weight * ONE as f64).round() as u64
     }
 
-    /// Returns the time in picoseconds to send a packet of mean size, at least 1.
+    /// Returns the time in picoseconds, at least 1, in which a packet of mean size is sent at a rate of `rate_bps` bits
+    /// per second.
     fn mean_packet_ps(&self, rate_bps: u64) -> u64 {
         let bytes = usize::try_from(self.mean_packet_bytes).unwrap_or(usize::MAX / 16);
         serialisation_ps(bytes.min(usize::MAX / 16), rate_bps).max(1)
     }
 }
 
-/// The state of a queue when a packet comes.
+/// The state of a queue when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupancy {
     /// Packets that wait.
     pub(crate) packets: u64,
     /// Their frame bytes.
     pub(crate) bytes: u64,
-    /// True if the packet need not wait at all: limits do not matter.
+    /// True if the packet can be sent at once, whatever the limits are.
     pub(crate) transmitter_free: bool,
-    /// Since when nothing of this queue waits or is being sent; `None` if something is.
+    /// The time since which no packet of this queue waits or is being sent; `None` if there is one.
     pub(crate) idle_since_ps: Option<Time>,
 }
 
@@ -252,32 +255,32 @@ impl Occupancy {
     }
 }
 
-/// The decision of a queue on a packet.
+/// The decision of a queue on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Takes it.
+    /// Takes the packet.
     Take,
-    /// Marks it and takes it; drops it if it cannot be marked.
+    /// Marks the packet and takes it, or drops it if it does not support ECN.
     Mark,
-    /// Drops it although there is room.
+    /// Drops the packet although there is room.
     DropEarly,
-    /// Drops it because there is none.
+    /// Drops the packet because there is no room.
     DropFull,
 }
 
-/// The gate of one queue.
+/// Decides which packets enter one queue: by its limit and its discipline.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// The most that may wait.
+    /// The unit of the queue's limit, and the most that may wait.
     limit: (QueueUnit, u64),
-    /// True if another queue decides in its place.
+    /// True if another queue, a traffic manager's, decides in its place.
     pub(crate) asleep: bool,
     active: Option<Active>,
 }
 
 impl Gate {
-    /// Creates the gate of a queue in front of a transmitter with a rate of `rate_bps` bits per second. `name` makes
-    /// its random stream differ from all others.
+    /// Creates the gate of a queue in front of a transmitter with a rate of `rate_bps` bits per second. The random
+    /// numbers of RED come from a stream named after `name`.
     pub(crate) fn new(config: QueueConfig, rate_bps: u64, seed: u64, name: &str) -> Gate {
         let red = config.red.map(|red| {
             let stream = Stream::named(seed, &format!("{name}/red"));
@@ -293,13 +296,14 @@ impl Gate {
         }
     }
 
-    /// Returns whether the gate may drop a packet that finds an empty queue.
+    /// Returns true if the queue's discipline may mark or drop a packet that finds an empty queue.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.active.is_some() && !self.asleep
     }
 
-    /// Takes notice that the transmitter's rate is `rate_bps` from now on. `idle_since_ps`: as in [`Occupancy`].
+    /// Adapts RED's decay to a new rate of the transmitter, `rate_bps` bits per second. `idle_since_ps` is as in
+    /// [`Occupancy`].
     pub(crate) fn change_rate(&mut self, now_ps: Time, idle_since_ps: Option<Time>, rate_bps: u64) {
         if let Some(Active::Red(red)) = self.active.as_mut() {
             if let Some(since_ps) = idle_since_ps {
@@ -309,8 +313,8 @@ impl Gate {
         }
     }
 
-    /// Decides from the state of the queue that an arriving packet finds whether the packet is taken, marked or
-    /// dropped.
+    /// Decides whether an arriving packet of `frame_bytes` bytes is taken, marked or dropped. `found` is the state of
+    /// the queue that it finds.
     #[inline]
     pub(crate) fn admit(&mut self, now_ps: Time, found: Occupancy, frame_bytes: usize) -> Verdict {
         let (unit, limit) = self.limit;
@@ -327,7 +331,7 @@ impl Gate {
     }
 }
 
-/// A gate that does something before its queue is full.
+/// The discipline of a queue that acts before the queue is full.
 #[derive(Debug)]
 enum Active {
     Red(Box<RedState>),
@@ -349,16 +353,16 @@ impl Active {
 #[derive(Debug)]
 struct RedState {
     red: Red,
-    /// The unit of the thresholds, and they.
+    /// The unit of the thresholds, below.
     unit: QueueUnit,
     min: u64,
     max: u64,
     /// The weight w_q as a fixed-point number.
     weight: u64,
-    /// The time to send a mean packet.
+    /// The time in which a mean packet is sent, in picoseconds.
     mean_packet_ps: u64,
     average: u128,
-    /// Up to when an idle time has made the average decay.
+    /// The time up to which idle times have made the average decay.
     decayed_until_ps: Time,
     /// Packets since the last mark or drop; `None` right after the average was below `min`.
     count: Option<u64>,
@@ -414,16 +418,16 @@ impl RedState {
         }
     }
 
-    /// Decides whether to mark or drop this packet early: with the probability `p_b`, made uniform over the `count`
-    /// packets since the last such one.
+    /// Decides at random whether to mark or drop this packet early: with the probability p_a, which spreads the marks
+    /// evenly. It follows from `p_b` and the number `count` of packets since the last mark (Floyd and Jacobson).
     fn chosen(&mut self, p_b: f64, count: u64) -> bool {
         let rest = 1.0 - count as f64 * p_b;
         // Something is drawn only where chance decides.
         p_b > 0.0 && (rest <= p_b || self.stream.chance(p_b / rest))
     }
 
-    /// Moves the average queue towards the present queue; after an idle time, as if small packets had found the queue
-    /// empty.
+    /// Updates the average queue when a packet arrives: moves it towards the present queue, or makes it decay if the
+    /// queue was idle.
     fn average_in(&mut self, now_ps: Time, found: Occupancy) {
         match found.idle_since_ps {
             Some(since_ps) => self.decay(now_ps, since_ps),
@@ -437,7 +441,8 @@ impl RedState {
         }
     }
 
-    /// Makes the average decay for the time in which the queue was empty and nothing was sent.
+    /// Makes the average queue decay for the idle time since `since_ps`, as if packets of mean size had found the queue
+    /// empty.
     fn decay(&mut self, now_ps: Time, since_ps: Time) {
         let from_ps = since_ps.max(self.decayed_until_ps);
         let packets = now_ps.saturating_sub(from_ps) / self.mean_packet_ps;
@@ -446,7 +451,7 @@ impl RedState {
         self.average = (self.average * u128::from(factor)) >> FRACTION;
     }
 
-    /// Computes p_b for the present average queue; `None` if every packet is to be dropped.
+    /// Computes the probability p_b of a mark for the present average queue; `None` if every packet is to be dropped.
     fn probability(&self) -> Option<f64> {
         let red = &self.red;
         let (min, max) = (
@@ -466,7 +471,7 @@ impl RedState {
     }
 }
 
-/// Raises a fixed-point number of at most one to a power, rounding down at each step.
+/// Raises a fixed-point number of at most one to a power, rounding down at each multiplication.
 fn power(mut base: u64, mut exponent: u64) -> u64 {
     let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> FRACTION) as u64;
     let mut result = ONE;

@@ -8,11 +8,12 @@
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: [u64; 4],
-    /// The second of the two normal deviates that the polar method gives at a time.
+    /// The second of the two normal deviates that the polar method yields at a time.
     spare: Option<f64>,
 }
 
-/// Returns the seed of the component called `name` in a network with the seed `seed`.
+/// Returns the seed of the component called `name` in a network with the seed `seed`. Different names have independent
+/// seeds.
 pub fn named_seed(seed: u64, name: &str) -> u64 {
     // FNV-1a tells names apart; mixing before and after spreads related seeds and names over all bits.
     let mut hash = mix(seed ^ 0xcbf2_9ce4_8422_2325);
@@ -30,7 +31,8 @@ fn mix(mut z: u64) -> u64 {
 }
 
 impl Stream {
-    /// Creates the random stream called `name` of a network with the seed `seed`.
+    /// Creates the random stream called `name` of a network with the seed `seed`. Streams with different names are
+    /// independent.
     pub fn named(seed: u64, name: &str) -> Stream {
         let mut counter = named_seed(seed, name);
         let state = std::array::from_fn(|_| {
@@ -59,20 +61,20 @@ impl Stream {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Draws true with the given probability: never for 0, always for 1.
+    /// Returns true with the given probability: never for 0, always for 1. Draws one number.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Draws a uniformly distributed number in [low, high]. Since it multiplies instead of dividing, no value is
-    /// favoured by more than 2^-64.
+    /// Draws a uniformly distributed whole number from `low` to `high`, both included. No value is favoured by more
+    /// than 2^-64.
     pub fn uniform(&mut self, low: i64, high: i64) -> i64 {
         let span = high.abs_diff(low);
         let draw = (u128::from(self.next_u64()) * (u128::from(span) + 1)) >> 64;
         low.wrapping_add_unsigned(draw as u64)
     }
 
-    /// Draws an exponentially distributed number with this mean, rounded to a whole number of at least 1.
+    /// Draws an exponentially distributed number with the mean `mean`, rounded to a whole number of at least 1.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         // In (0, 1]: the logarithm is finite.
         let unit = 1.0 - self.unit();
@@ -99,7 +101,8 @@ impl Stream {
     }
 }
 
-/// Computes the natural logarithm of a positive normal number, using only operations that round exactly.
+/// Computes the natural logarithm of a positive normal floating-point number with operations that round exactly, so
+/// that it is the same on every machine.
 fn ln(x: f64) -> f64 {
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i64 - 1023;

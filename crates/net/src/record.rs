@@ -7,7 +7,7 @@ use crate::totals::{ReceivedTotals, SentTotals};
 use crate::{FlowId, NetError, NodeId};
 use std::collections::BTreeMap;
 
-/// The records that are kept of a flow.
+/// What is kept of a flow's packets.
 #[derive(Debug)]
 pub(crate) enum Record {
     /// Each packet.
@@ -23,7 +23,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Creates an empty record, which keeps each packet if `log`, else only totals.
+    /// Creates an empty record of a flow, which logs each packet if `log` is true, else only keeps totals.
     pub(crate) fn new(log: bool) -> Record {
         match log {
             true => Record::Log {
@@ -37,7 +37,8 @@ impl Record {
         }
     }
 
-    /// Records that packet `number` of the schedule is sent at `now_ps`; returns its sequence number.
+    /// Records that a packet is sent at `now_ps`; `number` is its number in the flow's schedule. Returns its sequence
+    /// number.
     pub(crate) fn sent(&mut self, now_ps: u64, number: u64) -> u64 {
         match self {
             Record::Log { sent, .. } => {
@@ -56,8 +57,8 @@ impl Record {
         }
     }
 
-    /// Returns the time in picoseconds at which a packet was sent; `None` if it was not sent. `due_ps` returns the
-    /// time at which a number of the schedule is due.
+    /// Returns the time in picoseconds at which the packet with this sequence number was sent; `None` if none was.
+    /// `due_ps` returns the time at which a number of the flow's schedule is due.
     pub(crate) fn sent_at(&self, sequence: u64, due_ps: impl FnOnce(u64) -> u64) -> Option<u64> {
         match self {
             Record::Log { sent, .. } => {
@@ -68,7 +69,7 @@ impl Record {
         }
     }
 
-    /// Records that a packet arrived at a host. Times are in picoseconds since the record's origin.
+    /// Records that a packet has arrived at a host. Times are in picoseconds since the record's origin.
     pub(crate) fn arrived(&mut self, node: NodeId, sequence: u64, sent_ps: u64, now_ps: u64) {
         match self {
             Record::Log { received, .. } => {
@@ -82,7 +83,7 @@ impl Record {
         }
     }
 
-    /// Returns the log of the packets sent. Fails if the record keeps only totals.
+    /// Returns the log of the packets that the flow sent. Fails if the record keeps only totals.
     pub(crate) fn sent_log(&self, flow: FlowId) -> Result<&SentLog, NetError> {
         match self {
             Record::Log { sent, .. } => Ok(sent),
@@ -90,8 +91,8 @@ impl Record {
         }
     }
 
-    /// Returns the log of the packets that arrived at a host, an empty log if `node` is `None`. Fails if the record
-    /// keeps only totals.
+    /// Returns the log of the flow's packets that arrived at a host; an empty log if `node` is `None` or nothing
+    /// arrived there. Fails if the record keeps only totals.
     pub(crate) fn received_log(
         &self,
         flow: FlowId,
@@ -106,8 +107,8 @@ impl Record {
         }
     }
 
-    /// Computes the statistics of the flow on its way to a host; without arrivals if `node` is `None`. `interval_ps`
-    /// is the nominal time between packets in picoseconds.
+    /// Computes the statistics of the flow's packets on the way to a host; without any arrival if `node` is `None`.
+    /// `interval_ps` is the nominal time between packets in picoseconds.
     pub(crate) fn statistics(&self, node: Option<NodeId>, interval_ps: u64) -> FlowStatistics {
         match self {
             Record::Log { sent, received } => {

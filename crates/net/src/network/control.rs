@@ -35,14 +35,15 @@ impl Network {
         Some(run(switch, own, &mut self.medium))
     }
 
-    /// Returns the engine of a switch, for reading. Fails if there is no such switch, or it runs no P4 program.
+    /// Returns the engine that runs a switch's program, for reading. Fails if there is no such switch, or it runs no P4
+    /// program.
     pub fn switch(&self, name: &str) -> Result<&Switch, NetError> {
         let (_, switch) = self.switch_node(name)?;
         switch.pipeline.engine().ok_or_else(|| not_a_switch(name))
     }
 
-    /// Returns the engine of a switch, for control; changes take effect now, between packets. Fails if there is no
-    /// such switch, or it runs no P4 program.
+    /// Returns the engine that runs a switch's program, for control; changes take effect at the present time, between
+    /// packets. Fails if there is no such switch, or it runs no P4 program.
     pub fn switch_mut(&mut self, name: &str) -> Result<&mut Switch, NetError> {
         let (id, _) = self.switch_node(name)?;
         self.with_switch(id, |switch, own, medium| switch.wake_agent(own, medium));
@@ -54,9 +55,9 @@ impl Network {
         Ok(engine)
     }
 
-    /// Traces the next packet that arrives at a switch, at `port` if one is given, until [`Network::take_trace`]. Fails if
-    /// there is no such switch, it runs no P4 program, or its packets wait in a traffic manager, between two halves of the
-    /// program.
+    /// Traces the next packet that arrives at a switch (only at `port` if that is given), until [`Network::take_trace`]
+    /// takes the trace. Fails if there is no such switch, it runs no P4 program, or its packets wait in a traffic
+    /// manager, between two halves of the program.
     pub fn trace_next(&mut self, name: &str, port: Option<u32>) -> Result<(), NetError> {
         self.switch(name)?;
         let (id, switch) = self.switch_node(name)?;
@@ -69,8 +70,9 @@ impl Network {
         Ok(())
     }
 
-    /// Returns the trace that was asked for as the result of `show`, and asks for no more; `None` if no packet has come yet.
-    /// With `give_up`, no trace is asked for afterwards in any case.
+    /// Returns the result of `show` for the trace that [`Network::trace_next`] requested, and ends the request; `None`
+    /// if no packet has been traced yet. If `give_up` is true, the request ends in any case. Fails if there is no such
+    /// switch.
     pub fn take_trace<R>(
         &mut self,
         name: &str,
@@ -85,8 +87,8 @@ impl Network {
         Ok(found)
     }
 
-    /// Passes a packet, with its packet-out header, to a switch's CPU port now. Fails if there is no such switch, or
-    /// the packet is too long.
+    /// Passes a packet from the controller, which begins with a packet-out header, to a switch's CPU port at the
+    /// present time. Fails if there is no such switch, or the packet is too long.
     pub fn packet_out(&mut self, node: &str, packet: &[u8]) -> Result<(), NetError> {
         let (id, switch) = self.switch_node(node)?;
         let port = switch.cpu_port();
@@ -97,13 +99,14 @@ impl Network {
         Ok(())
     }
 
-    /// Sets how many copies of copies per second each switch may make in real time ([`Switch::set_copies_per_s`]).
+    /// Sets how many copies of copied packets each switch may make per second in real time
+    /// ([`Switch::set_copies_per_s`]).
     pub fn set_copies_per_s(&mut self, copies_per_s: u64) {
         self.copies_per_s = copies_per_s;
         self.limit_all_copies();
     }
 
-    /// Sets whether real time (the wall clock) drives the network.
+    /// Sets whether the wall clock drives the network in real time.
     pub(crate) fn set_real_time(&mut self, real_time: bool) {
         self.medium.real_time = real_time;
         self.limit_all_copies();
@@ -127,8 +130,9 @@ impl Network {
 
 /// The queues of switches.
 impl Network {
-    /// Sets where packets of a switch wait (default: [`Queueing::Auto`], with a traffic manager of eight queues like
-    /// those of the links). Packets that wait in a former traffic manager are lost.
+    /// Sets where packets of a switch wait: in a traffic manager with this configuration, or at the links. The default
+    /// is [`Queueing::Auto`], with a traffic manager of eight queues like those of the links. Packets that wait in a
+    /// former traffic manager are lost. Fails if the configuration is out of range, or there is no such P4 switch.
     pub fn set_queueing(
         &mut self,
         switch: &str,
@@ -148,8 +152,8 @@ impl Network {
         Ok(())
     }
 
-    /// Adds a processor to a switch, through which all its packets then pass. Fails if the switch already has one; a
-    /// processor cannot be removed.
+    /// Adds a processor to a switch, which all its packets must pass from then on. Fails if a parameter is out of
+    /// range, or there is no such switch or it already has a processor; a processor cannot be removed.
     pub fn add_processor(&mut self, switch: &str, config: ProcessorConfig) -> Result<(), NetError> {
         config.check()?;
         if self.switch_node(switch)?.1.processor.is_some() {
@@ -164,13 +168,14 @@ impl Network {
         Ok(())
     }
 
-    /// Returns whether a switch has a traffic manager at present. Fails if there is no such switch.
+    /// Returns true if a switch has a traffic manager at present. Fails if there is no such P4 switch.
     pub fn has_traffic_manager(&self, switch: &str) -> Result<bool, NetError> {
         Ok(self.traffic_manager(switch)?.is_some())
     }
 
-    /// Returns the statistics of a switch's queues, with the numbers of port and queue. Ports without any packet so
-    /// far are left out. Fails if there is no such switch.
+    /// Returns the statistics of the queues in a switch's traffic manager, with their port and queue numbers; an empty
+    /// list without a traffic manager. Leaves out ports that have had no packet so far. Fails if there is no such P4
+    /// switch.
     pub fn queue_statistics(
         &self,
         switch: &str,
@@ -179,8 +184,8 @@ impl Network {
         Ok(traffic.map_or_else(Vec::new, |traffic| traffic.statistics(self.now_ps())))
     }
 
-    /// Returns the statistics of a switch's recirculation ports, ordered by number; an empty list if it has none.
-    /// Fails if there is no such switch.
+    /// Returns the statistics of a switch's recirculation ports, ordered by number; an empty list if it has none. Fails
+    /// if there is no such P4 switch.
     pub fn recirculation_statistics(
         &self,
         switch: &str,
@@ -200,7 +205,7 @@ impl Network {
 /// Packet generators.
 impl Network {
     /// Adds a packet generator to a switch, and returns its number. Fails if there is no such switch, a parameter is
-    /// out of range, or the start is past.
+    /// out of range, or the start is in the past.
     pub fn add_packet_generator(
         &mut self,
         generator: &PacketGenerator,
@@ -218,7 +223,7 @@ impl Network {
         Ok(id)
     }
 
-    /// Returns the number of packets that a generator has made. Fails if there is no such generator.
+    /// Returns the number of packets that a packet generator has made. Fails if there is no such generator.
     pub fn packets_generated(&self, id: GeneratorId) -> Result<u64, NetError> {
         let generator = self.generators.get(id.0 as usize);
         generator
@@ -226,8 +231,8 @@ impl Network {
             .ok_or_else(|| out_of_range("generator", "one that was added"))
     }
 
-    /// Makes the packet for the present period of a generator, and schedules the next period. While the switch is
-    /// down, periods pass without a packet.
+    /// Makes a packet generator's packet for the present period enter its switch, and schedules the next period. While
+    /// the switch is down, periods pass without a packet.
     pub(super) fn generate(&mut self, id: GeneratorId) {
         let (packet, next_ps) = self.generators[id.0 as usize].begin_period();
         self.enter(id.0 as usize, packet);
@@ -237,7 +242,8 @@ impl Network {
         }
     }
 
-    /// Makes the packets of all generators that this change of a switch's port triggers.
+    /// Makes the packets enter the switch `node` that its packet generators make because a port has gone down or come
+    /// up (`up`).
     pub(super) fn generate_for_port(&mut self, node: NodeId, port: u32, up: bool) {
         for i in 0..self.generators.len() {
             if let Some(packet) = self.generators[i].packet_for_port(node, port, up) {

@@ -13,8 +13,9 @@ use engine::{Packet, Time};
 use wire::bfd::Header;
 
 impl Network {
-    /// Declares a port of a switch with a link to be down, whatever its signal says, or withdraws that. For callers
-    /// that detect failures in another way, such as a controller or a program with digests.
+    /// Declares a port of a switch to be down whatever its signal says (`down` is true), or withdraws that. For callers
+    /// that detect failures in another way, such as a controller or a program with digests. Fails if there is no such
+    /// switch, or the port has no link.
     pub fn declare_port(&mut self, switch: &str, port: u32, down: bool) -> Result<(), NetError> {
         let (node, _) = self.switch_node(switch)?;
         let away = self.node(node).state.direction_from(port);
@@ -30,8 +31,8 @@ impl Network {
         Ok(())
     }
 
-    /// Returns whether a port has a signal: its link works towards the port, or the port is an interface of the
-    /// machine that is up. Controllers of real switches ask for this when they start. Fails if there is no such node.
+    /// Returns true if a port has a signal: its link works towards the port, or the port is an interface of the machine
+    /// that is up. Fails if there is no such node.
     pub fn port_is_up(&self, node: &str, port: u32) -> Result<bool, NetError> {
         let state = &self.node(self.node_id(node)?).state;
         if let Some(number) = state.external_at(port) {
@@ -41,8 +42,8 @@ impl Network {
         Ok(towards.is_some_and(|direction| self.medium.links[direction].up))
     }
 
-    /// Schedules that the switch at the end of a direction notices the direction's present signal after the detection
-    /// delay.
+    /// Schedules the time at which the switch at the receiving end of a link direction notices the direction's present
+    /// signal, after the detection delay. Does nothing if that end is no switch.
     pub(super) fn signal_changed(&mut self, direction: u32) {
         let link = &self.medium.links[direction];
         if !self.node(link.to.node).is::<SwitchNode>() {
@@ -55,8 +56,8 @@ impl Network {
         self.medium.scheduler.push(noticed_ps, event);
     }
 
-    /// Makes the receiving end notice the signal of a direction, unless the signal changed again after `epoch`. A node
-    /// that is down notices nothing.
+    /// Makes the receiving end of a link direction notice the signal, unless the signal has changed again (which
+    /// `epoch` shows) or the node is down.
     pub(super) fn detect_signal(&mut self, direction: u32, epoch: u32) {
         let link = &self.medium.links[direction];
         if link.epoch == epoch && self.node(link.to.node).state.up {
@@ -76,12 +77,13 @@ impl Network {
         }
     }
 
-    /// Draws other discriminators for all BFD sessions, including later ones, from another seed.
+    /// Draws new discriminators for all BFD sessions, including later ones, from the random stream of `seed`.
     pub(crate) fn redraw_discriminators(&mut self, seed: u64) {
         self.detection.redraw(seed);
     }
 
-    /// Restarts the BFD session at the end of a direction, if there is one, after the switch at that end was repaired.
+    /// Restarts the BFD session at the receiving end of a link direction, if there is one, after the switch at that end
+    /// was repaired.
     pub(super) fn restart_session(&mut self, direction: u32) {
         let now_ps = self.now_ps();
         if let Some(session) = &mut self.detection.port(direction).session {
@@ -102,8 +104,9 @@ impl Network {
         }
     }
 
-    /// Makes the BFD session at the end of a direction send a packet, or notice that its detection time is over, if
-    /// that is due. The session of a switch that is down waits until the switch is repaired.
+    /// Handles the timer of the BFD session at the receiving end of a link direction: the session sends a packet, or
+    /// notices that its detection time is over. The session of a switch that is down waits until the switch is
+    /// repaired.
     pub(super) fn session_due(&mut self, direction: u32) {
         let now_ps = self.now_ps();
         let up = self.node(self.medium.links[direction].to.node).state.up;
@@ -121,8 +124,8 @@ impl Network {
         }
     }
 
-    /// Passes a packet to the BFD session at the end of a direction if it is a BFD control packet; returns whether it
-    /// is one.
+    /// Passes a packet to the BFD session at the receiving end of a link direction if it is a BFD control packet, and
+    /// counts it. Returns true if it is one.
     pub(super) fn receive_hello(&mut self, direction: u32, packet: &Packet) -> bool {
         let Some(hello) = control_packet(&packet.bytes()) else {
             return false;
@@ -147,8 +150,8 @@ impl Network {
         true
     }
 
-    /// Schedules the next event of a BFD session that may have changed, sends its packet `hello`, if any, by the
-    /// opposite direction, and reports to the switch if the state of the port changed.
+    /// Schedules the next event of a BFD session that may have changed, sends its packet `hello`, if there is one, in
+    /// the opposite direction, and reports to the switch if the state of the port has changed.
     fn session_went_on(&mut self, direction: u32, hello: Option<Header>) {
         self.schedule_session(direction);
         if let Some(Ok(packet)) = hello.map(|hello| frame(&hello, direction ^ 1)) {
@@ -159,8 +162,8 @@ impl Network {
         self.refresh_port(direction);
     }
 
-    /// Returns the statistics of the BFD session at a switch's port; `None` if it has none. Fails if there is no such
-    /// switch.
+    /// Returns the statistics of the BFD session at a switch's port; `None` if the port has no session. Fails if there
+    /// is no such switch.
     pub fn bfd_statistics(
         &self,
         switch: &str,
@@ -172,7 +175,8 @@ impl Network {
         Ok(session.map(|session| session.statistics()))
     }
 
-    /// Reports the state of a port to the switch at the end of a direction, if a detector changed it.
+    /// Reports the state of the port at the receiving end of a link direction to its switch, if the detectors have
+    /// changed it.
     fn refresh_port(&mut self, direction: u32) {
         if let Some(up) = self.detection.port(direction).news() {
             let to = self.medium.links[direction].to;
@@ -180,9 +184,9 @@ impl Network {
         }
     }
 
-    /// Reports to a switch that a port went down or came up: first to its program, then to generators that wait for
-    /// that, then to its controller. A switch that is down reports nothing, and a node that is no switch ignores the
-    /// change.
+    /// Reports to a switch that a port has gone down or come up: first to its program, then to packet generators that
+    /// wait for that, then to its controller. A switch that is down reports nothing to the latter two. Does nothing if
+    /// the node is no switch.
     pub(super) fn port_changed(&mut self, node: NodeId, port: u32, up: bool) {
         let noticed = self.with_switch(node, |switch, own, medium| {
             switch.set_port_up(port, up);

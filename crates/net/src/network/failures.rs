@@ -13,10 +13,11 @@ use crate::scheduler::Event;
 use crate::switch::{SwitchNode, Timer};
 use engine::Time;
 
-/// Asking for failures.
+/// Requests for failures.
 impl Network {
-    /// Makes a change at its time. Fails if there is no such link or node, the time has passed, a parameter is out of
-    /// range, or more of a node is to change than whether it works.
+    /// Applies a change of a link, direction or node, or schedules it for its time. Fails if there is no such link or
+    /// node, the time is in the past, a parameter is out of range, or the change of a node concerns more than its
+    /// state.
     pub fn apply(&mut self, change: &Change) -> Result<(), NetError> {
         change.check()?;
         let directions = match &change.target {
@@ -39,8 +40,9 @@ impl Network {
         self.at_or_now(at_ps, event)
     }
 
-    /// Fails or repairs both directions of a link at `at_ps`, or now if that is `None`. Packets that wait or are under
-    /// way on a failing link are lost.
+    /// Makes both directions of a link fail (`up` is false) or be repaired at `at_ps`, or now if that is `None`.
+    /// Packets in the queue or on the wire of a failing link are lost. Fails if there is no such link, or the time is
+    /// in the past.
     pub fn set_link_state(
         &mut self,
         link: LinkId,
@@ -53,8 +55,8 @@ impl Network {
         })
     }
 
-    /// Fails or repairs one direction of a link at `at_ps`, or now if that is `None`. Only the receiving end notices
-    /// the loss of signal.
+    /// Makes one direction of a link fail (`up` is false) or be repaired at `at_ps`, or now if that is `None`. Only the
+    /// receiving end notices the loss of signal. Fails if there is no such link, or the time is in the past.
     pub fn set_direction_state(
         &mut self,
         link: LinkId,
@@ -68,8 +70,9 @@ impl Network {
         })
     }
 
-    /// Makes a link, or one direction of it, lose all packets silently at `at_ps`, or now if that is `None`; or ends
-    /// that. The signal stays, so that loss of signal does not detect the failure.
+    /// Makes a link, or one direction of it, lose all packets silently from `at_ps` on (now if that is `None`), or ends
+    /// that (`silent` is false). The signal stays, so that loss of signal does not detect the failure. Fails if there
+    /// is no such link, or the time is in the past.
     pub fn set_silent_loss(
         &mut self,
         link: LinkId,
@@ -87,8 +90,9 @@ impl Network {
         })
     }
 
-    /// Fails or repairs a node at `at_ps`, or now if that is `None`. While it is down, all its links are down, and it
-    /// processes and sends nothing. Packets inside are lost; tables, registers and logs are not.
+    /// Makes a node fail (`up` is false) or be repaired at `at_ps`, or now if that is `None`. While it is down, all its
+    /// links are down, and it processes and sends nothing. Packets inside are lost; tables, registers and logs remain.
+    /// Fails if there is no such node, or the time is in the past.
     pub fn set_node_state(
         &mut self,
         node: &str,
@@ -101,8 +105,8 @@ impl Network {
         })
     }
 
-    /// Makes a node, a link or a direction of a link fail and be repaired at random times. Fails if something is
-    /// already set to fail at random.
+    /// Makes a node, a link or a link direction fail and be repaired at random times. Fails if it already fails at
+    /// random, a parameter is out of range, or the start is in the past.
     pub fn fail_randomly(&mut self, failures: &RandomFailures) -> Result<(), NetError> {
         self.check_not_past(failures.start_ps)?;
         let what = self.failing(&failures.target)?;
@@ -114,13 +118,13 @@ impl Network {
         Ok(())
     }
 
-    /// Returns the random failures and repairs that have happened, in order.
+    /// Returns the random failures and repairs that have happened, in the order of time.
     pub fn random_failures(&self) -> &[FailureRecord] {
         &self.failures.records
     }
 
-    /// Returns whether both directions of a link work: the link is enabled, and the nodes at both its ends are up.
-    /// Fails if there is no such link.
+    /// Returns true if both directions of a link work: they are enabled, and the nodes at both ends are up. Fails if
+    /// there is no such link.
     pub fn link_is_up(&self, link: LinkId) -> Result<bool, NetError> {
         let [first, second] = self.both_directions(link)?;
         Ok(self.medium.links[first].up && self.medium.links[second].up)
@@ -161,7 +165,8 @@ impl Network {
 
 /// Events.
 impl Network {
-    /// Fails or repairs the thing that belongs to a random process, and schedules its next change.
+    /// Handles the event of a random failure process: makes its target fail or be repaired, and schedules the next
+    /// change.
     pub(super) fn random_failure(&mut self, process: u32) {
         let (change, up, next_ps) = self.failures.next_change(process, self.medium.now_ps());
         if let Some(at_ps) = next_ps {
@@ -174,7 +179,7 @@ impl Network {
         }
     }
 
-    /// Changes these directions of a link; one alone is given twice.
+    /// Applies a change to these link directions; a single direction is given twice.
     pub(super) fn change_directions(&mut self, directions: [u32; 2], change: &Change) {
         if let Some(up) = change.up {
             self.set_directions(directions, up);
@@ -186,7 +191,7 @@ impl Network {
         }
     }
 
-    /// Changes what a direction does with packets, and schedules again the arrivals of those that wait there.
+    /// Changes rate, delay, loss or jitter of a link direction, and schedules the arrivals of waiting packets anew.
     fn change_parameters(&mut self, direction: u32, change: &Change) {
         if change.is_of_state() {
             return;
@@ -221,7 +226,7 @@ impl Network {
         });
     }
 
-    /// Enables or disables these directions of a link.
+    /// Enables (`up` is true) or disables these link directions.
     pub(super) fn set_directions(&mut self, directions: [u32; 2], up: bool) {
         for direction in directions {
             self.medium.links[direction].enabled = up;
@@ -229,7 +234,8 @@ impl Network {
         }
     }
 
-    /// Computes again whether a direction works, after something on which it depends changed.
+    /// Determines whether a link direction works, after its own state or that of a node at its ends has changed. If
+    /// that changes, counts lost packets, informs observers, and schedules the detection.
     pub(super) fn refresh_direction(&mut self, direction: u32) {
         let link = &self.medium.links[direction];
         let (from, to) = (link.from, link.to);

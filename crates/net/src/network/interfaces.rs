@@ -10,11 +10,11 @@ use crate::observer::{DropReason, Observation};
 use crate::switch::SwitchNode;
 use engine::Packet;
 
-/// Building.
+/// Adding and removing interfaces.
 impl Network {
-    /// Adds an interface of the machine as a node with port 0, and returns the node. From then on, the network can run
-    /// only on the wall clock. [`Network::interfaces`] returns the interface's number. Fails if a name is in use
-    /// already, or the interface's name is empty.
+    /// Adds an interface of the machine as a node with port 0, and returns the node. [`Network::interfaces`] returns
+    /// the interface's number. From then on, the network can run only on the wall clock. Fails if the node's or the
+    /// interface's name is already in use, or the interface's name is empty.
     pub fn add_interface(&mut self, name: &str, interface: &str) -> Result<NodeId, NetError> {
         self.interfaces.check(interface)?;
         let number = self.interfaces.vacant();
@@ -25,8 +25,9 @@ impl Network {
     }
 
     /// Attaches an interface of the machine as a port of a switch, without a link in between, and returns the
-    /// interface's number. From then on, the network can run only on the wall clock. The switch's agent and
-    /// controllers see that the port came up.
+    /// interface's number. From then on, the network can run only on the wall clock. The switch's agent and controllers
+    /// see that the port came up. Fails if there is no such switch, the port cannot be used, or the interface is
+    /// already in use.
     pub fn attach_interface(
         &mut self,
         switch: &str,
@@ -58,7 +59,7 @@ impl Network {
         Ok(number)
     }
 
-    /// Returns the number of the interface at a switch's port. Fails if the port is not an interface.
+    /// Returns the number of the interface of the machine that is attached as a switch's port. Fails if there is none.
     pub fn interface_at(&self, switch: &str, port: u32) -> Result<usize, NetError> {
         let node = self.node_id(switch)?;
         let number = self.node(node).state.external_at(port);
@@ -78,18 +79,19 @@ impl Network {
 
 /// Events.
 impl Network {
-    /// Returns whether an external interface is attached as a port of a switch.
+    /// Returns true if the external interface with this number is attached as a port of a switch.
     pub(crate) fn is_switch_port(&self, number: usize) -> bool {
         let interface = self.interfaces.get(number);
         interface.is_some_and(|i| self.node(i.at.node).is::<SwitchNode>())
     }
 
-    /// Returns whether frames wait to be run by [`Network::run_arrivals`].
+    /// Returns true if frames from external interfaces wait to be run by [`Network::run_arrivals`].
     pub(crate) fn has_arrivals(&self) -> bool {
         !self.interfaces.arrivals.packets.is_empty()
     }
 
-    /// Receives a frame from an external interface. A frame for a switch waits until [`Network::run_arrivals`].
+    /// Handles a frame from an external interface. If the interface is a port of a switch, the frame waits until
+    /// [`Network::run_arrivals`]; if it is a node, the frame is sent on the node's link, or lost if the node is down.
     pub(crate) fn receive_external(&mut self, number: usize, frame: &[u8]) {
         let Some(interface) = self.interfaces.get(number) else {
             return;
@@ -111,7 +113,8 @@ impl Network {
         }
     }
 
-    /// Runs the waiting frames through the switch at which they arrived, one after the other, at the present time.
+    /// Runs the waiting frames through the switch at which they arrived, one after the other, at the present time; they
+    /// are lost if the switch is down.
     pub(crate) fn run_arrivals(&mut self) {
         let arrivals = &mut self.interfaces.arrivals;
         if arrivals.packets.is_empty() {
@@ -139,7 +142,7 @@ impl Network {
         arrivals.packets = packets;
     }
 
-    /// Counts a frame that an external interface sent or dropped.
+    /// Counts a frame that an external interface has sent or dropped, according to `outcome`.
     pub(crate) fn interface_sent(&mut self, number: usize, outcome: SendOutcome) {
         let Some(interface) = self.interfaces.get(number) else {
             return;
@@ -158,8 +161,8 @@ impl Network {
         }
     }
 
-    /// Records that an external interface can no longer carry frames, or can again. If it is a port of a switch, the
-    /// switch notices at once, since the kernel has already taken time to detect the change.
+    /// Records that an external interface can carry frames again (`up` is true) or no longer. If it is a port of a
+    /// switch, the switch notices at once, since the kernel has already taken time to detect the change.
     pub(crate) fn interface_changed(&mut self, number: usize, up: bool) {
         if let Some(Attachment { node, port }) = self.interfaces.changed(number, up) {
             self.port_changed(node, port, up);

@@ -7,7 +7,8 @@ use crate::{FlowId, NodeId};
 use engine::{Packet, Time};
 
 impl Network {
-    /// Runs the next event if it is due at `limit_ps` or before; returns whether an event was due.
+    /// Runs the next event if it is scheduled at `limit_ps` or before. Returns true if there was such an event, even if
+    /// it was outdated.
     pub(crate) fn step(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
@@ -20,7 +21,7 @@ impl Network {
         true
     }
 
-    /// Carries out an event at the present time.
+    /// Carries out an event at the present time, by the part of the network that it concerns.
     pub(super) fn dispatch(&mut self, event: Event) {
         match event {
             Event::DirectionChange { directions, change } => {
@@ -62,7 +63,7 @@ impl Network {
         }
     }
 
-    /// Passes a packet that arrived at a port to its node; the packet is lost if the node is down.
+    /// Passes a packet that has arrived at a node's port to the node; the packet is lost if the node is down.
     pub(super) fn receive(&mut self, node: NodeId, port: u32, packet: Packet) {
         let Network {
             nodes,
@@ -77,7 +78,7 @@ impl Network {
         }
     }
 
-    /// Sends a flow's packet that is due, and schedules the next packet.
+    /// Sends the packet of a flow that is due, and schedules the next one.
     fn send_next(&mut self, id: FlowId) {
         if let Some(due_ps) = self.send_and_advance(id) {
             let event = Event::Send { flow: id };
@@ -85,7 +86,8 @@ impl Network {
         }
     }
 
-    /// Sends a flow's packet that is due now; returns the time at which the next packet is due, `None` after the last.
+    /// Sends the packet of a flow that is due at the present time. Returns the time at which the flow's next packet is
+    /// due; `None` after the last.
     pub(super) fn send_and_advance(&mut self, id: FlowId) -> Option<Time> {
         let source = self.traffic.flows[id.0 as usize].source;
         let node = &mut self.nodes[source.0 as usize];

@@ -21,7 +21,7 @@ use engine::{Packet, Time};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The wish of a modelled host for a multicast group from a time on.
+/// A modelled host's request to join a multicast group, or to leave it, at some time.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Join {
@@ -29,20 +29,20 @@ pub struct Join {
     pub host: String,
     /// The multicast group.
     pub group: IpAddr,
-    /// The sources that it wants from then on, in place of those before; the default filter is to leave the group.
+    /// The sources that it wants from then on, in place of former ones; the default filter leaves the group.
     pub filter: GroupFilter,
-    /// The version of IGMP or MLD that the host speaks; the latest if none is given, ever.
+    /// The version of IGMP or MLD that the host uses; `None` leaves it as it is (at first the latest).
     pub version: Option<MembershipVersion>,
-    /// When the filter changes; `None` is now.
+    /// The time at which the filter changes; `None` is now.
     #[serde(default, deserialize_with = "units::deserialize_some")]
     pub at_ps: Option<Time>,
 }
 
-/// Adding.
+/// Adding traffic.
 impl Network {
-    /// Makes a modelled host join or leave a multicast group, and report the change. From the first call on, each host
-    /// of the network is a member only of the groups that it has joined. Fails if the host is unknown, the time is
-    /// past, or the group, the sources or the version do not fit.
+    /// Makes a modelled host join or leave a multicast group, and report the change by IGMP or MLD. From the first call
+    /// on, each host of the network is a member only of the groups that it has joined. Fails if the host is unknown,
+    /// the time is in the past, or the group, the sources or the version do not fit together.
     pub fn join(&mut self, join: &Join) -> Result<(), NetError> {
         let at_ps = join.at_ps.unwrap_or(self.now_ps());
         self.check_not_past(at_ps)?;
@@ -101,8 +101,8 @@ impl Network {
         }
     }
 
-    /// Starts a UDP stream of a modelled host, and returns its id. Fails if a host is unknown, the start is past, or a
-    /// parameter is out of range.
+    /// Starts a UDP stream of a modelled host, and returns its flow. Fails if a host is unknown, the destination has no
+    /// route, the start is in the past, or a parameter is out of range.
     pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
         self.check_not_past(stream.start_ps)?;
         let (source, host) = self.host(&stream.source)?;
@@ -113,8 +113,8 @@ impl Network {
         Ok(self.start_flow(id, flow))
     }
 
-    /// Starts pings of a modelled host, and returns the id of their flow. Fails if a host is unknown, the start is
-    /// past, or a parameter is out of range.
+    /// Starts pings of a modelled host, and returns their flow. Fails if a host is unknown, the destination has no
+    /// route, the start is in the past, or a parameter is out of range.
     pub fn add_ping(&mut self, ping: &Ping) -> Result<FlowId, NetError> {
         self.check_not_past(ping.start_ps)?;
         let (source, host) = self.host(&ping.source)?;
@@ -129,7 +129,7 @@ impl Network {
         Ok(self.start_flow(id, flow))
     }
 
-    /// Ends a stream or pings before their time: nothing more is sent. Fails if there is no such flow.
+    /// Ends a UDP stream or pings at the present time: no further packet is sent. Fails if there is no such flow.
     pub fn end_flow(&mut self, flow: FlowId) -> Result<(), NetError> {
         let now_ps = self.now_ps();
         let ended = self.traffic.flows.get_mut(flow.0 as usize);
@@ -137,8 +137,8 @@ impl Network {
         Ok(())
     }
 
-    /// Prepares a TCP connection between two modelled hosts, and returns its id. Fails if a host is unknown, the start
-    /// is past, or a parameter is out of range.
+    /// Schedules a TCP connection between two modelled hosts, and returns its id. Fails if a host is unknown or has no
+    /// route to the other, the start is in the past, or a parameter is out of range.
     pub fn add_tcp(&mut self, transfer: &TcpTransfer) -> Result<TcpFlowId, NetError> {
         self.check_not_past(transfer.start_ps)?;
         let (client, server) = (self.host(&transfer.client)?, self.host(&transfer.server)?);
@@ -221,8 +221,9 @@ impl Network {
         }
     }
 
-    /// Resolves a stream's destination: the node whose log counts (`None` if no modelled host has the address), the
-    /// addresses, and the way. Fails if no route leads there.
+    /// Resolves the destination of a flow from the host `source`, whose name is `name`. Returns the host that has the
+    /// destination's address (`None` if no modelled host has it), the source and destination address of packets, and
+    /// their port and next hop. Fails if there is no such host or no route.
     fn destination(
         &self,
         (name, source): (&str, &Host),
@@ -265,8 +266,8 @@ impl Network {
         nodes.filter_map(|node| Some((node.state.id, node.get()?)))
     }
 
-    /// Sends a frame from a host or interface node now, without changes. A node that is down loses it. Fails for a
-    /// switch.
+    /// Sends a frame unchanged from port 0 of a host or interface node at the present time; a node that is down loses
+    /// it. Fails for a switch, or if there is no such node.
     pub fn send_frame(&mut self, node: &str, frame: &[u8]) -> Result<(), NetError> {
         let id = self.node_id(node)?;
         if self.node(id).is::<SwitchNode>() {
@@ -285,16 +286,16 @@ impl Network {
     }
 }
 
-/// Reading.
+/// Reading results.
 impl Network {
-    /// Returns the log of the packets that a flow sent. Fails if the flow keeps no log.
+    /// Returns the log of the packets that a flow has sent. Fails if there is no such flow, or it keeps no log.
     pub fn sent(&self, flow: FlowId) -> Result<&SentLog, NetError> {
         self.traffic.flow(flow)?.record.sent_log(flow)
     }
 
-    /// Returns the log of the arrivals of a flow at its destination; for pings, of the replies at the source. The log
-    /// is empty for a stream to an address that no modelled host has, such as a multicast group's: use
-    /// [`Network::received_at`]. Fails if the flow keeps no log.
+    /// Returns the log of a flow's packets that have arrived at its destination; for pings, of the replies at the
+    /// source. The log is empty for a stream to an address that no modelled host has, such as a multicast group's: use
+    /// [`Network::received_at`]. Fails if there is no such flow, or it keeps no log.
     pub fn received(&self, flow: FlowId) -> Result<&ReceivedLog, NetError> {
         let Flow {
             record, receiver, ..
@@ -302,7 +303,8 @@ impl Network {
         record.received_log(flow, *receiver)
     }
 
-    /// Returns the log of the packets of a stream that arrived at a host. Fails if the flow keeps no log.
+    /// Returns the log of a flow's packets that have arrived at a host. Fails if there is no such flow or host, or the
+    /// flow keeps no log.
     pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
         let record = &self.traffic.flow(flow)?.record;
         record.received_log(flow, Some(self.host(host)?.0))
@@ -315,15 +317,15 @@ impl Network {
         Ok(flow.record.statistics(flow.receiver, flow.interval_ps()))
     }
 
-    /// Returns the statistics of a stream's packets on the way to one host, such as a member of the multicast group to
-    /// which it is sent. Fails if there is no such flow or host.
+    /// Returns the statistics of a flow's packets on the way to one host, such as a member of the multicast group to
+    /// which it sends. Fails if there is no such flow or host.
     pub fn flow_statistics_at(&self, flow: FlowId, host: &str) -> Result<FlowStatistics, NetError> {
         let (flow, node) = (self.traffic.flow(flow)?, self.host(host)?.0);
         Ok(flow.record.statistics(Some(node), flow.interval_ps()))
     }
 
-    /// Returns the statistics of the packets of a multicast group that a host received. Fails as long as no host in
-    /// the network has joined any group.
+    /// Returns the counters of the packets of a multicast group that have arrived at a host. Fails if the host is
+    /// unknown, the group cannot be joined, or no host in the network has joined any group yet.
     pub fn group_statistics(&self, host: &str, group: IpAddr) -> Result<GroupStatistics, NetError> {
         check_group(group)?;
         let memberships = self.host(host)?.1.memberships.as_ref();
@@ -336,13 +338,14 @@ impl Network {
         Ok(self.traffic.tcp_flow(flow)?.statistics())
     }
 
-    /// Returns the new bytes that arrived in order at a connection's server, in bins of the configured width. The last
-    /// bin is the last in which anything arrived. Fails if there is no such connection.
+    /// Returns the goodput of a TCP connection: the new bytes that arrived in order at its server, in bins of the
+    /// configured width. The last bin is the last one in which bytes arrived. Fails if there is no such connection.
     pub fn tcp_goodput(&self, flow: TcpFlowId) -> Result<&[u64], NetError> {
         Ok(self.traffic.tcp_flow(flow)?.goodput())
     }
 
-    /// Returns the window of a connection's client over time. Fails if the connection was not told to log it.
+    /// Returns the log of the congestion window of a TCP connection's client over time. Fails if there is no such
+    /// connection, or it was not configured to log its window.
     pub fn tcp_window(&self, flow: TcpFlowId) -> Result<&WindowLog, NetError> {
         self.traffic.tcp_flow(flow)?.window().ok_or_else(|| {
             let number = flow.0;
@@ -352,7 +355,7 @@ impl Network {
         })
     }
 
-    /// Returns the number of packets that claim to belong to a flow and reached a host damaged. These are in no log.
+    /// Returns the number of packets that claim to belong to a flow and reached a host damaged. They are in no log.
     /// Fails if there is no such flow.
     pub fn corrupted(&self, flow: FlowId) -> Result<u64, NetError> {
         Ok(self.traffic.flow(flow)?.corrupted)
@@ -369,7 +372,7 @@ fn check_group(group: IpAddr) -> Result<(), NetError> {
     }
 }
 
-/// Returns the IPv6 address of a host. Fails if it has none.
+/// Returns the first IPv6 address of a host, whose name is `name`. Fails if it has none.
 fn ipv6_of(name: &str, host: &Host) -> Result<Ipv6Addr, NetError> {
     let cards = &host.settings.cards;
     let address = cards.iter().find_map(|card| Some(card.ipv6?.address));

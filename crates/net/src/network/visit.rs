@@ -30,42 +30,42 @@ const MOST_LINKS: usize = 16;
 /// Most packets that a switch runs at once; their data stay in the near caches meanwhile.
 const BURST: usize = 32;
 
-/// Most packets of a flow that are sent at once.
+/// Most packets of a flow that are sent in one go.
 const MOST_SENT: usize = 32;
 
 /// Hosts that are the source of more flows are not visited.
 const MOST_FLOWS: usize = 8;
 
-/// The state of the nodes for visits.
+/// What is known about the nodes for visits, in which they handle packets ahead of the run.
 #[derive(Debug, Default)]
 pub(crate) struct Visits {
-    /// The earliest reaction of controllers, after a notification.
+    /// The shortest time after a notification in which controllers change the network.
     reaction_ps: u64,
-    /// The state of each node; empty while the network is being changed.
+    /// What is known about each node; empty while the network is being changed.
     nodes: Vec<Visit>,
-    /// The node at the end of each direction.
+    /// The node at the receiving end of each link direction.
     ends: Vec<NodeId>,
-    /// The next steps: visits to ends where packets were sent to, and sources that may send some.
+    /// The next steps: visits to nodes to which packets were sent, and sources that may send some.
     next: Vec<Next>,
     /// Packets that the switch being visited collected to run them together; empty between visits.
     burst: Visitors,
 }
 
-/// A step that is possible because a node's neighbours have come further.
+/// A step that has become possible because neighbouring nodes have handled their packets up to a later time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// The node at the end of a direction is visited, for packets that come by it.
+    /// The node at the receiving end of a direction is visited, for packets that arrive by it.
     Visit(u32),
-    /// A flow's source sends.
+    /// A flow's source sends its packets.
     Send(FlowId),
 }
 
-/// The state of a node for visits.
+/// What is known about a node for visits.
 #[derive(Clone, Debug, Default)]
 struct Visit {
-    /// The lanes of its packets; empty if it is not visited when one comes.
+    /// The scheduler's lanes of its packets; empty if the node must not be visited when one arrives.
     lanes: Box<[Place]>,
-    /// The flows that it sends, if it is visited when one is due.
+    /// The flows that it sends, if it may send ahead.
     flows: Box<[FlowId]>,
     /// The node at the other end of each link, the delay from there, and the direction that leads there.
     neighbours: Box<[Neighbour]>,
@@ -75,19 +75,19 @@ struct Visit {
 struct Neighbour {
     node: NodeId,
     away: u32,
-    /// The propagation delay from there to here; 0 if it is not the same for all packets.
+    /// The propagation delay from the neighbour to this node; 0 if it differs from packet to packet.
     delay_ps: u64,
 }
 
 impl Visits {
-    /// Discards which nodes can be visited, and how, until the next run determines it again. Called after anything changed that this
-    /// depends on, such as a link, a source, a group's members or a processor.
+    /// Discards what is known about which nodes can be visited, until the next run determines it again. Called after a
+    /// change on which this depends, such as of a link, a source, a group's members or a processor.
     pub(crate) fn network_changed(&mut self) {
         self.nodes.clear();
     }
 
-    /// Records that packets to a node now take `delay_ps` at least from the other end of one of its links, the one
-    /// where the direction `away` leads.
+    /// Records that packets from a neighbour now take at least `delay_ps` picoseconds to a node. The neighbour is at
+    /// the receiving end of the link direction `away`.
     pub(crate) fn delay_changed(&mut self, node: NodeId, away: u32, delay_ps: u64) {
         let visit = self.nodes.get_mut(node.0 as usize);
         let neighbours = visit.into_iter().flat_map(|visit| &mut visit.neighbours);
@@ -98,9 +98,9 @@ impl Visits {
 }
 
 impl Network {
-    /// Sets how soon after a notification the caller may change the network because of it: `reaction_ps` picoseconds
-    /// later at the earliest; zero if unknown (the default), `u64::MAX` if never. The value must be true; it affects
-    /// the speed of a run, but not its results.
+    /// Sets the shortest reaction time of controllers: the caller changes the network because of a notification at the
+    /// earliest `reaction_ps` picoseconds after it; zero if unknown (the default), `u64::MAX` if never. The value must
+    /// be true; it affects the speed of a run, but not its results.
     ///
     /// Any call of this function changes the order of simultaneous events, however: from then on, packets that arrive,
     /// leave switches or are sent at the same instant are ordered by the numbers of links, switches and flows, in the
@@ -110,8 +110,9 @@ impl Network {
         self.visits.reaction_ps = reaction_ps;
     }
 
-    /// Determines which nodes can be visited, if the network has changed, and forgets how far nodes had come, since
-    /// changes between runs apply to the present.
+    /// Prepares the next run: determines which nodes can handle packets ahead of it (visits), if the network has
+    /// changed. Resets the times up to which nodes have handled everything, since changes between runs apply to the
+    /// present.
     pub(crate) fn prepare_visits(&mut self) {
         self.medium.scheduler.horizons_ps.fill(Time::ZERO);
         if self.medium.observers.watch_all() {
@@ -183,9 +184,9 @@ impl Network {
         }
     }
 
-    /// Runs the next event if it is due at `limit_ps` or before. If a node that can be visited handles a packet then,
-    /// also runs the packets that are certain to come next, at that node and at those to which they go. Returns
-    /// whether there was an event.
+    /// Runs the next event if it is scheduled at `limit_ps` or before. If it brings a packet to a node that can be
+    /// visited, or makes a flow send, also runs ahead: the packets that are certain to come next at that node, and at
+    /// those to which it sends. Returns true if there was such an event.
     pub(crate) fn step_or_visit(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
@@ -222,8 +223,8 @@ impl Network {
         true
     }
 
-    /// Sends a flow's packet that is due now, and those that are due before `end_ps` and before anything else happens
-    /// to the host.
+    /// Sends the packet of a flow that is due now, and then those that are due before `end_ps` and before anything else
+    /// happens to the host.
     fn send_many(&mut self, flow: FlowId, end_ps: Time) {
         let begin_ps = self.now_ps();
         let due_ps = self.send_and_advance(flow);
@@ -233,9 +234,9 @@ impl Network {
         self.send_on(flow, begin_ps, end_ps);
     }
 
-    /// Sends a flow's packets that are due before `end_ps` and before anything else happens to the host, provided that
-    /// all nodes have come to `begin_ps`. The flow's scheduled event stays where it is; [`Network::still_due`]
-    /// corrects it.
+    /// Sends the packets of a flow that are due before `end_ps` and before anything else happens to the host, provided
+    /// that all nodes have handled everything up to `begin_ps`. The flow's scheduled event stays where it is;
+    /// [`Network::still_due`] corrects it.
     fn send_on(&mut self, flow: FlowId, begin_ps: Time, end_ps: Time) {
         let (host, limit_ps) = (self.traffic.flows[flow.0 as usize].source, end_ps);
         let end_ps = limit_ps.min(self.sends_alone_until_ps(flow, host, begin_ps));
@@ -258,8 +259,8 @@ impl Network {
         }
     }
 
-    /// Returns a due event if it still has to happen at its time. If a flow has meanwhile sent ahead of its event,
-    /// schedules the event again for the flow's next packet, and returns `None`.
+    /// Returns an event that the scheduler gave if it still has to happen at its time. For a flow that has sent packets
+    /// ahead, schedules the event anew for the flow's next packet, and returns `None`.
     #[inline]
     pub(crate) fn still_due(&mut self, time_ps: Time, event: Event) -> Option<Event> {
         let Event::Send { flow } = event else {
@@ -274,8 +275,8 @@ impl Network {
         }
     }
 
-    /// Returns the time until which a host does nothing but send packets of a flow, provided that all nodes have come
-    /// to `begin_ps`. Returns `begin_ps` if this is unknown.
+    /// Returns the time until which a host does nothing but send packets of a flow, provided that all nodes have
+    /// handled everything up to `begin_ps`. Returns `begin_ps` if this is unknown.
     fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId, begin_ps: Time) -> Time {
         let visit = self.visits.nodes.get(host.0 as usize);
         let Some(visit) = visit.filter(|visit| !visit.flows.is_empty()) else {
@@ -299,7 +300,8 @@ impl Network {
             .map_or(known_ps, |next_ps| next_ps.min(known_ps))
     }
 
-    /// Returns the node at the end of a direction if the node can be visited now; else `None`.
+    /// Returns the node at the receiving end of a link direction if it can handle packets ahead at present; else
+    /// `None`.
     #[inline]
     fn visited_by(&self, direction: u32) -> Option<NodeId> {
         let node = *self.visits.ends.get(direction as usize)?;
@@ -308,8 +310,8 @@ impl Network {
         (can && !lanes.is_empty() && self.medium.scheduler.are_whole(lanes)).then_some(node)
     }
 
-    /// Returns the time until which all packets that will arrive at a node are already under way, provided that all
-    /// nodes have come to `begin_ps`.
+    /// Returns the time until which all packets that will arrive at a node are already on its links, provided that all
+    /// nodes have handled everything up to `begin_ps`: the least sum of a neighbour's time and the link's delay.
     #[inline]
     fn known_until_ps(&self, node: NodeId, begin_ps: Time) -> Time {
         let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
@@ -320,8 +322,8 @@ impl Network {
         known.min().unwrap_or(begin_ps)
     }
 
-    /// Makes a node handle its packets as far as they are known and before `end_ps`, beginning with `first` at
-    /// `begin_ps` if given, and records the neighbours to which it sent packets.
+    /// Makes a node handle the packets that are known to arrive before `end_ps`, beginning with the event `first` at
+    /// `begin_ps` if given, and records the neighbours to which it sent packets as next steps.
     fn visit(&mut self, node: NodeId, begin_ps: Time, first: Option<Event>, end_ps: Time) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
@@ -394,8 +396,8 @@ impl Network {
         }
     }
 
-    /// Records which neighbours of a node have packets to handle or to send before `end_ps`, after the node has
-    /// handled its own.
+    /// Records as next steps which neighbours of a node have packets to handle or to send before `end_ps`, after the
+    /// node has handled its own.
     fn go_on_from(&mut self, node: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &self.visits;
         let (count, kept) = (nodes[node.0 as usize].neighbours.len(), next.len());
@@ -414,7 +416,8 @@ impl Network {
         }
     }
 
-    /// Records that a host can send a packet before `end_ps`, if it can.
+    /// Records as a next step that a host sends a flow's packet, if one is due before `end_ps` and before anything else
+    /// happens to the host.
     #[inline]
     fn go_on_at_source(&mut self, host: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &mut self.visits;
@@ -429,7 +432,7 @@ impl Network {
         }
     }
 
-    /// Collects a packet that arrives at the switch being visited, which runs it together with others.
+    /// Adds a packet that arrives at the switch being visited to the burst that it will run together.
     #[inline(always)]
     fn collect(&mut self, direction: u32, generation: u32, packet: Packet) {
         let Some(to) = self.medium.arrive(direction, generation) else {
@@ -442,8 +445,8 @@ impl Network {
         }
     }
 
-    /// Runs the packets that the switch being visited has collected. Since its program cannot observe the difference,
-    /// all run at the time of the first; outputs leave at each packet's own time.
+    /// Runs the burst of packets that the switch being visited has collected. All run at the time of the first, which
+    /// its program cannot observe; outputs leave at each packet's own time.
     fn run_collected(&mut self, node: NodeId) {
         if self.visits.burst.packets.is_empty() {
             return;
@@ -453,7 +456,8 @@ impl Network {
         (node.model).receive_visitors(own, &mut self.medium, visitors);
     }
 
-    /// Returns the time of the first notification that waits to be taken; [`Time::NEVER`] if none waits.
+    /// Returns the time of the first notification that controllers have not taken yet; [`Time::NEVER`] if there is
+    /// none.
     #[inline]
     pub(crate) fn first_notification_ps(&self) -> Time {
         let times = self.medium.notifications.iter().map(|it| it.time_ps);

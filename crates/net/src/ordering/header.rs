@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wire::ethernet::{ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN};
 
-/// Headers that one ordering function looks for.
+/// The most headers that one ordering function looks for.
 pub const MAX_HEADERS: usize = 8;
-/// The longest header.
+/// The length of the longest header in bytes.
 pub const MAX_HEADER_BYTES: u32 = 64;
 
 const ETHERTYPE_BITS: u32 = 16;
@@ -18,9 +18,9 @@ const ETHERTYPE_BITS: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct BitField {
-    /// Its first bit.
+    /// The number of its first bit.
     pub offset: u32,
-    /// Its bits, 1 to 64.
+    /// The number of its bits, 1 to 64.
     pub width: u32,
 }
 
@@ -34,9 +34,10 @@ pub struct SequenceHeader {
     pub bytes: u32,
     /// The sequence number, 2 to 32 bits.
     pub sequence: BitField,
-    /// The field that tells streams apart; the addresses and VLAN tags in front of the header if not said (IEEE 802.1CB, 6.4).
+    /// The field that distinguishes streams; if `None`, the addresses and VLAN tags in front of the header do (IEEE
+    /// 802.1CB, 6.4).
     pub stream: Option<BitField>,
-    /// The field that tells the type of the data behind the header.
+    /// The field that contains the type of the data behind the header.
     pub following: BitField,
     /// EtherTypes by the value of `following`; if there are none, the value is the EtherType.
     pub ethertypes: BTreeMap<u64, u16>,
@@ -55,8 +56,8 @@ impl From<BitField> for (u32, u32) {
 }
 
 impl BitField {
-    /// Reads the field's value from `bytes`, which begin with the header. The header must have been checked to contain
-    /// the field.
+    /// Reads the field's value from `bytes`, which begin with the header. The header must contain the field, and
+    /// `bytes` all of the header; otherwise panics.
     pub(super) fn read(self, bytes: &[u8]) -> u64 {
         let (first, bit) = ((self.offset / 8) as usize, self.offset % 8);
         let bytes = &bytes[first..];
@@ -88,7 +89,8 @@ impl BitField {
 }
 
 impl SequenceHeader {
-    /// Returns the EtherType of what follows a header, or `None` if it is unknown. `bytes` begin with the header.
+    /// Returns the EtherType of what follows a header; `None` if the header's value has none. `bytes` begin with the
+    /// header.
     pub(super) fn ethertype_behind(&self, bytes: &[u8]) -> Option<u16> {
         let next = self.following.read(bytes);
         if self.ethertypes.is_empty() {
@@ -124,7 +126,8 @@ impl SequenceHeader {
     }
 }
 
-/// Checks the declarations of headers in which an ordering function finds sequence numbers.
+/// Checks the declarations of headers in which an ordering function looks for sequence numbers. Fails if one is out of
+/// range, there are too many, or two have the same EtherType.
 pub(super) fn check(headers: &[SequenceHeader]) -> Result<(), NetError> {
     if headers.len() > MAX_HEADERS {
         return Err(out_of_range(
@@ -150,7 +153,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Declares the redundancy tag of IEEE 802.1CB as a header with a sequence number.
+    /// Declares the redundancy tag of IEEE 802.1CB as a header with a sequence number, for tests.
     pub(crate) fn r_tag() -> SequenceHeader {
         SequenceHeader {
             ethertype: 0xf1c1,
@@ -168,7 +171,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Declares a header with a stream number of 24 bits, a sequence number of 32 and a protocol number of 8.
+    /// Declares a header with a stream number of 24 bits, a sequence number of 32 and a protocol number of 8, for
+    /// tests.
     pub(crate) fn connection() -> SequenceHeader {
         SequenceHeader {
             ethertype: 0x88b5,

@@ -6,14 +6,15 @@ use super::header::SequenceHeader;
 use engine::Packet;
 use wire::ethernet::{ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN};
 
-/// Both addresses of an Ethernet header.
+/// Bytes of both MAC addresses of an Ethernet header.
 const ADDRESSES_LEN: usize = 12;
 const ETHERTYPE_LEN: usize = 2;
 const VLAN_LEN: usize = 4;
-/// More VLAN tags are not looked behind.
+/// The most VLAN tags in front of a header.
 const MAX_VLANS: usize = 2;
 
-/// Which packets are ordered among each other: the index of their header, and a field of it or what is in front of it.
+/// A stream, whose packets are ordered among each other: the index of their header, and either a field of it or the
+/// bytes in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StreamId {
     /// The value of the header's field.
@@ -22,7 +23,7 @@ pub(crate) enum StreamId {
     Layer2(u8, [u8; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN]),
 }
 
-/// A sequence number in a frame.
+/// The place of a sequence number in a frame, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SequenceTag {
     pub(crate) numbered: Numbered,
@@ -34,8 +35,8 @@ pub(crate) struct SequenceTag {
     ethertype: u16,
 }
 
-/// Returns the offset and the value of the EtherType behind the MAC addresses and VLAN tags, or `None` if the frame is
-/// too short.
+/// Returns the offset and the value of the EtherType behind the MAC addresses and up to two VLAN tags; `None` if the
+/// frame is too short.
 fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = ADDRESSES_LEN;
     loop {
@@ -49,20 +50,22 @@ fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// Returns the length in bytes of a frame's Ethernet header including VLAN tags. If the frame is too short for a
-/// header, returns the length of one without tags.
+/// Returns the length in bytes of a frame's Ethernet header, VLAN tags included. For a frame that is too short for a
+/// header, returns 14.
 pub(crate) fn layer2_len(frame: &[u8]) -> usize {
     ethertype_at(frame).map_or(ADDRESSES_LEN, |(at, _)| at) + ETHERTYPE_LEN
 }
 
-/// Returns how many bytes at the beginning of a frame may contain these headers and everything in front of them.
+/// Returns the number of bytes at the beginning of a frame that may contain these headers and everything in front of
+/// them.
 pub(super) fn reach(headers: &[SequenceHeader]) -> usize {
     let longest = headers.iter().map(|it| it.bytes as usize).max();
     ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN + longest.unwrap_or(0)
 }
 
 impl SequenceTag {
-    /// Finds the sequence number of a frame; `None` if the frame does not completely contain one of these headers.
+    /// Finds the sequence number of a frame; `None` if the frame does not completely contain one of the declared
+    /// headers.
     pub(crate) fn find(headers: &[SequenceHeader], frame: &[u8]) -> Option<SequenceTag> {
         let (at, ethertype) = ethertype_at(frame)?;
         let index = headers.iter().position(|it| it.ethertype == ethertype)?;
@@ -91,7 +94,8 @@ impl SequenceTag {
         })
     }
 
-    /// Removes the header with the sequence number from the packet in which this tag was found.
+    /// Removes the header with the sequence number from the packet in which this tag was found, and sets the EtherType
+    /// of what follows.
     pub(crate) fn take_off(&self, packet: &mut Packet) {
         let mut front = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN];
         let front_len = self.at + ETHERTYPE_LEN;

@@ -3,12 +3,12 @@
 use super::{Event, Place, Rank, SEQUENCE_MASK, Scheduler};
 use engine::{Packet, Time};
 
-/// A packet that was to arrive by a direction.
+/// The generation of a scheduled arrival, and its packet.
 type Withdrawn = (u32, Packet);
 
 impl Scheduler {
-    /// Removes the `count` packets that were scheduled last of those that arrive by a direction, and returns each with its
-    /// generation, in the order in which they were scheduled.
+    /// Removes the `count` arrivals at the end of a link direction that were scheduled last. Returns the generation and
+    /// the packet of each, in the order in which they were scheduled.
     pub(crate) fn withdraw(&mut self, direction: u32, count: usize) -> Vec<Withdrawn> {
         let mut overtaking = self.overtaking(direction);
         // The one that was scheduled last is at the end.
@@ -37,7 +37,8 @@ impl Scheduler {
         withdrawn
     }
 
-    /// Returns the time at which the last packet of a generation arrives by a direction; `None` if there is none.
+    /// Returns the time at which the last packet of a generation arrives at the end of a link direction; `None` if
+    /// there is none.
     pub(crate) fn last_arrival_ps(&self, direction: u32, generation: u32) -> Option<Time> {
         let lane = self.arrivals.get(direction).into_iter();
         let in_lane = lane.flat_map(|lane| &lane.waiting);
@@ -54,7 +55,8 @@ impl Scheduler {
         last.map(|rank| rank.time_ps)
     }
 
-    /// Returns the ranks and slots of the packets that arrive by a direction and overtake others.
+    /// Returns the ranks and slots of the arrivals at the end of a link direction that wait outside its lane because
+    /// they overtake others.
     fn overtaking(&self, direction: u32) -> Vec<(Rank, u32)> {
         let lane = self.arrivals.get(direction);
         if lane.is_none_or(|lane| lane.overtaking == 0) {
@@ -71,7 +73,7 @@ impl Scheduler {
         keys.collect()
     }
 
-    /// Returns how many events have been scheduled since the one with this rank.
+    /// Returns the number of events that have been scheduled since the one with this rank.
     fn age(&self, rank: Rank) -> u64 {
         self.sequence.wrapping_sub(rank.order) & SEQUENCE_MASK
     }
@@ -95,7 +97,8 @@ impl Scheduler {
         }
     }
 
-    /// Removes the keys of slots that have been emptied, and that of the lane of a direction if it has been.
+    /// Removes the heap's keys for slots that have been emptied, and that for the lane of a link direction if it has
+    /// been emptied.
     fn forget(&mut self, direction: u32, slots: &[u32]) {
         let Some(lane) = self.arrivals.lanes.get_mut(direction as usize) else {
             return;
