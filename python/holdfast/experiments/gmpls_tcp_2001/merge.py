@@ -73,7 +73,7 @@ class Overflow:
 
 
 def overflows(frame: pl.DataFrame, where: str) -> list[Overflow]:
-    """Return an :class:`Overflow` per d: the percentage of seeds with more drops at ``where`` after the switch-back than before."""
+    """Return per backup length d the percentage of seeds with more drops at ``where`` after the switch-back than before it."""
     found = []
     for (d_ms,), rows in frame.group_by(["d_ms"], maintain_order=True):
         more = int((rows[f"{where}_drops"] > rows[f"{where}_drops_before"]).sum())

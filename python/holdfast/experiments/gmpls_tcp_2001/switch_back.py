@@ -61,14 +61,20 @@ def change(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def table6(setting: Setting) -> Finding:
-    """Return the finding of Table 6: by d, changes of round trip and goodput in %, optical against electrical switch-back."""
+    """Return the finding of Table 6: changes of round trip and goodput in %, optical against electrical switch-back.
+
+    There is a row for each length d of the backup path.
+    """
     frame = measured(setting)
     electrical = frame.filter(pl.col("strategy") == "electrical")
     return Finding(pl.concat([goodput.rtt_change_numbers(electrical), change(frame)]))
 
 
 def fig15(setting: Setting) -> Finding:
-    """Return the finding of Fig. 15: the share of seeds in which each strategy has the highest goodput after the repair, by d."""
+    """Return the finding of Fig. 15: the share of seeds in which each strategy of switch-back has the highest goodput.
+
+    Goodput counts after the repair; the shares are by length d of the backup path.
+    """
     rows = statistics.best(measured(setting), "strategy", "after_repair", ["d_ms"])
     figure = plots.proportions(
         rows,

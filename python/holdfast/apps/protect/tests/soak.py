@@ -77,7 +77,7 @@ class Soak:
 
     @property
     def guard_s(self) -> float:
-        """The shortest time in seconds between failures of different paths, in which packets on their way arrive."""
+        """The shortest time in seconds between failures of different paths, so that packets that are on their way arrive."""
         return 2 * (PLANES * LINK_DELAY_MS / 1e3 + self.slower_us / 1e6)
 
     def topology(self) -> Topology:

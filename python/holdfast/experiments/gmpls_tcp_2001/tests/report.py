@@ -213,7 +213,7 @@ def in_words() -> str:
 
 
 def merging() -> str:
-    """Return a Markdown table of the seeds, in %, in which buffers overflow behind the merge point, by d."""
+    """Return a Markdown table of the seeds, in %, in which buffers overflow behind the merge point, by backup length d."""
     frame = read("merge")
     rows = []
     for (d_ms,), numbers in frame.group_by(["d_ms"], maintain_order=True):

@@ -73,7 +73,7 @@ def limits() -> str:
 
 
 def readings() -> str:
-    """Return Markdown of the window in seconds, by what the paper's 40 bytes count, and the claim's verdict."""
+    """Return Markdown of how many seconds the window lasts, for each meaning of the paper's 40 bytes, and the claim's verdict."""
     frame = read("claim")
     bits = published.CLAIM_SN_BITS
     claimed = published.CLAIM.value("delay_difference_s", sn_bits=bits)
