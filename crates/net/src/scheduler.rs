@@ -17,48 +17,49 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Something that happens at a time.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Both or one of a link's directions (by index) change: they fail or come back, or their parameters are others.
+    /// One or both of a link's directions (by number) change: they fail or are repaired, or their parameters change.
     DirectionChange {
         directions: [u32; 2],
         change: Box<Change>,
     },
     /// A node fails or comes back.
     NodeState { node: NodeId, up: bool },
-    /// Something that fails at random fails or is repaired.
+    /// A random failure process makes its target fail or be repaired.
     RandomFailure { process: u32 },
-    /// The receiving end of a direction notices its state, unless that changed again since (`epoch`).
+    /// The receiving end of a link direction notices the direction's signal, unless that has changed again (`epoch`).
     Detect { direction: u32, epoch: u32 },
-    /// The BFD session at the end of a direction may have to send, or its detection time may be over.
+    /// The BFD session at the receiving end of a link direction may have to send, or its detection time may be over.
     Session { direction: u32 },
-    /// A packet arrives at the far end, unless the direction failed since (`generation`).
+    /// A packet arrives at the end of a link direction, unless that has failed since the packet was sent
+    /// (`generation`).
     Arrive {
         direction: u32,
         generation: u32,
         packet: Packet,
     },
-    /// A packet leaves a switch, unless the switch failed since (`generation`).
+    /// A packet leaves a switch, unless the switch has failed meanwhile (`generation`).
     Depart {
         node: NodeId,
         generation: u32,
         port: u32,
         packet: Packet,
     },
-    /// A copy reaches its queue in a switch's traffic manager, unless the switch failed (`generation`) or got another program
-    /// (`epoch`).
+    /// A copy of a packet reaches its queue in a switch's traffic manager, unless the switch has failed (`generation`)
+    /// or was given another program (`epoch`).
     Enqueue {
         node: NodeId,
         generation: u32,
         epoch: u32,
         copy: Box<Enqueued>,
     },
-    /// A timer of a node's own is over; only the node knows what the token says.
+    /// A node's own timer has expired; only the node knows what the token means.
     Wake {
         node: NodeId,
         turn: Turn,
         token: Token,
     },
-    /// Something that the ordering function of a direction holds may be due: it is sent now, so nothing may have been sent by that
-    /// direction at a later time.
+    /// The ordering function of a link direction may have to release a packet. It is sent now, so nothing may have been
+    /// sent by that direction at a later time.
     OrderingDue { direction: u32 },
     /// A flow's next packet is due.
     Send { flow: FlowId },
@@ -66,20 +67,21 @@ pub(crate) enum Event {
     Generate { generator: GeneratorId },
 }
 
-/// The place of a node's own timer among the events of one instant.
+/// The place of a node's own timer in the order of events of one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Before packets arrive: a transmitter may be free.
+    /// Before packets arrive: a transmitter may have become free.
     Transmitter = 2,
     /// Among the packets that leave nodes.
     Departure = 4,
     /// Among the sources.
     Source = 5,
-    /// After everything else. The node may change what it does with packets, so visits end there.
+    /// After everything else. The node may change what it does with packets, so that visits (`network::visit`) end
+    /// there.
     Agent = 6,
 }
 
-/// The meaning of a node's own timer: which of the node's timers it is, and a number for the timer's use.
+/// The meaning of a node's own timer: which of the node's timers it is, and a number for its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) timer: u8,
@@ -87,7 +89,8 @@ pub(crate) struct Token {
 }
 
 impl Event {
-    /// Returns the lane of an event whose kind is mostly scheduled in the order of time; `None` for other events.
+    /// Returns the lane in which an event waits if its kind is mostly scheduled in the order of time: arrivals and
+    /// departures. Returns `None` for other events.
     fn lane(&self) -> Option<Place> {
         match self {
             Event::Arrive { direction, .. } => Some(Place::Arrivals(*direction)),
@@ -98,8 +101,8 @@ impl Event {
         }
     }
 
-    /// Returns the number that orders events of the same instant and priority; events with equal numbers keep the
-    /// order in which they were scheduled.
+    /// Returns the number that orders events of the same instant and priority after [`Scheduler::order_by_number`]: of
+    /// a flow, link direction or node. Events with equal numbers keep the order in which they were scheduled.
     fn number(&self) -> u32 {
         match self {
             Event::Send { flow } => flow.0,
@@ -107,8 +110,8 @@ impl Event {
         }
     }
 
-    /// Returns whether the event may change what a switch does with a packet, other than by sending another packet to
-    /// it.
+    /// Returns true if the event may change what a switch does with a packet, other than by sending another packet to
+    /// it. Visits (`network::visit`) end before such an event.
     fn is_barrier(&self) -> bool {
         match self {
             Event::DirectionChange { .. }
@@ -129,10 +132,10 @@ impl Event {
         }
     }
 
-    /// Returns the priority among events of the same instant: first failures and repairs, then their detection, then
-    /// packets that wait for a transmitter or were held by an ordering function, then other packets, then sources, and
-    /// last agents. So a packet that arrives at the very instant of a failure is lost, and a packet that arrives just
-    /// when another has been sent does not find that one in the queue.
+    /// Returns the event's priority among events of the same instant, the lowest first: failures and repairs, then
+    /// their detection, then packets that wait for a transmitter or an ordering function, then other packets, then
+    /// sources, and last agents. So a packet that arrives at the very instant of a failure is lost, and a packet that
+    /// arrives just when another has been sent does not find that one in the queue.
     fn priority(&self) -> u64 {
         match self {
             Event::DirectionChange { .. }
@@ -151,34 +154,35 @@ impl Event {
 
 const ARRIVAL_PRIORITY: u64 = 3;
 
-/// The priority takes the high bits of an order, the lane those below, the sequence number the others.
+/// An order has the priority in its high bits, then the lane's number, then the sequence number.
 const PRIORITY_SHIFT: u32 = 60;
 const LANE_SHIFT: u32 = 34;
 const SEQUENCE_MASK: u64 = (1 << LANE_SHIFT) - 1;
-/// The highest lane that has a place of its own in the order: higher ones are as one among events of one instant.
+/// The highest lane number that is distinguished in an order: those above it count as equal among events of one
+/// instant.
 const MAX_ORDERED_LANE: u64 = (1 << (PRIORITY_SHIFT - LANE_SHIFT)) - 1;
 
-/// When an event happens, among all others. No two are equal.
+/// The position of an event in the order of all events. No two are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     time_ps: Time,
-    /// The priority, the lane and the sequence number, from the high bits to the low ones.
+    /// The priority, the lane's number and the sequence number, from the high bits to the low ones.
     order: u64,
 }
 
-/// The place in which an event waits.
+/// The place where an event waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// A slot that it has on its own.
+    /// A slot of its own.
     Slot(u32),
-    /// At the head of the lane of what arrives by a direction.
+    /// The lane of the arrivals at the end of a link direction, given by number.
     Arrivals(u32),
-    /// At the head of the lane of what leaves a node.
+    /// The lane of the departures from a node, given by number.
     Departures(u32),
 }
 
 impl Place {
-    /// Returns the number of the lane, which orders events of the same instant and priority.
+    /// Returns the number of the lane, which orders events of the same instant and priority; 0 for a slot.
     #[inline(always)]
     fn number(self) -> u32 {
         match self {
@@ -189,21 +193,22 @@ impl Place {
     }
 }
 
-/// The rank by which the heap sorts, and the place of the event. Events themselves stay put while the heap moves keys.
+/// The rank by which the heap sorts, and the place of the event. The heap moves keys, not events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     rank: Rank,
     place: Place,
 }
 
-/// Events that happen in the order in which they were scheduled.
+/// A queue of events that happen in the order in which they were scheduled.
 #[derive(Debug)]
 struct Lane<T> {
-    /// Without memory if nothing waits.
+    /// Has no memory while nothing waits.
     waiting: VecDeque<T>,
-    /// True if the heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
+    /// True if the heap has a key for the lane: that of its first event, or an earlier one if events were taken without
+    /// the heap.
     in_heap: bool,
-    /// The number of events that overtook others, and wait in slots.
+    /// The number of events that belong to the lane but overtake others, and so wait in slots.
     overtaking: u32,
 }
 
@@ -218,24 +223,25 @@ impl<T> Default for Lane<T> {
 }
 
 impl<T: Waiting> Lane<T> {
-    /// Returns the rank (time and order) of the first event that waits in the lane; `None` if the lane is empty.
+    /// Returns the rank of the first event that waits in the lane; `None` if the lane is empty.
     #[inline(always)]
     fn head(&self) -> Option<Rank> {
         self.waiting.front().map(T::rank)
     }
 
-    /// Returns whether an event of this rank happens after all events that wait in the lane.
+    /// Returns true if an event of this rank happens after all events that wait in the lane.
     #[inline(always)]
     fn is_behind(&self, rank: Rank) -> bool {
         self.waiting.back().is_none_or(|last| last.rank() < rank)
     }
 }
 
-/// Lanes of one kind.
+/// The lanes of one kind, by number.
 #[derive(Debug)]
 struct Lanes<T> {
     lanes: Vec<Lane<T>>,
-    /// Memory of lanes in which nothing waits: the last one used is in the near caches, and is the next one to be used.
+    /// Memory of lanes in which nothing waits. The last one used is in the processor's caches, and is the first to be
+    /// used again.
     spare: Vec<VecDeque<T>>,
 }
 
@@ -254,13 +260,13 @@ impl<T: Waiting> Lanes<T> {
         self.lanes.get(number as usize)
     }
 
-    /// Creates the lane with this number, and those below, if they do not exist.
+    /// Creates the lane with this number, and those below it, if they do not exist.
     #[cold]
     fn make(&mut self, number: u32) {
         self.lanes.resize_with(number as usize + 1, Lane::default);
     }
 
-    /// Appends an empty place to a lane, and returns it for filling. Also returns whether the lane's key must be added
+    /// Appends an empty place to a lane, and returns it for filling. Also returns true if the lane's key must be added
     /// to the heap.
     #[inline(always)]
     fn push(&mut self, number: u32) -> (&mut T, bool) {
@@ -272,7 +278,8 @@ impl<T: Waiting> Lanes<T> {
         (place, !std::mem::replace(&mut lane.in_heap, true))
     }
 
-    /// Removes and returns the first event of a lane; `None` if the lane is empty.
+    /// Removes and returns the first event of a lane; `None` if the lane is empty. Keeps the memory of an emptied lane
+    /// for others.
     #[inline(always)]
     fn pop(&mut self, number: u32) -> Option<T> {
         let lane = &mut self.lanes[number as usize];
@@ -285,8 +292,8 @@ impl<T: Waiting> Lanes<T> {
         event
     }
 
-    /// Removes and returns the first event of a lane if it is the one for which the heap's first key stands, and
-    /// changes the key to the lane's next event. Returns `None` otherwise.
+    /// Removes and returns the first event of a lane if the heap's first key, `key`, stands for it, else returns
+    /// `None`. Changes the key to that of the lane's next event, or removes it if the lane is empty.
     #[inline(always)]
     fn pop_by_key(&mut self, number: u32, mut key: PeekMut<'_, Reverse<Key>>) -> Option<T> {
         // If it is not, the one that the key was for was taken past the heap.
@@ -305,12 +312,12 @@ impl<T: Waiting> Lanes<T> {
     }
 }
 
-/// A thing that waits in a lane.
+/// An event that waits in a lane.
 trait Waiting: Default {
     fn rank(&self) -> Rank;
 }
 
-/// A packet that arrives by the direction whose lane it waits in.
+/// A packet that arrives at the end of the link direction in whose lane it waits.
 #[derive(Debug, Default)]
 struct Arrival {
     rank: Rank,
@@ -335,7 +342,7 @@ impl Arrival {
     }
 }
 
-/// An event that leaves the switch whose lane it waits in.
+/// An event that leaves the node in whose lane it waits.
 #[derive(Debug, Default)]
 struct Departure {
     rank: Rank,
@@ -349,28 +356,28 @@ impl Waiting for Departure {
     }
 }
 
-/// Scheduled events.
+/// The present time and the scheduled events.
 ///
-/// Events that happen in the order in which they are scheduled, such as arrivals at the end of a wire, wait in a *lane*, of which only
-/// the head is in the heap. So the heap's size is that of the network, not the number of packets in it. An event that would
-/// overtake the last one of its lane (a jitter's doing) goes into the heap by itself; the order of events is the same
-/// wherever they wait.
+/// Events that happen in the order in which they are scheduled, such as arrivals at the end of a wire, wait in a
+/// *lane*, of which only the first has a key in the heap. So the heap's size is that of the network, not the number of
+/// packets in it. An event that would overtake the last one of its lane (because of jitter) goes into the heap by
+/// itself; the order of events is the same wherever they wait.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
-    /// The present time. During a visit, the time of the packet.
+    /// The present time; during a visit (`network::visit`), the time of the packet.
     pub(crate) now_ps: Time,
     /// The number of events that have happened.
     pub(crate) steps: u64,
-    /// For each node, the time up to which visits have made everything happen; the present if that is later.
+    /// For each node, the time up to which visits have handled everything; the present if that is later.
     pub(crate) horizons_ps: Vec<Time>,
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
-    /// For each direction, the packets that arrive by it.
+    /// For each link direction, the packets that arrive at its end.
     arrivals: Lanes<Arrival>,
     /// For each node, the events that leave it.
     departures: Lanes<Departure>,
-    /// The times of all scheduled barriers.
+    /// The times of all scheduled events for which [`Event::is_barrier`] is true.
     barriers_ps: BinaryHeap<Reverse<Time>>,
     len: usize,
     sequence: u64,
@@ -378,12 +385,13 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Orders events of the same instant and priority by number from now on.
+    /// Makes the numbers of links, nodes and flows order events of the same instant and priority from now on, rather
+    /// than the order in which they were scheduled.
     pub(crate) fn order_by_number(&mut self) {
         self.by_number = true;
     }
 
-    /// Sets the present time to that of the next event, and counts the event.
+    /// Sets the present time to that of the event that happens now, and counts the event.
     #[inline]
     pub(crate) fn begin_event(&mut self, time_ps: Time) {
         debug_assert!(time_ps >= self.now_ps, "time runs forward");
@@ -391,7 +399,7 @@ impl Scheduler {
         self.steps += 1;
     }
 
-    /// Returns the time until which a node has already handled everything, as far as visits know.
+    /// Returns the time up to which visits have handled everything at a node; zero if there were none.
     #[inline]
     pub(crate) fn horizon_ps(&self, node: NodeId) -> Time {
         let horizon_ps = self.horizons_ps.get(node.0 as usize);
@@ -419,7 +427,8 @@ impl Scheduler {
         }
     }
 
-    /// Schedules the arrival of a packet at the end of a direction at `time_ps`.
+    /// Schedules the arrival of a packet at the end of a link direction at `time_ps`. `generation` is the direction's
+    /// when the packet was sent.
     #[inline(always)]
     pub(crate) fn push_arrival(
         &mut self,
@@ -515,13 +524,14 @@ impl Scheduler {
         self.heap.push(Reverse(Key { rank, place }));
     }
 
-    /// Returns the earliest time at which the next event may happen; `None` if none is scheduled.
+    /// Returns a time before which no event is scheduled: that of the next event, or an earlier one. Returns `None` if
+    /// no event is scheduled.
     #[inline]
     pub(crate) fn next_time_ps(&self) -> Option<Time> {
         self.heap.peek().map(|key| key.0.rank.time_ps)
     }
 
-    /// Removes and returns the next event if it happens at `limit_ps` or before; else `None`.
+    /// Removes and returns the next event with its time, if it is scheduled at `limit_ps` or before; else `None`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit_ps: Time) -> Option<(Time, Event)> {
         loop {
@@ -568,10 +578,10 @@ impl Scheduler {
         Some((rank.time_ps, event))
     }
 
-    /// Returns the lane with the earliest event of these lanes that happens before `end_ps`, whatever happens earlier
-    /// elsewhere; `None` if there is no such event.
+    /// Returns that one of these lanes whose first event is the earliest and before `end_ps`, whatever happens
+    /// elsewhere; `None` if there is none.
     ///
-    /// Events that overtake others are not in their lanes: [`Scheduler::are_whole`].
+    /// Events that overtake others are not in their lanes: see [`Scheduler::are_whole`].
     #[inline(always)]
     pub(crate) fn first_of(&self, lanes: &[Place], end_ps: Time) -> Option<Place> {
         let head = |lane: &Place| {
@@ -581,8 +591,8 @@ impl Scheduler {
         lanes.iter().filter_map(head).min().map(|(_, place)| place)
     }
 
-    /// Removes the first packet that arrives by a direction, and returns its time, the direction's generation and the
-    /// packet; `None` if there is none.
+    /// Removes the first packet in the lane of a link direction. Returns its time of arrival, the generation in which
+    /// it was sent, and the packet; `None` if the lane is empty.
     #[inline(always)]
     pub(crate) fn pop_arrival(&mut self, direction: u32) -> Option<(Time, u32, Packet)> {
         let arrival = self.arrivals.pop(direction)?;
@@ -612,7 +622,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns the rank (time and order) of the first event of a lane; `None` if the lane is empty.
+    /// Returns the rank of the first event of a lane; `None` if the lane is empty.
     #[inline(always)]
     fn head(&self, lane: Place) -> Option<Rank> {
         match lane {
@@ -622,7 +632,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns whether all events that belong to these lanes wait in them, so that none overtakes.
+    /// Returns true if all events that belong to these lanes wait in them, so that none overtakes others.
     #[inline]
     pub(crate) fn are_whole(&self, lanes: &[Place]) -> bool {
         lanes.iter().all(|lane| {
@@ -635,21 +645,22 @@ impl Scheduler {
         })
     }
 
-    /// Returns whether all packets that arrive by a direction wait in its lane, so that none overtakes.
+    /// Returns true if all packets that arrive at the end of a link direction wait in its lane, so that none overtakes
+    /// others.
     #[inline]
     pub(crate) fn is_whole(&self, direction: u32) -> bool {
         self.are_whole(&[Place::Arrivals(direction)])
     }
 
-    /// Returns the time at which the next packet arrives by a direction; `None` if none is under way.
+    /// Returns the time at which the first packet in the lane of a link direction arrives; `None` if the lane is empty.
     #[inline]
     pub(crate) fn head_ps(&self, direction: u32) -> Option<Time> {
         let head = self.arrivals.get(direction)?.head();
         head.map(|rank| rank.time_ps)
     }
 
-    /// Returns the time of the next event that may change what switches do with packets, other than by sending one;
-    /// [`Time::NEVER`] if none is scheduled.
+    /// Returns the time of the next event for which [`Event::is_barrier`] is true; [`Time::NEVER`] if none is
+    /// scheduled.
     #[inline]
     pub(crate) fn next_barrier_ps(&self) -> Time {
         self.barriers_ps.peek().map_or(Time::NEVER, |next| next.0)

@@ -6,16 +6,17 @@ pub const FCS_BYTES: u64 = 4;
 pub const MIN_FRAME_BYTES: u64 = 64;
 /// Bytes of preamble, start frame delimiter and inter-frame gap.
 pub const OVERHEAD_BYTES: u64 = 20;
-/// The longest delay (about eleven days) and the largest jitter.
+/// The longest delay that users may give (about eleven days), and the largest jitter.
 pub const MAX_DELAY_PS: u64 = 1_000_000_000_000_000_000;
 
-/// Returns how many byte times a frame occupies the wire: its own bytes and its checksum, at least those of the
-/// shortest frame, and the overhead between frames.
+/// Returns the number of byte times for which a frame of `frame_bytes` bytes, without frame check sequence, occupies
+/// the wire: with that sequence at least 64 bytes, and with preamble, start delimiter and inter-frame gap.
 pub fn wire_bytes(frame_bytes: usize) -> u64 {
     (frame_bytes as u64 + FCS_BYTES).max(MIN_FRAME_BYTES) + OVERHEAD_BYTES
 }
 
-/// Returns the time in picoseconds, rounded up, to send a frame at a rate of `rate_bps` bits per second.
+/// Returns the time in picoseconds, rounded up, for which a frame of `frame_bytes` bytes occupies the wire at a rate of
+/// `rate_bps` bits per second (see [`wire_bytes`]).
 pub fn serialisation_ps(frame_bytes: usize, rate_bps: u64) -> u64 {
     const PS_PER_S: u64 = 1_000_000_000_000;
     let bits = wire_bytes(frame_bytes) * 8;

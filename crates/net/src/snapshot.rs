@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The results to read: the kind of the rows, and whose.
+/// The results to read: their kind, and of which link, node or flow.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(
@@ -27,40 +27,40 @@ use std::net::IpAddr;
     reason = "the rows are documented where they are declared"
 )]
 pub enum Subject {
-    /// What both directions of a link are now, with all changes, from a to b first.
+    /// The present configurations of both directions of a link, from a to b first.
     #[serde(rename = "Direction")]
     LinkConfig { link: u32 },
-    /// Both directions of a link, from a to b first.
+    /// The counters of both directions of a link, from a to b first.
     DirectionCounters { link: u32 },
-    /// The ordering function of a direction, if it has one.
+    /// The counters of the ordering function of a link direction, if it has one.
     OrderingCounters { link: u32, direction: LinkDirection },
-    /// A node.
+    /// The counters of a node.
     NodeCounters { node: String },
-    /// The BFD session at a switch's port, if it has one.
+    /// The statistics of the BFD session at a switch's port, if it has one.
     BfdStatistics { switch: String, port: u32 },
-    /// The queues of a switch's traffic manager.
+    /// The statistics of the queues of a switch's traffic manager.
     QueueStatistics { switch: String },
-    /// The recirculation ports of a switch.
+    /// The statistics of the recirculation ports of a switch.
     RecirculationStatistics { switch: String },
     /// Packets dropped since an observer counts them, by node and reason.
     Drops { observer: u32 },
     /// Random failures and repairs that have happened.
     RandomFailure {},
-    /// A packet generator.
+    /// The counter of a packet generator.
     GeneratorCounters { generator: u32 },
-    /// A flow at a host, or at its destination.
+    /// The statistics of a flow at a host, or at its destination if `host` is `None`.
     FlowStatistics { flow: u32, host: Option<String> },
-    /// The packets that a flow sent.
+    /// The log of the packets that a flow sent.
     SentLog { flow: u32 },
-    /// The packets of a flow that arrived at a host, or at its destination.
+    /// The log of the packets of a flow that arrived at a host, or at its destination if `host` is `None`.
     ReceivedLog { flow: u32, host: Option<String> },
-    /// A TCP connection.
+    /// The statistics of a TCP connection.
     TcpStatistics { flow: u32 },
     /// The new bytes that arrived in order at the server of a TCP connection, by bin.
     GoodputLog { flow: u32 },
-    /// The window of a TCP connection's client over time.
+    /// The log of the window of a TCP connection's client.
     WindowLog { flow: u32 },
-    /// The packets of a multicast group that a host received.
+    /// The counters of the packets of a multicast group that a host received.
     GroupStatistics { host: String, group: IpAddr },
 }
 
@@ -120,12 +120,12 @@ pub struct GeneratorCounters {
     packets: u64,
 }
 
-/// A column of a log, as little-endian signed integers of 64 bits.
+/// A column of a log, encoded as little-endian signed integers of 64 bits.
 #[derive(Clone, Debug)]
 pub struct Column(Vec<u8>);
 
 impl Column {
-    /// Encodes the values; those that are too large become the largest one.
+    /// Encodes the values of a column. A value above the largest signed integer of 64 bits becomes that integer.
     fn new(values: impl ExactSizeIterator<Item = u64>) -> Column {
         let mut bytes = Vec::with_capacity(values.len() * 8);
         for value in values {
@@ -141,7 +141,8 @@ impl Serialize for Column {
     }
 }
 
-/// A TCP connection. Fields that do not name the server are the client's, but for those of received data.
+/// The statistics of a TCP connection. Fields that do not name the server are the client's, except those of received
+/// data.
 #[derive(Clone, Debug, Serialize)]
 pub struct TcpRow {
     cwnd_bytes: u64,
@@ -206,8 +207,8 @@ impl TcpRow {
 }
 
 impl Network {
-    /// Reads the results of a subject as they are now. Fails if there is no such link, node or flow, or nothing of the
-    /// kind is kept of it.
+    /// Reads the present results of a subject. Fails if there is no such link, node or flow, or it keeps no results of
+    /// this kind.
     pub fn snapshot(&self, subject: &Subject) -> Result<Reading, NetError> {
         Ok(match subject {
             Subject::LinkConfig { link } => {
@@ -280,7 +281,8 @@ impl Network {
         })
     }
 
-    /// Returns the columns of the log of a subject, by name; none for a subject without a log.
+    /// Returns the columns of a subject's log, by name; an empty map if the subject is no log. Fails if there is no
+    /// such flow, or it keeps no log.
     fn log(&self, subject: &Subject) -> Result<BTreeMap<&'static str, Column>, NetError> {
         let column = |values: &[u64]| Column::new(values.iter().copied());
         let columns = match subject {

@@ -21,7 +21,7 @@ use crate::packet_log::{ReceivedLog, SentLog};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 
-/// Latencies of first copies.
+/// Latencies of the first copies of a flow's packets, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
     /// The mean latency.
@@ -47,10 +47,10 @@ pub struct FlowStatistics {
     pub lost: u64,
     /// Arrivals beyond the first of each packet.
     pub duplicated: u64,
-    /// Those among them that may have been late ones, so late that it was forgotten whether they had arrived; none with a log. While it
-    /// is zero, all other numbers are exact.
+    /// Arrivals among the duplicates that may have been late first copies: whether their packets had arrived was
+    /// forgotten. Zero with a log. While it is zero, all other numbers are exact.
     pub undecided: u64,
-    /// Packets that arrived after a later one.
+    /// Packets that arrived after a packet with a higher sequence number.
     pub reordered: u64,
     /// Latencies; none if nothing arrived.
     #[serde(flatten, serialize_with = "latency_columns")]
@@ -59,11 +59,11 @@ pub struct FlowStatistics {
     pub interarrival_jitter_ps: Option<f64>,
     /// Mean difference of consecutive latencies; none with fewer than two arrivals.
     pub mean_delay_variation_ps: Option<f64>,
-    /// The longest gap in what arrived, beyond the nominal interval.
+    /// The longest time without an arrival, less the nominal interval, in picoseconds.
     pub longest_outage_ps: u64,
 }
 
-/// Serializes latencies as fields of their own, so that readers find the same fields whether something arrived or not.
+/// Serializes latencies as five fields of the enclosing object, which are null if nothing arrived.
 fn latency_columns<S: Serializer>(
     latency: &Option<Latency>,
     serializer: S,
@@ -87,7 +87,8 @@ fn latency_columns<S: Serializer>(
 }
 
 impl FlowStatistics {
-    /// Computes the statistics of a flow whose nominal interval between packets is `interval_ps` picoseconds.
+    /// Computes the statistics of a flow from the logs of its packets sent and received, by the definitions of this
+    /// module. `interval_ps` is the flow's nominal interval between packets in picoseconds.
     pub fn new(sent: &SentLog, received: &ReceivedLog, interval_ps: u64) -> FlowStatistics {
         let first = FirstCopies::of(sent, received);
         let sent_count = sent.sent_ps.len() as u64;
@@ -107,7 +108,7 @@ impl FlowStatistics {
     }
 }
 
-/// First copies in order of arrival.
+/// The first copies of a flow's packets in their order of arrival.
 struct FirstCopies {
     received_ps: Vec<u64>,
     latency_ps: Vec<u64>,

@@ -9,13 +9,13 @@ use std::net::IpAddr;
 pub(crate) struct Subnets {
     addresses: BTreeMap<IpAddr, Vec<NodeId>>,
     by_prefix: BTreeMap<(IpAddr, u8), Vec<NodeId>>,
-    /// The lengths of prefixes that there are, of IPv6 if the first is true.
+    /// The prefix lengths in use, with true for IPv6.
     lengths: BTreeSet<(bool, u8)>,
 }
 
 impl Subnets {
-    /// Adds a host's addresses, each with the length of its prefix. Returns the other hosts of which an address is in one of these
-    /// subnets, or whose subnet has one of these addresses.
+    /// Adds a host's addresses, each with its prefix length. Returns the other hosts that share a subnet with it: one
+    /// of their addresses is in one of its subnets, or one of its addresses in one of theirs.
     pub(crate) fn add(&mut self, host: NodeId, addresses: &[(IpAddr, u8)]) -> BTreeSet<NodeId> {
         let mut near = BTreeSet::new();
         for &(address, prefix_len) in addresses {
@@ -37,7 +37,7 @@ impl Subnets {
     }
 }
 
-/// Returns the first and the last address of a subnet.
+/// Returns the first and the last address of the subnet that contains an address.
 fn range(address: IpAddr, prefix_len: u8) -> (IpAddr, IpAddr) {
     match address {
         IpAddr::V4(address) => {

@@ -32,9 +32,9 @@ use tracing::Tracing;
 /// The timers of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// The time of the packet at the processor is over, unless the switch failed since (`generation`).
+    /// The processor has served a packet, unless the switch has failed meanwhile (`generation`).
     Served { generation: u32 },
-    /// The transmitter of a port with queues may be free.
+    /// The transmitter of a port with queues may have become free.
     PortReady { port: u32 },
     /// A packet may have passed a recirculation port.
     RecirculationReady { port: u16 },
@@ -43,7 +43,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    /// Returns the event that is the end of the timer.
+    /// Returns the scheduler's event that makes this timer of the switch `node` expire.
     pub(crate) fn event(self, node: NodeId) -> Event {
         let (turn, timer, value) = match self {
             Timer::Served { generation } => (Turn::Departure, 0, generation),
@@ -55,7 +55,7 @@ impl Timer {
         Event::Wake { node, turn, token }
     }
 
-    /// Returns the timer of a token that [`Timer::event`] made.
+    /// Returns the timer that [`Timer::event`] encoded in a token.
     fn of(token: Token) -> Timer {
         let Token { timer, value } = token;
         match timer {
@@ -67,16 +67,16 @@ impl Timer {
     }
 }
 
-/// Runs a switch's packets.
+/// Runs a switch's program on packets.
 pub(crate) trait Pipeline: Send {
-    /// Returns the port that leads to the controller.
+    /// Returns the number of the port that leads to the controller.
     fn cpu_port(&self) -> u32;
 
-    /// Runs one packet that arrived at `port`, and appends its outputs to `outputs`.
+    /// Runs one packet that arrived at `port` at the time `now_ps`, and appends its outputs to `outputs`.
     fn receive(&mut self, now_ps: Time, port: u32, packet: Packet, outputs: &mut Vec<Output>);
 
     /// Runs packets, each given with its arrival port, one after the other at the same time, and appends their outputs
-    /// to `outputs`. `packets` is empty afterwards.
+    /// to `outputs`. Leaves `packets` empty.
     fn receive_burst(
         &mut self,
         now_ps: Time,
@@ -88,19 +88,18 @@ pub(crate) trait Pipeline: Send {
         }
     }
 
-    /// Returns the engine that runs a P4 program, with its tables and registers; `None` if the pipeline is of another
-    /// kind.
+    /// Returns the engine of the P4 program, with its tables and registers; `None` if the pipeline runs no P4 program.
     fn engine(&self) -> Option<&Switch> {
         None
     }
 
-    /// Returns the engine that runs a P4 program, for changes; `None` if the pipeline is of another kind.
+    /// Returns the engine of the P4 program for modification; `None` if the pipeline runs no P4 program.
     fn engine_mut(&mut self) -> Option<&mut Switch> {
         None
     }
 
-    /// Runs one packet like [`Pipeline::receive`] and returns what happened to it; `None` from a pipeline that runs no P4
-    /// program.
+    /// Runs one packet like [`Pipeline::receive`], and returns the trace of what happened to it; `None` if the pipeline
+    /// runs no P4 program.
     fn trace(
         &mut self,
         now_ps: Time,
@@ -112,12 +111,13 @@ pub(crate) trait Pipeline: Send {
         None
     }
 
-    /// Returns the trace that was asked for ([`Tracing`]), once there is one.
+    /// Returns the trace of the packet that [`Tracing`] waited for; `None` as long as there is none, or for other
+    /// pipelines.
     fn traced(&self) -> Option<&Trace> {
         None
     }
 
-    /// Returns the pipeline without what waits for a trace.
+    /// Returns the pipeline itself, without a [`Tracing`] around it.
     fn untraced(self: Box<Self>) -> Box<dyn Pipeline>;
 }
 
@@ -171,27 +171,28 @@ pub(crate) struct SwitchNode {
     pub(crate) pipeline: Box<dyn Pipeline>,
     pub(crate) latency_ps: u64,
     pub(crate) traffic: Option<Box<TrafficManager>>,
-    /// The processor that packets wait for before anything else; None: it takes no time.
+    /// The processor that serves packets before anything else; `None` if packets take no processor time.
     pub(crate) processor: Option<Box<Processor>>,
     /// True if the program has digests or idle timeouts.
     has_deadlines: bool,
-    /// The resolution of the times that the program's work depends on.
+    /// The resolution of time that the program's effects depend on.
     time_observed: TimeObserved,
     cpu_port: u32,
-    /// When the agent's next event is.
+    /// The time of the agent's next event.
     wake_ps: Option<Time>,
-    /// In real time, when the controller may be told of idle entries again.
+    /// In real time, the earliest time at which the controller is told of idle entries again.
     idle_from_ps: Time,
     pub(crate) queueing: Queueing,
     pub(crate) traffic_config: TrafficManagerConfig,
-    /// The program that `queueing` was decided for.
+    /// The program for which the use of a traffic manager was decided.
     pub(crate) queueing_of: Option<Arc<ir::Program>>,
     /// The packets that may still be traced, if the switch has a log.
     log: Option<Box<Budget>>,
 }
 
 impl SwitchNode {
-    /// Creates a switch node around a pipeline. It has no ports until something is connected.
+    /// Creates a switch node around a pipeline, with this latency in picoseconds. It has no ports until links or
+    /// interfaces are connected.
     pub(crate) fn new(mut pipeline: Box<dyn Pipeline>, latency_ps: u64) -> SwitchNode {
         if let Some(engine) = pipeline.engine_mut() {
             engine.runtime_mut().set_ports(PortStates::none());
@@ -213,12 +214,13 @@ impl SwitchNode {
         }
     }
 
-    /// Returns the number of the port that leads to the controller.
+    /// Returns the number of the switch's port that leads to the controller.
     pub(crate) fn cpu_port(&self) -> u32 {
         self.cpu_port
     }
 
-    /// Traces the next packet that arrives, at `port` if one is given; `false` ends the wait for one.
+    /// Makes the pipeline trace the next packet that arrives (at `port` if that is given) if `wanted` is true;
+    /// otherwise ends the wait for a packet, and discards a trace.
     pub(crate) fn set_tracing(&mut self, wanted: bool, port: Option<u32>) {
         let nobody: Box<dyn Pipeline> = Box::new(tracing::Nothing);
         let pipeline = std::mem::replace(&mut self.pipeline, nobody).untraced();
@@ -228,8 +230,8 @@ impl SwitchNode {
         };
     }
 
-    /// Returns whether it has been decided for the switch's present program where packets wait, or there is nothing to
-    /// decide.
+    /// Returns true if it has been decided for the switch's present program whether a traffic manager is used, or there
+    /// is no P4 program.
     fn queueing_is_decided(&self) -> bool {
         self.pipeline.engine().is_none_or(|engine| {
             let decided = self.queueing_of.as_ref();
@@ -237,14 +239,14 @@ impl SwitchNode {
         })
     }
 
-    /// Reports to the switch's engine that a port went down or came up.
+    /// Reports to the switch's program that a port has gone down or come up (`up`).
     pub(crate) fn set_port_up(&mut self, port: u32, up: bool) {
         if let Some(engine) = self.pipeline.engine_mut() {
             engine.set_port_up(port, up);
         }
     }
 
-    /// Handles packets that arrived at ports at the same time, one after the other. `packets` is empty afterwards.
+    /// Handles packets that arrived at ports at the same time, one after the other. Leaves `packets` empty.
     pub(crate) fn receive_burst(
         &mut self,
         own: &mut NodeState,
@@ -268,7 +270,8 @@ impl SwitchNode {
         });
     }
 
-    /// Runs a packet that has arrived, or whose service by the processor has ended.
+    /// Runs a packet that has arrived, or that the processor has served, through the program: by the traffic manager,
+    /// the log or directly.
     #[inline]
     fn process(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32, packet: Packet) {
         if self.traffic.is_some() {
@@ -282,7 +285,8 @@ impl SwitchNode {
         });
     }
 
-    /// Runs packets by calling `run` with the pipeline; the outputs leave after the switch's latency.
+    /// Calls `run` with the pipeline to run packets; its outputs leave after the switch's latency. Also lets the agent
+    /// announce what is due.
     #[inline]
     fn run(
         &mut self,
@@ -301,7 +305,7 @@ impl SwitchNode {
         medium.outputs = outputs;
     }
 
-    /// Makes a packet that comes out of the pipeline now leave after the switch's latency.
+    /// Makes a packet that comes out of the pipeline now leave the switch after its latency.
     #[inline(always)]
     fn come_out(&self, own: &mut NodeState, medium: &mut Medium, output: Output) {
         let Output { port, packet, .. } = output;
@@ -319,8 +323,8 @@ impl SwitchNode {
         medium.scheduler.push(at_ps, event);
     }
 
-    /// Sends a packet out of the switch, or to the controller, unless the switch failed after the packet came out of
-    /// the pipeline.
+    /// Sends a packet out of a port of the switch, or to the controller if it is the CPU port. Counts it as lost if the
+    /// switch has failed after the packet came out of the pipeline (`generation`).
     #[inline(always)]
     fn depart(
         &self,
@@ -440,7 +444,7 @@ impl NodeModel for SwitchNode {
     }
 }
 
-/// Returns whether the program has digests or idle timeouts.
+/// Returns true if the pipeline's program has digests or tables with idle timeouts.
 fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
     pipeline.engine().is_some_and(|engine| {
         let program = engine.program();
@@ -448,8 +452,8 @@ fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
     })
 }
 
-/// Returns the resolution at which the program's effects depend on time; the full one if the pipeline is not known to
-/// be a P4 program.
+/// Returns the resolution of time that the effects of the pipeline's program depend on; the finest one if it is not
+/// known to be a P4 program.
 fn time_observed(pipeline: &dyn Pipeline) -> TimeObserved {
     let engine = pipeline.engine();
     engine.map_or(TimeObserved::Fully, |engine| {

@@ -34,25 +34,25 @@ use wire::{MacAddress, ethernet, int, ipv4, ipv6};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Writes")]
 pub enum Application {
-    /// As much as can be sent, without end.
+    /// It always has data to send, without end.
     Bulk,
-    /// A number of bytes, and then it closes.
+    /// It writes a number of bytes, and closes.
     Transfer {
         /// The number of bytes.
         bytes: u64,
     },
-    /// Bursts with silence in between.
+    /// It writes bursts, with silence in between.
     OnOff {
-        /// Bytes of a burst: all of them, or their mean.
+        /// Bytes of each burst, or their mean.
         burst_bytes: u64,
-        /// Silence after a burst was acknowledged: all of it, or the mean.
+        /// The silence after a burst was acknowledged, or its mean.
         silence_ps: u64,
-        /// Both are drawn from exponential distributions with these means.
+        /// True if both are drawn from exponential distributions with these means.
         exponential: bool,
     },
 }
 
-/// A pattern as other languages write it.
+/// An application's pattern of writes as other languages write it.
 #[derive(Deserialize)]
 struct Writes {
     application: Kind,
@@ -101,15 +101,17 @@ pub struct TcpTransfer {
     /// The server's port.
     #[serde(rename = "destination_port")]
     pub server_port: u16,
-    /// The version of IP that it goes over. The room for data in a packet of a given length differs: `config.mss` does not follow.
+    /// The IP version of the connection. The room for data in a packet of a given length differs between versions, but
+    /// `config.mss` stays as it is.
     pub family: Family,
-    /// When the client sends its SYN.
+    /// The time at which the client sends its SYN.
     #[serde(rename = "start_s", deserialize_with = "units::seconds")]
     pub start_ps: Time,
     /// The pattern of its writes.
     #[serde(flatten)]
     pub application: Application,
-    /// The time at which the application stops: data not sent by then are never sent, and the connection closes. [`Time::NEVER`] if never.
+    /// The time at which the application stops: data that has not been sent by then is never sent, and the connection
+    /// closes. [`Time::NEVER`] if it does not stop.
     #[serde(rename = "stop_s", deserialize_with = "units::seconds_or_never")]
     pub stop_ps: Time,
     /// The TCP configuration of both ends.
@@ -117,36 +119,36 @@ pub struct TcpTransfer {
     pub config: tcp::Config,
     /// Differentiated services code point of its packets (6 bits).
     pub dscp: u8,
-    /// Width of the goodput's bins; zero for none.
+    /// Width of the goodput's bins; zero for no bins.
     #[serde(rename = "goodput_bin_ms", with = "units::milliseconds")]
     pub goodput_bin_ps: u64,
     /// True if the client's window is logged after each segment that it receives, and after each timeout.
     pub log_window: bool,
 }
 
-/// The client's window over time. The columns have the same length; a row is there for each change.
+/// The log of the client's window. The columns have the same length; there is a row for each change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowLog {
-    /// When each row was logged.
+    /// The time of each row, in picoseconds.
     pub time_ps: Vec<u64>,
-    /// Congestion window.
+    /// Congestion window in bytes.
     pub cwnd_bytes: Vec<u64>,
-    /// Slow start threshold.
+    /// Slow start threshold in bytes.
     pub ssthresh_bytes: Vec<u64>,
     /// Bytes in flight.
     pub flight_bytes: Vec<u64>,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time in picoseconds.
     pub srtt_ps: Vec<u64>,
 }
 
-/// Which end of a flow.
+/// An end of a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
     Server,
 }
 
-/// One end of a flow, as events and hosts name it.
+/// The number of an end of a TCP connection, for events and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndpointId(u32);
 
@@ -155,12 +157,12 @@ impl EndpointId {
         EndpointId(flow.0 * 2 + side as u32)
     }
 
-    /// Returns the end with a number, as [`EndpointId::number`] gave it.
+    /// Returns the end of a TCP connection whose number [`EndpointId::number`] returned.
     pub(crate) fn of_number(number: u32) -> EndpointId {
         EndpointId(number)
     }
 
-    /// Returns the number of the end, unique in its network.
+    /// Returns the number of the end of a TCP connection, unique in its network.
     pub(crate) fn number(self) -> u32 {
         self.0
     }
@@ -181,18 +183,18 @@ impl EndpointId {
     }
 }
 
-/// The addresses of an end and of its peer.
+/// The place of an end of a TCP connection in the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address {
     pub(crate) node: NodeId,
     pub(crate) mac: MacAddress,
-    /// The addresses of this end and of the other one.
+    /// The IP addresses of this end and of the other one.
     pub(crate) addresses: Addresses,
     pub(crate) way: Way,
     pub(crate) port: u16,
 }
 
-/// The key that tells a connection from the others of a host: its own port, and the other end.
+/// The key of a connection over IPv4 among those of a host: its own port, and the other end's port and address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key4(u64);
 
@@ -203,7 +205,7 @@ impl Key4 {
     }
 }
 
-/// The key of a connection over IPv6.
+/// The key of a connection over IPv6 among those of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key6(u16, u16, Ipv6Addr);
 
@@ -222,7 +224,7 @@ pub(crate) struct Endpoint {
     pub(crate) connection: Connection,
     /// The time of the next event for its timers; [`Time::NEVER`] if there is none.
     pub(crate) wake_ps: Time,
-    /// The beginning of the connection's clock.
+    /// The time from which the connection's clock counts.
     origin_ps: Time,
 }
 
@@ -244,8 +246,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes the headers of a segment to `out`, without the payload; returns the length of the whole frame in bytes.
-    /// Fails if a value does not fit its field.
+    /// Appends Ethernet, IP and TCP headers (and INT headers, if the connection uses them) of a segment to `out`,
+    /// without the payload. Returns the length of the whole frame in bytes. Fails if a value does not fit its field.
     fn headers(&self, segment: &Segment, out: &mut Vec<u8>) -> Result<usize, wire::Error> {
         let header = segment.header(self.address.port, self.peer_port);
         let payload_bytes = segment.payload_bytes as usize;
@@ -282,13 +284,13 @@ impl Endpoint {
         Ok(out.len() + payload_bytes)
     }
 
-    /// Returns the time at which the next of this end's timers is due; `None` if none runs.
+    /// Returns the time at which the next timer of this end expires; `None` if none runs.
     pub(crate) fn due_ps(&self) -> Option<Time> {
         Some(self.origin_ps + self.connection.due_ps()?)
     }
 
-    /// Writes the headers of the next segment that may be sent now to `out`, and returns the length of the whole frame
-    /// in bytes; `None` if there is nothing to send.
+    /// Writes the headers of the next segment that may be sent at `now_ps` to `out`, in place of its former contents.
+    /// Returns the length of the whole frame in bytes; `None` if there is nothing to send.
     pub(crate) fn next_frame(&mut self, now_ps: Time, out: &mut Vec<u8>) -> Option<usize> {
         let segment = self.connection.next_segment(now_ps - self.origin_ps)?;
         out.clear();
@@ -305,14 +307,15 @@ pub(crate) struct TcpFlow {
     application: Application,
     draws: Stream,
     stop_ps: Time,
-    /// The era in which the transfer starts ([`Time::era`]). Connection and logs count 64 bits from there.
+    /// The era in which the transfer starts ([`Time::era`]). Connection and logs count picoseconds in 64 bits from
+    /// there.
     origin_ps: Time,
     opened: bool,
-    /// True if an on-off application is silent.
+    /// True while an on-off application is silent.
     silent: bool,
     goodput_bin_ps: u64,
     goodput: Vec<u64>,
-    /// The received bytes that are in the bins.
+    /// The received bytes that are counted in the bins.
     counted_bytes: u64,
     finished_ps: Option<Time>,
     log_window: bool,
@@ -320,7 +323,7 @@ pub(crate) struct TcpFlow {
     config: tcp::Config,
 }
 
-/// The most bins of goodput, so that a bin of a picosecond is no way to use up the memory.
+/// The most bins of goodput, so that bins of a picosecond cannot use up the memory.
 const MOST_BINS: u64 = 100_000_000;
 
 impl TcpTransfer {
@@ -357,8 +360,8 @@ impl TcpTransfer {
 }
 
 impl TcpFlow {
-    /// Creates a flow whose client has not connected yet. Its random numbers come from `draws`. Refuses contradictory
-    /// configurations.
+    /// Creates a TCP connection whose client has not connected yet. Its random numbers come from `draws`. Fails if the
+    /// transfer's parameters are out of range or contradict each other.
     pub(crate) fn new(
         transfer: &TcpTransfer,
         client: Address,
@@ -395,7 +398,7 @@ impl TcpFlow {
         })
     }
 
-    /// Returns whether the ends of the connection insert and remove INT headers.
+    /// Returns true if the ends of the connection insert and remove INT headers.
     pub(crate) fn uses_telemetry(&self) -> bool {
         self.server.connection.uses_telemetry()
     }
@@ -412,8 +415,8 @@ impl TcpFlow {
         }
     }
 
-    /// Makes the application connect, write after its silence, or stop. Returns the time at which it wants another
-    /// turn, if any.
+    /// Makes the client's application connect, write or stop, whichever is due at `now_ps`. At the first call, returns
+    /// the time at which the application must be called again to stop, if it stops; otherwise `None`.
     pub(crate) fn application_turn(&mut self, now_ps: Time) -> Option<Time> {
         if now_ps >= self.stop_ps {
             self.client.connection.stop();
@@ -451,8 +454,8 @@ impl TcpFlow {
         }
     }
 
-    /// Returns the time of the next burst, once for each burst, as soon as the client's data is completely
-    /// acknowledged; otherwise `None`.
+    /// Returns the time of an on-off application's next burst, once for each burst, as soon as all of the client's data
+    /// is acknowledged; otherwise `None`.
     pub(crate) fn next_burst_ps(&mut self, now_ps: Time) -> Option<Time> {
         let Application::OnOff { silence_ps, .. } = self.application else {
             return None;
@@ -464,7 +467,8 @@ impl TcpFlow {
         Some(now_ps.saturating_add(self.draw(silence_ps)))
     }
 
-    /// Passes a segment to one end, with the load that its INT headers report.
+    /// Passes a segment that has arrived to one end of the connection, with the contents of its INT headers, if it had
+    /// any. Logs the client's window, or counts the server's goodput.
     pub(crate) fn receive(
         &mut self,
         now_ps: Time,
@@ -484,7 +488,7 @@ impl TcpFlow {
         }
     }
 
-    /// Makes one end handle its timers that are due.
+    /// Makes one end handle its expired timers, and logs the client's window.
     pub(crate) fn on_timer(&mut self, now_ps: Time, side: Side) {
         let now_ps = now_ps - self.origin_ps;
         self.endpoint_mut(side).connection.on_timer(now_ps);
@@ -548,7 +552,7 @@ impl TcpFlow {
         &self.goodput
     }
 
-    /// Returns the log of the client's window, or `None` if none is kept.
+    /// Returns the log of the client's window; `None` if the transfer was not configured to keep one.
     pub(crate) fn window(&self) -> Option<&WindowLog> {
         self.log_window.then_some(&self.window)
     }
@@ -565,16 +569,16 @@ pub struct TcpFlowStatistics {
     pub client_state: tcp::State,
     /// State of the end that receives.
     pub server_state: tcp::State,
-    /// Why the client's end ended before its time, if it did.
+    /// Why the client's end failed, if it did.
     pub client_failure: Option<tcp::Failure>,
-    /// Why the server's end ended before its time, if it did.
+    /// Why the server's end failed, if it did.
     pub server_failure: Option<tcp::Failure>,
-    /// When the last byte and the FIN of the client had arrived.
+    /// The time at which the client's last byte and its FIN had arrived at the server.
     pub finished_ps: Option<Time>,
 }
 
-/// Reads a segment that reached a host. Returns the destination port, the source port and the segment. Fails if the
-/// checksum is wrong.
+/// Parses a TCP segment that reached a host. Returns the destination port, the source port and the segment. Fails if
+/// its header is damaged, or its checksum is wrong for these addresses.
 #[inline]
 pub(crate) fn read_segment<A: wire::Address>(
     source: A,
@@ -590,7 +594,7 @@ pub(crate) fn read_segment<A: wire::Address>(
     Ok((header.destination_port, header.source_port, segment))
 }
 
-/// Reads a segment with INT headers like [`read_segment`], and also returns the headers.
+/// Parses a TCP segment with INT headers like [`read_segment`], and also returns the contents of those headers.
 pub(crate) fn read_telemetry<A: wire::Address>(
     source: A,
     destination: A,

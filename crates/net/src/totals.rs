@@ -21,13 +21,15 @@ pub(crate) struct SentTotals {
     count: u64,
     first_ps: u64,
     last_ps: u64,
-    /// Runs of packets that follow each other in the schedule: the first one's sequence number, and its number in the schedule.
+    /// Runs of packets that are consecutive in the schedule: the sequence number of the first, and its number in the
+    /// schedule.
     runs: Vec<(u64, u64)>,
 }
 
 impl SentTotals {
-    /// Counts a packet that is sent, which is number `number` of the schedule; returns its sequence number. `number`
-    /// must grow from call to call.
+    /// Counts a packet that is sent at `now_ps`. `number` is its number in the flow's schedule, which must grow from
+    /// call to call; it skips packets that were not sent because the host was down. Returns the packet's sequence
+    /// number.
     pub(crate) fn sent(&mut self, now_ps: u64, number: u64) -> u64 {
         let sequence = self.count;
         if self.number_after(sequence) != Some(number) {
@@ -45,14 +47,14 @@ impl SentTotals {
         self.count
     }
 
-    /// Returns the number in the schedule that a packet had; `None` if the packet was not sent.
+    /// Returns the number in the flow's schedule of the packet with this sequence number; `None` if none was sent.
     pub(crate) fn number_of(&self, sequence: u64) -> Option<u64> {
         self.number_after(sequence)
             .filter(|_| sequence < self.count)
     }
 
-    /// Returns the number in the schedule that a packet has, or would have if the last run continued that far. Returns
-    /// `None` if nothing was sent.
+    /// Returns the number in the flow's schedule that the packet with this sequence number has, or would have if the
+    /// host stayed up. Returns `None` if nothing was sent.
     fn number_after(&self, sequence: u64) -> Option<u64> {
         let mut latest_first = self.runs.iter().rev();
         let &(first, number) = latest_first.find(|(first, _)| *first <= sequence)?;
@@ -60,13 +62,13 @@ impl SentTotals {
     }
 }
 
-/// Intervals of numbers that have not arrived.
+/// Intervals of sequence numbers that have not arrived.
 #[derive(Debug)]
 struct Gaps {
-    /// The intervals, from the first number to the last, which is included.
+    /// The intervals, by first number, with the last number, which is included.
     missing: BTreeMap<u64, u64>,
     most: usize,
-    /// The first number from which on it is known which ones are missing.
+    /// The smallest number from which on it is known which numbers are missing.
     known_from: u64,
 }
 
@@ -88,7 +90,7 @@ impl Gaps {
         }
     }
 
-    /// Removes a number that has arrived from the missing ones; returns whether it was missing.
+    /// Removes a number that has arrived from the missing ones. Returns true if it was missing.
     fn take(&mut self, number: u64) -> bool {
         let Some((&first, &last)) = self.missing.range(..=number).next_back() else {
             return false;
@@ -155,7 +157,8 @@ impl ReceivedTotals {
         }
     }
 
-    /// Counts a packet that arrived as delivered, duplicated, reordered or undecided.
+    /// Counts a packet that has arrived: as delivered, and reordered if a later one arrived before, or as duplicated,
+    /// and undecided if it is not known any more whether it had arrived. Times are in picoseconds.
     #[inline]
     pub(crate) fn arrived(&mut self, sequence: u64, sent_ps: u64, received_ps: u64) {
         match self.largest {
@@ -179,7 +182,8 @@ impl ReceivedTotals {
         self.time(received_ps, received_ps.saturating_sub(sent_ps));
     }
 
-    /// Returns the number of repeated arrivals (duplicates), and the number of packets that arrived after a later one.
+    /// Returns the number of duplicates, and the number of packets that arrived after one with a higher sequence
+    /// number.
     pub(crate) fn copies(&self) -> (u64, u64) {
         (self.duplicated, self.reordered)
     }
@@ -210,8 +214,8 @@ impl ReceivedTotals {
         times.jitter_ps += (difference_ps as f64 - times.jitter_ps) / 16.0;
     }
 
-    /// Computes the statistics of the flow, without percentiles. `interval_ps` is the nominal time between packets in
-    /// picoseconds.
+    /// Computes the statistics of the flow, without percentiles, from these totals and those of the packets sent.
+    /// `interval_ps` is the nominal time between packets in picoseconds.
     pub(crate) fn statistics(&self, sent: &SentTotals, interval_ps: u64) -> FlowStatistics {
         let several = self.times.filter(|_| self.delivered > 1);
         FlowStatistics {

@@ -8,13 +8,13 @@ use std::io::Write;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// A log in progress.
+/// A switch's log as it is written.
 pub(crate) struct TraceLog {
-    /// Its name in messages.
+    /// The log's name in error messages.
     what: String,
     dump_bytes: usize,
     out: Box<dyn Write + Send>,
-    /// The second of the last packet, and how many were not traced since it was said.
+    /// The second of the last packet, and the number of packets since then that were not traced.
     second: u64,
     left_out: u64,
     /// True if an error has ended the log; later packets are not written.
@@ -45,7 +45,7 @@ impl TraceLog {
         }
     }
 
-    /// Writes how many packets were not traced, if there were any since the last time.
+    /// Writes how many packets were not traced, if there were any since this was last written.
     fn tell_left_out(&mut self) {
         let count = std::mem::take(&mut self.left_out);
         if count > 0 {
@@ -116,7 +116,8 @@ impl Drop for TraceLog {
     }
 }
 
-/// Returns hours, minutes, seconds and microseconds of a time in nanoseconds since the epoch.
+/// Formats a time in nanoseconds (since 1970 or since the network's beginning) as hours, minutes, seconds and
+/// microseconds of a day.
 fn time_of_day(time_ns: u64) -> String {
     let (second, micros) = (time_ns / NS_PER_S, time_ns % NS_PER_S / 1000);
     let (hour, minute) = (second / 3600 % 24, second / 60 % 60);

@@ -14,14 +14,14 @@ use crate::{FlowId, NetError, TcpFlowId};
 use engine::payload::Shared;
 use engine::{Packet, Time};
 
-/// Flows, by number.
+/// The flows and TCP connections of a network, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) flows: Vec<Flow>,
     pub(crate) tcp_flows: Vec<TcpFlow>,
-    /// True if some host joins groups, so that no host is a member of any without having joined it.
+    /// True once a host has joined a multicast group; then no host is a member of a group without having joined it.
     pub(crate) has_memberships: bool,
-    /// Headers of the segment being sent; kept for its capacity.
+    /// The headers of the segment being sent; kept for its capacity.
     headers: Vec<u8>,
     whole: WholeFrame,
 }
@@ -39,19 +39,19 @@ impl Traffic {
             .ok_or(NetError::UnknownFlow(flow.0))
     }
 
-    /// Returns whether a flow's packets are sent as they are, out of port 0.
+    /// Returns true if a flow's packets need nothing but to be sent out of port 0 of their host.
     #[inline]
     pub(crate) fn is_plain(&self, flow: FlowId) -> bool {
         self.flows[flow.0 as usize].is_plain
     }
 
-    /// Returns the time at which a flow's next packet is due; `None` if no more packets follow.
+    /// Returns the time at which a flow's next packet is due; `None` if it has no further packet.
     #[inline]
     pub(crate) fn due_ps(&self, flow: FlowId) -> Option<Time> {
         self.flows[flow.0 as usize].due_ps()
     }
 
-    /// Handles a packet that reached a host: counts it for its flow, answers it, or passes it to the controller.
+    /// Handles a packet that has reached a host: counts it for its flow, answers it, or passes it to the controller.
     pub(crate) fn receive(
         &mut self,
         host: &mut Host,
@@ -187,8 +187,9 @@ impl Traffic {
         self.flows.get_mut(flow?.0 as usize).map(take)
     }
 
-    /// Sends a flow's packet that is due now; returns the time at which the next packet is due, `None` after the last.
-    /// While the host is down, packets are skipped. `host` is not needed for a flow that is [plain](Self::is_plain).
+    /// Sends a flow's packet that is due now, unless the host is down, which skips the packet. Returns the time at
+    /// which the next packet is due; `None` after the last. `host` may be `None` for a flow that is
+    /// [plain](Self::is_plain).
     pub(crate) fn send_and_advance(
         &mut self,
         host: Option<&mut Host>,
@@ -210,7 +211,8 @@ impl Traffic {
         flow.due_ps()
     }
 
-    /// Makes an end of a TCP connection handle its due timers, and then send.
+    /// Handles an event for the timers of one end of a TCP connection: handles those that have expired, and sends what
+    /// may be sent then. The event may be outdated.
     pub(crate) fn tcp_timer(
         &mut self,
         host: &mut Host,
@@ -231,7 +233,7 @@ impl Traffic {
         }
     }
 
-    /// Makes the application at a TCP connection's client connect, write or stop, schedules its next turn, and sends
+    /// Makes the application at a TCP connection's client connect, write or stop, schedules its next action, and sends
     /// what the client may now send.
     pub(crate) fn tcp_application(
         &mut self,
@@ -248,8 +250,8 @@ impl Traffic {
         self.tcp_send(host, own, medium, EndpointId::new(id, Side::Client));
     }
 
-    /// Sends everything that an end of a TCP connection may send now, and schedules an event for its next timer.
-    /// Packets from a host that is down are lost.
+    /// Sends all segments that one end of a TCP connection may send now, and schedules an event for its next timer.
+    /// Counts packets of a host that is down as lost.
     fn tcp_send(
         &mut self,
         host: &mut Host,
@@ -287,9 +289,9 @@ impl Traffic {
     }
 }
 
-/// Counts a packet that a host took for a flow as accepted, or as corrupted if `intact` is `Some(false)`. If `intact`
-/// is `None`, the packet belongs to nothing that the host knows; it is counted as accepted, and passed to the
-/// controller.
+/// Counts a packet that has reached its host: as accepted if `intact` is `Some(true)`, as corrupted if it is
+/// `Some(false)`. If `intact` is `None`, the packet belongs to no flow or connection of the host: it is accepted, and
+/// passed to the controller.
 fn accepted(
     own: &mut NodeState,
     medium: &mut Medium,

@@ -50,12 +50,12 @@ use std::sync::Arc;
 /// Most queues of a port.
 pub const MAX_QUEUES: u8 = 8;
 
-/// The place in which packets wait that a switch sends faster than a link.
+/// Where packets wait that a switch sends faster than a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Queueing {
-    /// In a traffic manager if the program cares ([`engine::observed`]), or somebody says what its queues hold or that it has
-    /// recirculation ports, and the switch has a link; else at the links.
+    /// In a traffic manager if the switch has a link, and the program observes queues ([`engine::observed`]) or the
+    /// configuration has queue limits or recirculation ports; else at the links.
     #[default]
     Auto,
     /// Packets wait at the link, behind egress.
@@ -69,9 +69,9 @@ pub enum Queueing {
 pub struct TrafficManagerConfig {
     /// Queues of each port, 1 to 8.
     pub queues: u8,
-    /// The limit of each; if not said, that of the port's link.
+    /// The limit and discipline of each queue; if `None`, those of the port's link.
     pub queue: Option<QueueConfig>,
-    /// The limits of single queues instead, by number.
+    /// The limits and disciplines of single queues in place of that, by queue number.
     pub by_priority: BTreeMap<u8, QueueConfig>,
     /// The recirculation ports, if there are any.
     pub recirculation: Option<RecirculationConfig>,
@@ -103,13 +103,14 @@ impl TrafficManagerConfig {
         queues.try_for_each(QueueConfig::check)
     }
 
-    /// Returns whether the configuration demands something that only a traffic manager does, whatever the program
-    /// does.
+    /// Returns true if the configuration has queue limits or recirculation ports, which need a traffic manager whatever
+    /// the program does.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.queue.is_some() || !self.by_priority.is_empty() || self.recirculation.is_some()
     }
 
-    /// Returns the configuration of queue `number` of a port; `of_link`, the queue of the port's link, is the default.
+    /// Returns the configuration of queue `number` of a port. The default, `of_link`, is the configuration of the queue
+    /// of the port's link.
     fn queue(&self, number: u8, of_link: QueueConfig) -> QueueConfig {
         let own = self.by_priority.get(&number).copied();
         own.or(self.queue).unwrap_or(of_link)
@@ -122,36 +123,36 @@ impl TrafficManagerConfig {
 pub struct QueueStatistics {
     /// Packets for this queue.
     pub offered: u64,
-    /// Packets that left it for egress.
+    /// Packets that were taken from the queue, and went to egress.
     pub taken: u64,
-    /// Packets that found it full.
+    /// Packets that found the queue full.
     pub queue_drops: u64,
-    /// Packets dropped early.
+    /// Packets that the queue's discipline dropped before it was full.
     pub red_drops: u64,
-    /// Packets to be marked.
+    /// Packets that were accepted to be marked when they leave.
     pub marked: u64,
-    /// Packets that waited when the switch failed or was given another program.
+    /// Packets that were lost because the switch failed or was given another program.
     pub down_drops: u64,
     /// Packets that wait now.
     pub packets: u64,
-    /// Their bytes as they entered ingress.
+    /// Bytes that wait now, by the lengths with which packets entered ingress.
     pub bytes: u64,
     /// The most packets that ever waited.
     pub max_packets: u64,
     /// The most bytes that ever waited.
     pub max_bytes: u64,
-    /// Packets that waited on average, since the traffic manager is there.
+    /// The mean number of waiting packets since the traffic manager was created.
     pub mean_packets: f64,
-    /// Bytes that waited on average.
+    /// The mean number of waiting bytes since then.
     pub mean_bytes: f64,
 }
 
-/// The packets that wait, and their sum over time.
+/// The counters of a queue, and their sums over time.
 #[derive(Debug, Default)]
 struct Gauge {
     statistics: QueueStatistics,
     changed_ps: Time,
-    /// The sums over time of packets and of bytes that waited, in picoseconds, up to then.
+    /// The sums over time of waiting packets and bytes, in picoseconds, up to the last change.
     packet_time: u128,
     byte_time: u128,
 }
@@ -202,16 +203,16 @@ impl Gauge {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) copy: Enqueued,
-    /// True if the packet is marked when it leaves.
+    /// True if the packet must be marked when it leaves.
     pub(crate) mark: bool,
 }
 
-/// A packet that is taken from its queue.
+/// A packet that was taken from its queue.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) waiting: Waiting,
     pub(crate) queue: u8,
-    /// Packets left in its queue.
+    /// The number of packets left in its queue.
     pub(crate) deq_qdepth: u32,
 }
 
@@ -221,28 +222,28 @@ struct Queue {
     waiting: VecDeque<Waiting>,
     gate: Gate,
     gauge: Gauge,
-    /// When the last packet taken from it was sent: since then the queue, if it is empty, is idle.
+    /// The time at which the last packet taken from the queue was sent; if the queue is empty, it is idle from then on.
     idle_since_ps: Time,
 }
 
 impl Queue {
-    /// Returns since when nothing of the queue waits or is being sent; `None` if something is. One queue of several may
-    /// be idle while the transmitter is busy.
+    /// Returns the time since which no packet of the queue waits or is being sent; `None` if there is one. One queue of
+    /// several may be idle while the transmitter is busy.
     fn idle_since_ps(&self, now_ps: Time) -> Option<Time> {
         let is_idle = self.waiting.is_empty() && self.idle_since_ps <= now_ps;
         is_idle.then_some(self.idle_since_ps)
     }
 }
 
-/// The state of the transmitter of a port.
+/// The state of a port's transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transmitter {
-    /// The direction of its link, if it has one.
+    /// The link direction by which it sends, if the port has a link.
     pub(crate) direction: Option<u32>,
     pub(crate) busy_until_ps: Time,
 }
 
-/// The properties that a port's queues are made from.
+/// The properties of a port's queues when they are created.
 #[derive(Debug)]
 pub(crate) struct PortPlan {
     pub(crate) direction: Option<u32>,
@@ -252,12 +253,12 @@ pub(crate) struct PortPlan {
     pub(crate) name: String,
 }
 
-/// The queues of a port, the lowest first.
+/// The queues of a port, in the order of their numbers.
 #[derive(Debug)]
 struct Port {
     direction: Option<u32>,
     queues: Vec<Queue>,
-    /// When the next look at the port is planned.
+    /// The time of the next event that is scheduled for the port.
     wake_ps: Option<Time>,
 }
 
@@ -289,7 +290,7 @@ impl Port {
     }
 }
 
-/// The outcome for a packet of a queue.
+/// What happens to a packet that is offered to a queue.
 #[derive(Debug)]
 pub(crate) enum Offered {
     /// It waits.
@@ -298,18 +299,19 @@ pub(crate) enum Offered {
     Dropped(Enqueued),
 }
 
-/// The packets that wait in a switch.
+/// The packets that wait in a switch between ingress and egress.
 #[derive(Debug)]
 pub(crate) struct TrafficManager {
     config: TrafficManagerConfig,
-    /// The program whose packets wait.
+    /// The program to which the waiting packets belong.
     pub(crate) program: Arc<ir::Program>,
-    /// Grows when packets of an earlier time are of no use any more.
+    /// Grows when waiting packets become worthless; events for packets of an earlier epoch are ignored.
     pub(crate) epoch: u32,
     since_ps: Time,
     ports: Vec<Option<Box<Port>>>,
     recirculation: Option<RecirculationPorts>,
-    /// The clones and recirculated packets that there may still be at this time. Something could go round for ever otherwise.
+    /// The number of clones and recirculated packets that are still allowed at this time. Without a limit, a program
+    /// could loop for ever.
     work_left: (Time, u32),
     // Buffers that are used again.
     pub(crate) emissions: Vec<Emission>,
@@ -317,12 +319,12 @@ pub(crate) struct TrafficManager {
     pub(crate) work: Work,
 }
 
-/// The work to be done at one switch at one time.
+/// The work that remains at a switch at the present time.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    /// Copies that go to queues.
+    /// Copies of packets to be put into queues.
     pub(crate) copies: VecDeque<Enqueued>,
-    /// Packets that go to ingress, when there are no more copies.
+    /// Packets to be run through ingress when there are no more copies.
     pub(crate) again: VecDeque<Recirculated>,
 }
 
@@ -346,7 +348,7 @@ impl TrafficManager {
         }
     }
 
-    /// Counts one more clone or recirculated packet at `now_ps`; returns whether the limit for one instant allows it.
+    /// Counts one more clone or recirculated packet at `now_ps`. Returns true if the limit for one instant allows it.
     pub(crate) fn may_work(&mut self, now_ps: Time) -> bool {
         if self.work_left.0 != now_ps {
             self.work_left = (now_ps, MAX_WORK);
@@ -356,7 +358,7 @@ impl TrafficManager {
         left.is_some()
     }
 
-    /// Returns whether the queues of a port exist, and were made for the link of this direction.
+    /// Returns true if the queues of a port exist, and were created for the link with this direction.
     pub(crate) fn has_port(&self, port: u32, direction: Option<u32>) -> bool {
         let known = self.ports.get(port as usize).and_then(Option::as_ref);
         known.is_some_and(|port| port.direction == direction)
@@ -374,7 +376,8 @@ impl TrafficManager {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }
 
-    /// Offers a packet to a queue of a port whose queues exist: the packet is taken, marked or dropped.
+    /// Offers a copy of a packet to the queue of its port and priority. Returns whether it waits, perhaps to be marked,
+    /// or is dropped: because the queue refuses it, or the port has no queues.
     pub(crate) fn offer(
         &mut self,
         now_ps: Time,
@@ -418,8 +421,8 @@ impl TrafficManager {
         Offered::Waits
     }
 
-    /// Removes and returns the next packet of a port whose transmitter is free: the first of the highest queue that is
-    /// not empty; `None` if all are empty.
+    /// Removes and returns the next packet of a port whose transmitter is free: the first one of the highest queue that
+    /// is not empty. Returns `None` if all queues are empty.
     pub(crate) fn take(&mut self, now_ps: Time, port: u32) -> Option<Taken> {
         let queues = &mut self.port(port)?.queues;
         let number = queues.iter().rposition(|q| !q.waiting.is_empty())?;
@@ -433,7 +436,8 @@ impl TrafficManager {
         })
     }
 
-    /// Records that the packet last taken from a queue has been sent at `sent_ps`; the queue may be idle from then on.
+    /// Records that the packet last taken from a queue will have been sent at `sent_ps`; the queue may be idle from
+    /// then on.
     pub(crate) fn sent(&mut self, port: u32, queue: u8, sent_ps: Time) {
         if let Some(port) = self.port(port)
             && let Some(queue) = port.queues.get_mut(usize::from(queue))
@@ -442,7 +446,7 @@ impl TrafficManager {
         }
     }
 
-    /// Takes notice that a port's transmitter has a rate of `rate_bps` from now on.
+    /// Adapts the disciplines of a port's queues to a new rate of its transmitter, `rate_bps` bits per second.
     pub(crate) fn change_rate(&mut self, now_ps: Time, port: u32, rate_bps: u64) {
         for queue in self.port(port).into_iter().flat_map(|it| &mut it.queues) {
             let idle_since_ps = queue.idle_since_ps(now_ps);
@@ -450,8 +454,8 @@ impl TrafficManager {
         }
     }
 
-    /// Plans to serve a port at `at_ps`; returns whether an event has to be scheduled for that, because packets wait
-    /// and no earlier event is planned.
+    /// Plans to serve a port at `at_ps`. Returns true if an event must be scheduled for that: if packets wait and no
+    /// earlier event is planned.
     pub(crate) fn wake(&mut self, port: u32, at_ps: Time) -> bool {
         match self.port(port) {
             Some(port) if !port.is_empty() && port.wake_ps.is_none_or(|wake| wake > at_ps) => {
@@ -462,7 +466,7 @@ impl TrafficManager {
         }
     }
 
-    /// Records that the planned event to serve a port takes place.
+    /// Records that the event that was planned for a port takes place at `now_ps`.
     pub(crate) fn woken(&mut self, now_ps: Time, port: u32) {
         if let Some(port) = self.port(port)
             && port.wake_ps.is_some_and(|wake| wake <= now_ps)
@@ -471,7 +475,8 @@ impl TrafficManager {
         }
     }
 
-    /// Offers a packet to a recirculation port. Without recirculation ports, the packet passes at once.
+    /// Offers a packet to the recirculation port that is chosen for it. Without recirculation ports, the packet passes
+    /// at once.
     pub(crate) fn recirculate(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         match &mut self.recirculation {
             None => Recirculating::Through(packet),
@@ -479,8 +484,8 @@ impl TrafficManager {
         }
     }
 
-    /// Returns the packet that has passed a recirculation port by now; `None` if none has. Also returns the time at
-    /// which the next one will have passed.
+    /// Returns the packet that has passed a recirculation port by `now_ps`; `None` if none has. Also returns the time
+    /// at which the next one will have passed, if there is one.
     pub(crate) fn recirculated(
         &mut self,
         now_ps: Time,
@@ -489,7 +494,8 @@ impl TrafficManager {
         self.recirculation.as_mut()?.passed(now_ps, port)
     }
 
-    /// Loses all waiting packets; returns their number.
+    /// Drops all waiting packets, those of recirculation ports included, and counts them as lost; scheduled events for
+    /// packets become void. Returns the number of packets.
     pub(crate) fn lose_all(&mut self, now_ps: Time) -> u64 {
         self.epoch += 1;
         let mut lost = 0;
@@ -501,8 +507,8 @@ impl TrafficManager {
         lost + recirculation.map_or(0, |ports| ports.lose_all(now_ps))
     }
 
-    /// Returns the statistics of all queues, ordered by port and queue number. Ports without any packet so far are
-    /// left out.
+    /// Returns the statistics of all queues with their port and queue numbers, in that order. Leaves out ports that
+    /// have had no packet so far.
     pub(crate) fn statistics(&self, now_ps: Time) -> Vec<(u32, u8, QueueStatistics)> {
         let ports = self.ports.iter().enumerate();
         let queues = ports.flat_map(|(number, port)| {

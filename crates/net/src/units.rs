@@ -15,7 +15,7 @@ pub(crate) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::
     time.ps().serialize(serializer)
 }
 
-/// Serializes an instant as its number of picoseconds, or nothing as nothing.
+/// Serializes an instant as its number of picoseconds, or `None` as null.
 pub(crate) fn serialize_some<S: Serializer>(
     time: &Option<Time>,
     serializer: S,
@@ -28,14 +28,14 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     u128::deserialize(deserializer).map(Time::from_ps)
 }
 
-/// Deserializes an instant from its number of picoseconds, or nothing from nothing.
+/// Deserializes an instant from its number of picoseconds, or `None` from null.
 pub(crate) fn deserialize_some<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Time>, D::Error> {
     Ok(Option::<u128>::deserialize(deserializer)?.map(Time::from_ps))
 }
 
-/// Deserializes an instant from its number of seconds.
+/// Deserializes an instant from its number of seconds, rounded to whole picoseconds. Fails for a negative number.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
     let time_s = f64::deserialize(deserializer)?;
     match time_s >= 0.0 {
@@ -45,7 +45,7 @@ pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time
     }
 }
 
-/// Deserializes an instant from its number of seconds, or [`Time::NEVER`] from nothing.
+/// Deserializes an instant from its number of seconds, or [`Time::NEVER`] from null. Fails for a negative number.
 pub(crate) fn seconds_or_never<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Time, D::Error> {
@@ -55,7 +55,7 @@ pub(crate) fn seconds_or_never<'de, D: Deserializer<'de>>(
     Ok(time.map_or(Time::NEVER, |Seconds(time)| time))
 }
 
-/// A span of time that is written in milliseconds, in whole picoseconds. Deserializing refuses one below zero.
+/// A span of time in whole picoseconds that is written in milliseconds. Deserializing refuses a negative one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Milliseconds(pub(crate) u64);
@@ -73,7 +73,7 @@ impl TryFrom<f64> for Milliseconds {
 }
 
 impl Milliseconds {
-    /// Returns the time as a signed number of picoseconds.
+    /// Returns the span as a signed number of picoseconds, at most the largest one.
     pub(crate) fn signed_ps(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }
@@ -124,7 +124,7 @@ pub(crate) mod milliseconds {
     }
 }
 
-/// Deserializes milliseconds to whole microseconds.
+/// Deserializes a span in milliseconds as whole microseconds, rounded.
 pub(crate) fn microseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let time_ms = f64::deserialize(deserializer)?;
     Ok((time_ms * US_PER_MS).round_ties_even() as u32)

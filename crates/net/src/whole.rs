@@ -3,7 +3,8 @@
 use engine::Packet;
 use engine::payload::Shared;
 
-/// The last frame that was put together. The next one often has the same payload behind other headers: then only those are copied.
+/// The last frame that was put together. If the next one has the same payload behind other headers, only those are
+/// copied.
 #[derive(Debug, Default)]
 pub(crate) struct WholeFrame {
     bytes: Vec<u8>,
@@ -12,7 +13,7 @@ pub(crate) struct WholeFrame {
 }
 
 impl WholeFrame {
-    /// Returns all bytes of a packet, stored and shared, in one piece.
+    /// Returns all bytes of a packet, stored and shared ones, in one piece, which is valid until the next call.
     #[inline]
     pub(crate) fn of(&mut self, packet: &Packet) -> &[u8] {
         let (stored, rest) = (packet.stored(), packet.rest());

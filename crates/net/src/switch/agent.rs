@@ -11,16 +11,16 @@ use crate::notification::NotificationEvent;
 use crate::switch::has_deadlines;
 use engine::Time;
 
-/// The most timers that are handled at once in real time, as packets wait meanwhile.
+/// The most idle timers that are handled at once in real time, since packets wait meanwhile.
 const TIMERS_AT_ONCE: usize = 128;
-/// The time in real time until the other timers that are over are handled.
+/// The time, in real time, after which the remaining expired timers are handled, in picoseconds.
 const TIMERS_PAUSE_PS: u64 = 1_000_000_000;
-/// The least time in real time between two messages to the controller that entries are idle: it takes many at once rather than each
-/// alone.
+/// The shortest time, in real time, between two notifications that entries are idle, in picoseconds: the controller
+/// takes many entries at once.
 const IDLE_PAUSE_PS: u64 = 25_000_000_000;
 
 impl SwitchNode {
-    /// Schedules an event for the agent of a switch at the present instant.
+    /// Schedules an event for a switch's agent at the present time, unless one is scheduled already.
     pub(crate) fn wake_agent(&mut self, own: &NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.wake(now_ps) {
@@ -28,8 +28,8 @@ impl SwitchNode {
         }
     }
 
-    /// Handles an event for the agent of a switch, which may be obsolete because another was scheduled for an earlier
-    /// time.
+    /// Handles an event for a switch's agent: adapts the queues to the program, and announces what is due. The event
+    /// may be outdated, because another was scheduled for an earlier time.
     pub(super) fn agent_event(&mut self, own: &mut NodeState, medium: &mut Medium) {
         self.refresh_queueing(own, medium);
         let now_ps = medium.now_ps();
@@ -43,8 +43,8 @@ impl SwitchNode {
         }
     }
 
-    /// Records that the agent needs an event at `at_ps`; returns whether the event has to be scheduled, which is not
-    /// so if an earlier one is.
+    /// Records that the agent needs an event at `at_ps`. Returns true if the event must be scheduled: if no earlier one
+    /// is.
     fn wake(&mut self, at_ps: Time) -> bool {
         let needed = self.wake_ps.is_none_or(|planned_ps| at_ps < planned_ps);
         if needed {
@@ -53,8 +53,8 @@ impl SwitchNode {
         needed
     }
 
-    /// Announces everything that is due to the controller, and schedules an event for the time at which the next is
-    /// due.
+    /// Announces digest lists and idle entries that are due to the controller, and schedules an event for the next time
+    /// at which one is due. Does nothing while the program has neither.
     pub(super) fn run_agent(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let (now_ps, real_time) = (medium.now_ps(), medium.real_time);
         if !self.has_deadlines {

@@ -5,7 +5,7 @@ use engine::{Output, Packet, Time};
 
 pub(crate) const CPU_PORT: u32 = 510;
 
-/// A pipeline made of a closure, which takes the time, the port and the packet, and appends outputs.
+/// A pipeline that is a closure, which is called with the time, the port and the packet, and appends outputs.
 pub(crate) struct Closure<F>(pub(crate) F);
 
 impl<F> Pipeline for Closure<F>

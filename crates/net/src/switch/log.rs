@@ -8,7 +8,7 @@ use engine::{Packet, Time};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The number of packets that the log may still show in this second.
+/// The number of packets that a switch's log may still show in this second.
 #[derive(Debug)]
 pub(super) struct Budget {
     most_per_s: u32,
@@ -17,7 +17,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Takes one packet from this second's number; returns false if none is left.
+    /// Takes one packet from the number that the log may show in this second. Returns false if none is left.
     fn takes(&mut self, now_ps: Time) -> bool {
         let second = now_ps.ns() / NS_PER_S;
         if second != self.second {
@@ -30,8 +30,8 @@ impl Budget {
 }
 
 impl SwitchNode {
-    /// Traces at most `most_per_s` packets per second from now on, for observers. Returns false if packets are traced
-    /// already.
+    /// Makes the switch trace at most `most_per_s` packets per second from now on, for observers. Returns false, and
+    /// changes nothing, if it does so already.
     pub(crate) fn log_packets(&mut self, most_per_s: u32) -> bool {
         let free = self.log.is_none();
         if free {
@@ -44,7 +44,8 @@ impl SwitchNode {
         free
     }
 
-    /// Runs a packet that has arrived, and tells observers what happened to it, or that they are not told.
+    /// Runs a packet that has arrived at a switch with a log, and reports to observers what happened to it, or that the
+    /// log has shown enough packets in this second.
     #[cold]
     pub(super) fn process_logged(
         &mut self,

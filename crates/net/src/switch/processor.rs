@@ -20,17 +20,17 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessorConfig {
-    /// The time that a packet takes, or the mean of it; above 0.
+    /// The time in picoseconds in which a packet is served, or its mean; above 0.
     #[serde(rename = "packets_per_s", deserialize_with = "service_time")]
     pub service_ps: u64,
-    /// True if times are exponentially distributed and independent; else they are all the same.
+    /// True if service times are exponentially distributed and independent, false if they are all the same.
     #[serde(rename = "service", deserialize_with = "is_exponential")]
     pub exponential: bool,
-    /// The most packets that may wait, besides the one that is served.
+    /// The most packets that may wait, in addition to the one being served.
     pub queue_packets: u64,
 }
 
-/// Deserializes a rate of packets per second as the time of one in picoseconds.
+/// Deserializes a rate in packets per second as the service time of one packet in picoseconds.
 fn service_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     const PS_PER_S: f64 = 1e12;
     Ok((PS_PER_S / f64::deserialize(deserializer)?).round_ties_even() as u64)
@@ -58,12 +58,12 @@ impl ProcessorConfig {
     }
 }
 
-/// A processor, and what waits for it.
+/// A switch's processor, with the packets that wait for it.
 #[derive(Debug)]
 pub(crate) struct Processor {
     config: ProcessorConfig,
     draws: Stream,
-    /// The packets in the processor, of which the first one is served.
+    /// The packets in the processor with their arrival ports; the first one is being served.
     packets: VecDeque<(u32, Packet)>,
 }
 
@@ -85,8 +85,8 @@ impl Processor {
 }
 
 impl SwitchNode {
-    /// Passes a packet to the processor, where it is served at once, waits, or is dropped if the queue is full. A
-    /// switch without a processor runs the packet at once.
+    /// Passes a packet that has arrived to the switch's processor: it is served at once, waits, or is dropped and
+    /// counted if the queue is full. A switch without a processor runs the packet at once.
     pub(super) fn wait_for_processor(
         &mut self,
         own: &mut NodeState,
@@ -108,7 +108,7 @@ impl SwitchNode {
         }
     }
 
-    /// Begins to serve the first waiting packet, and schedules the end of its service.
+    /// Begins to serve the first packet in the processor, and schedules the end of its service.
     fn serve_next(&mut self, own: &NodeState, medium: &mut Medium) {
         let Some(processor) = &mut self.processor else {
             return;
@@ -119,8 +119,8 @@ impl SwitchNode {
         medium.scheduler.push(at_ps, event);
     }
 
-    /// Runs the packet whose service by the processor has ended, unless the switch failed meanwhile, and begins to
-    /// serve the next.
+    /// Runs the packet whose service by the processor has ended through the program, and begins to serve the next. Does
+    /// nothing if the switch has failed meanwhile (`generation`).
     pub(super) fn served(&mut self, own: &mut NodeState, medium: &mut Medium, generation: u32) {
         if own.generation != generation {
             return;
@@ -135,7 +135,7 @@ impl SwitchNode {
         self.process(own, medium, port, packet);
     }
 
-    /// Counts the packets that wait for the processor as lost, after the switch failed.
+    /// Drops the packets in the switch's processor after a failure, and counts them as lost.
     pub(super) fn lose_waiting(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(processor) = &mut self.processor else {
             return;

@@ -17,8 +17,8 @@ use crate::traffic_manager::{
 use engine::{Emission, Enqueued, Output, Packet, Switch, Time};
 
 impl SwitchNode {
-    /// Adds, replaces or removes the switch's traffic manager, as its program demands, and takes its CPU port. Packets of
-    /// a former program are lost.
+    /// Adapts the switch to its program if that has changed: adds, replaces or removes the traffic manager, and reads
+    /// the CPU port. Packets that wait for a former program are lost.
     pub(crate) fn refresh_queueing(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         if self.queueing_is_decided() {
@@ -59,8 +59,8 @@ impl SwitchNode {
         }
     }
 
-    /// Decides again whether the switch has a traffic manager, after its first link was connected. (A link may connect
-    /// a switch to itself, which makes two directions.)
+    /// Decides again whether the switch needs a traffic manager, after its first link was connected (which makes two
+    /// directions if it connects the switch to itself).
     pub(crate) fn linked(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let few = own.ports.iter().flatten().nth(2).is_none();
         if few && self.traffic.is_none() {
@@ -69,7 +69,8 @@ impl SwitchNode {
         }
     }
 
-    /// Removes the traffic manager from the switch, whose packets are lost; the links' own queues are used again.
+    /// Removes the switch's traffic manager, if it has one, and counts its packets as lost. The links' own queues are
+    /// used again.
     pub(crate) fn end_traffic_manager(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let Some(mut traffic) = self.traffic.take() else {
             return;
@@ -81,14 +82,15 @@ impl SwitchNode {
         }
     }
 
-    /// Counts the packets that wait in the traffic manager as lost, after the switch failed.
+    /// Drops the packets in the switch's traffic manager after a failure, and counts them as lost.
     pub(super) fn lose_queues(&mut self, own: &mut NodeState, medium: &mut Medium) {
         let now_ps = medium.now_ps();
         let lost = self.traffic.as_mut().map(|it| it.lose_all(now_ps));
         medium.lose(own, lost.unwrap_or(0));
     }
 
-    /// Runs a closure on the traffic manager, if the switch has one, and then does the work that this causes.
+    /// Calls `run` with the switch's traffic manager, if there is one, and then does the work that `run` left: copies
+    /// for queues, and packets for ingress.
     fn with_traffic(
         &mut self,
         own: &mut NodeState,
@@ -115,7 +117,8 @@ impl SwitchNode {
         }
     }
 
-    /// Runs a packet that arrived through ingress, and puts its copies into the traffic manager's queues.
+    /// Runs a packet that has arrived through ingress. Its copies reach the traffic manager's queues after the switch's
+    /// latency.
     pub(super) fn receive_queued(
         &mut self,
         own: &mut NodeState,
@@ -134,8 +137,8 @@ impl SwitchNode {
         });
     }
 
-    /// Puts a copy that has reached its queue into it, unless the switch failed or was loaded with another program
-    /// meanwhile.
+    /// Puts a copy of a packet into its queue after the switch's latency, unless the switch has failed (`generation`)
+    /// or was given another program (`epoch`) meanwhile; then counts it as lost.
     pub(super) fn enqueue_event(
         &mut self,
         own: &mut NodeState,
@@ -151,12 +154,13 @@ impl SwitchNode {
         self.with_traffic(own, medium, |_, work| work.copies.push_back(copy));
     }
 
-    /// Sends the next packet of a port if the port's transmitter is free.
+    /// Sends packets that wait for a port while the port's transmitter is free.
     pub(super) fn port_ready(&mut self, own: &mut NodeState, medium: &mut Medium, port: u32) {
         self.with_traffic(own, medium, |queued, work| queued.serve(port, work));
     }
 
-    /// Removes the packet that has passed a recirculation port, if any, and runs it through ingress again.
+    /// Runs the packet that has passed a recirculation port, if there is one, through ingress again, and waits for the
+    /// next.
     pub(super) fn recirculation_ready(
         &mut self,
         own: &mut NodeState,
@@ -176,7 +180,7 @@ impl SwitchNode {
     }
 }
 
-/// A switch at work with its traffic manager, which it does not have meanwhile.
+/// A switch and its traffic manager, which is taken out of the switch while work is done.
 struct Queued<'a> {
     switch: &'a mut SwitchNode,
     traffic: &'a mut TrafficManager,
@@ -189,7 +193,7 @@ impl Queued<'_> {
         self.switch.pipeline.engine_mut()
     }
 
-    /// Puts copies that came out of ingress into their queues after the switch's latency.
+    /// Makes the copies that came out of ingress reach their queues after the switch's latency.
     fn behind_ingress(&mut self, copies: &mut Vec<Enqueued>, work: &mut Work) {
         let latency_ps = self.switch.latency_ps;
         if latency_ps == 0 {
@@ -227,7 +231,8 @@ impl Queued<'_> {
         }
     }
 
-    /// Puts a copy into its queue, whose port is set up first if necessary.
+    /// Puts a copy of a packet into the queue of its port, which is created if necessary; drops and counts the copy if
+    /// the queue does not take it.
     fn enqueue(&mut self, copy: Enqueued) {
         let port = copy.port;
         let transmitter = self.transmitter(port);
@@ -260,7 +265,8 @@ impl Queued<'_> {
         }
     }
 
-    /// Returns the properties from which the queues of a port are made. From now on, the link's own queue is not used.
+    /// Returns the properties of a port's queues, from the port's link (`direction`) if it has one. Disables the link's
+    /// own queue.
     fn port_plan(&mut self, port: u32, direction: Option<u32>) -> PortPlan {
         let (mut queue, mut rate_bps) = (QueueConfig::packets(u64::MAX), 1);
         let mut name = format!("{}:{port}", self.own.name);
@@ -279,7 +285,8 @@ impl Queued<'_> {
         }
     }
 
-    /// Sends packets that wait for a port as long as the port's transmitter is free.
+    /// Sends packets that wait for a port as long as the port's transmitter is free, and schedules an event for the
+    /// time at which it becomes free again.
     fn serve(&mut self, port: u32, work: &mut Work) {
         let now_ps = self.medium.now_ps();
         self.traffic.woken(now_ps, port);
@@ -299,7 +306,8 @@ impl Queued<'_> {
         }
     }
 
-    /// Runs a packet that was taken from a queue through egress, and sends it.
+    /// Runs a packet that was taken from a port's queue through egress, and sends the output. Sets its congestion mark
+    /// if the queue demanded that.
     fn send_taken(&mut self, port: u32, taken: Taken, work: &mut Work) {
         let (now_ps, generation) = (self.medium.now_ps(), self.own.generation);
         let mut emissions = std::mem::take(&mut self.traffic.emissions);
@@ -325,8 +333,8 @@ impl Queued<'_> {
         self.traffic.emissions = emissions;
     }
 
-    /// Handles a clone or a recirculated packet from egress: puts it into a queue, runs it through ingress again, or
-    /// drops it.
+    /// Handles a clone or a recirculated packet that egress made: puts it into a queue, runs it through ingress again,
+    /// sends it through a recirculation port, or drops and counts it.
     fn emitted(&mut self, emission: Emission, work: &mut Work) {
         let now_ps = self.medium.now_ps();
         if !self.traffic.may_work(now_ps) {

@@ -5,16 +5,16 @@
 use super::Pipeline;
 use engine::{Output, Packet, Switch, Time, Trace};
 
-/// A pipeline around another one, which must be a P4 program's.
+/// A wrapper around the pipeline of a P4 program.
 pub(crate) struct Tracing {
     pipeline: Box<dyn Pipeline>,
-    /// The arrival port of the packets that are meant; `None`: all ports.
+    /// The arrival port of the packet to trace; `None` for any port.
     port: Option<u32>,
     trace: Option<Trace>,
 }
 
 impl Tracing {
-    /// Wraps a pipeline. The next packet that arrives, at `port` if one is given, is traced.
+    /// Wraps a pipeline so that the next packet that arrives is traced; only one at `port`, if that is given.
     pub(crate) fn new(pipeline: Box<dyn Pipeline>, port: Option<u32>) -> Tracing {
         Tracing {
             pipeline,
@@ -103,7 +103,7 @@ impl Pipeline for Tracing {
     }
 }
 
-/// The pipeline of a switch while its own is wrapped.
+/// A placeholder for a switch's pipeline while that is being wrapped.
 pub(super) struct Nothing;
 
 impl Pipeline for Nothing {

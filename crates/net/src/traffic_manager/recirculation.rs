@@ -20,10 +20,10 @@ use std::collections::VecDeque;
 /// Most recirculation ports of a switch.
 pub const MAX_RECIRCULATION_PORTS: u16 = 256;
 
-/// The bytes that decide about the port by hash.
+/// The number of bytes at a packet's beginning that select its port by hash.
 const HASHED_BYTES: usize = 64;
 
-/// Which recirculation port a packet takes.
+/// How a packet's recirculation port is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
@@ -38,15 +38,15 @@ pub enum Spread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecirculationConfig {
-    /// Their number, 1 to 256.
+    /// The number of recirculation ports, 1 to 256.
     pub ports: u16,
-    /// Rate of each.
+    /// The rate of each port in bits per second.
     pub rate_bps: u64,
     /// The most bytes that may wait in front of each; 150,000 if no limit is given.
     pub queue_bytes: Option<u64>,
-    /// The most packets that may wait there instead.
+    /// The most packets that may wait in front of each, in place of a limit in bytes.
     pub queue_packets: Option<u64>,
-    /// Which one a packet takes.
+    /// How a packet's port is chosen.
     pub spread: Spread,
 }
 
@@ -73,7 +73,7 @@ impl RecirculationConfig {
         self.queue().check()
     }
 
-    /// Returns the queue in front of each port.
+    /// Returns the configuration of the queue in front of each recirculation port.
     fn queue(&self) -> QueueConfig {
         QueueConfig {
             queue_bytes: self.queue_bytes,
@@ -91,26 +91,26 @@ pub struct RecirculationStatistics {
     pub offered: u64,
     /// Packets that were sent through it.
     pub passes: u64,
-    /// Packets that found its queue full.
+    /// Packets that found the port's queue full.
     pub queue_drops: u64,
-    /// Packets that waited when the switch failed or was given another program.
+    /// Packets that were lost because the switch failed or was given another program.
     pub down_drops: u64,
     /// Packets that wait now.
     pub packets: u64,
     /// The most packets that ever waited.
     pub max_packets: u64,
-    /// Packets that waited on average, since the traffic manager is there.
+    /// The mean number of waiting packets since the traffic manager was created.
     pub mean_packets: f64,
-    /// The share of that time in which it sent.
+    /// The share of that time during which the port sent.
     pub utilisation: f64,
 }
 
-/// The outcome for a packet of a recirculation port.
+/// What happens to a recirculated packet.
 #[derive(Debug)]
 pub(crate) enum Recirculating {
-    /// It goes through at once.
+    /// It passes at once, since there are no recirculation ports.
     Through(Recirculated),
-    /// It has passed this port at this time.
+    /// It will have passed this port at this time.
     ThereAt { port: u16, there_ps: Time },
     /// It waits behind others.
     Waits,
@@ -118,20 +118,21 @@ pub(crate) enum Recirculating {
     Dropped,
 }
 
-/// One port.
+/// One recirculation port.
 #[derive(Debug)]
 struct Port {
     waiting: VecDeque<Recirculated>,
     gate: Gate,
     gauge: Gauge,
-    /// The packet on its way, and when it is there.
+    /// The packet being sent, and the time at which it has passed.
     sending: Option<(Time, Recirculated)>,
-    /// The total time of sending, in picoseconds, that will have been when the packet on its way is there.
+    /// The total time of sending, in picoseconds, up to the end of the packet being sent.
     busy_ps: u64,
 }
 
 impl Port {
-    /// Begins to send a packet through the port, and returns the time at which it has passed.
+    /// Begins to send a packet through the port at a rate of `rate_bps` bits per second. Returns the time at which it
+    /// will have passed.
     fn send(&mut self, now_ps: Time, rate_bps: u64, packet: Recirculated) -> Time {
         let takes_ps = serialisation_ps(packet.bytes(), rate_bps);
         let there_ps = now_ps.saturating_add(takes_ps);
@@ -155,7 +156,7 @@ impl Port {
 pub(super) struct RecirculationPorts {
     config: RecirculationConfig,
     ports: Vec<Port>,
-    /// The port of the next packet in turn.
+    /// The port of the next packet by round-robin.
     next: u16,
 }
 
@@ -190,7 +191,8 @@ impl RecirculationPorts {
         }
     }
 
-    /// Offers a packet that came out of the deparser to its recirculation port, where it is sent, waits or is dropped.
+    /// Offers a packet that is to be recirculated to the port that is chosen for it, where it is sent, waits, or is
+    /// dropped and counted.
     pub(super) fn offer(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         let number = self.port_of(&packet);
         let port = &mut self.ports[usize::from(number)];
@@ -219,8 +221,8 @@ impl RecirculationPorts {
         }
     }
 
-    /// Returns the packet that has passed a port by now; `None` if none has. Begins to send the next one, and also
-    /// returns the time at which that will have passed.
+    /// Returns the packet that has passed a recirculation port by `now_ps`; `None` if none has. Begins to send the next
+    /// one, and also returns the time at which that will have passed, if there is one.
     pub(super) fn passed(
         &mut self,
         now_ps: Time,
@@ -235,7 +237,7 @@ impl RecirculationPorts {
         Some((packet, next_ps))
     }
 
-    /// Loses all packets that wait or are being sent; returns their number.
+    /// Drops all packets that wait or are being sent, and counts them as lost. Returns their number.
     pub(super) fn lose_all(&mut self, now_ps: Time) -> u64 {
         let mut lost = 0;
         for port in &mut self.ports {
@@ -246,7 +248,8 @@ impl RecirculationPorts {
         lost
     }
 
-    /// Computes the statistics of each recirculation port, ordered by number.
+    /// Computes the statistics of each recirculation port, ordered by number. Means are over the time from `since_ps`
+    /// to `now_ps`.
     pub(super) fn statistics(&self, since_ps: Time, now_ps: Time) -> Vec<RecirculationStatistics> {
         let elapsed_ps = now_ps.saturating_sub(since_ps).max(1);
         let of = |port: &Port| {
