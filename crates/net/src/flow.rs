@@ -438,7 +438,7 @@ impl Flow {
         self.schedule.due_ps()
     }
 
-    /// Returns the time between packets in picoseconds, rounded down; the mean time for a Poisson process.
+    /// Returns the time between the flow's packets in picoseconds, rounded down; the mean time for a Poisson process.
     pub(crate) fn interval_ps(&self) -> u64 {
         self.schedule.interval_ps
     }

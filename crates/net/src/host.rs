@@ -237,7 +237,8 @@ impl Host {
         self.wake_for_memberships(own, medium);
     }
 
-    /// Schedules an event for the time at which the next IGMP or MLD message is due, unless one is scheduled already.
+    /// Schedules an event for the time at which the next IGMP or MLD message is due, unless one is scheduled already
+    /// for that time or before.
     pub(crate) fn wake_for_memberships(&mut self, own: &NodeState, medium: &mut Medium) {
         let Some(memberships) = &mut self.memberships else {
             return;
@@ -458,7 +459,7 @@ impl Host {
         emitted.map_or(Received::Other, |()| Received::Answer(way, frame))
     }
 
-    /// Builds the Ethernet header of an answer, from the card at the way's port to its next hop.
+    /// Builds the Ethernet header of an answer, whose `way` gives the card that sends it and the next hop.
     fn ethernet(&self, way: Option<Way>, ethertype: u16) -> ethernet::Header {
         let (port, mac) = way.map_or_else(Default::default, |way| (way.port, way.mac()));
         self.card(port).ethernet(mac, ethertype)

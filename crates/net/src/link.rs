@@ -228,7 +228,7 @@ impl Links {
         self.0.iter()
     }
 
-    /// Adds a direction; every second one completes a link.
+    /// Adds a link direction; every second one completes a link.
     pub(crate) fn push(&mut self, direction: Direction) {
         self.0.push(direction);
     }

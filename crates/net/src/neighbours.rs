@@ -64,7 +64,7 @@ pub(crate) enum Sending {
         packet: Packet,
         news: bool,
     },
-    /// It waits for the MAC address. A packet that it replaced is dropped.
+    /// It waits for the MAC address. The packet that must be dropped for lack of room, if there is one, is returned.
     Waits(Option<Packet>),
 }
 
@@ -119,9 +119,9 @@ impl Neighbours {
         self.by_address.contains_key(&address)
     }
 
-    /// Takes a packet to the neighbour `address` behind a port. Returns it with the MAC address if that is known;
-    /// otherwise stores it, and returns a packet that must be dropped in its place, if any. Afterwards something may be
-    /// [due](Self::due).
+    /// Takes a packet to the neighbour `address` behind a port. Returns it with the MAC address if that is known.
+    /// Otherwise stores it, and returns the packet that must be dropped for lack of room, if there is one. Afterwards
+    /// something may be [due](Self::due).
     pub(crate) fn send(
         &mut self,
         now_ps: Time,

@@ -58,13 +58,14 @@ pub struct Network {
 
 /// Building the network.
 impl Network {
-    /// Creates an empty network. Switches notice a change of a port's state after `detection_delay_ps` picoseconds.
+    /// Creates an empty network at time zero, whose random numbers follow from `seed`. Switches notice a change of a
+    /// port's state after `detection_delay_ps` picoseconds.
     pub fn new(seed: u64, detection_delay_ps: u64) -> Network {
         Network::begin_at(Time::ZERO, seed, detection_delay_ps)
     }
 
-    /// Creates an empty network whose clock begins at `now_ps`. Switches notice a change of a port's state after
-    /// `detection_delay_ps` picoseconds.
+    /// Creates an empty network whose clock begins at `now_ps`, and whose random numbers follow from `seed`. Switches
+    /// notice a change of a port's state after `detection_delay_ps` picoseconds.
     pub fn begin_at(now_ps: Time, seed: u64, detection_delay_ps: u64) -> Network {
         let mut medium = Medium::new(seed);
         medium.scheduler.now_ps = now_ps;
@@ -264,7 +265,8 @@ impl Network {
     }
 
     /// Replaces the configuration of one direction of a link. Fails if there is no such link, a parameter is out of
-    /// range, the direction has already been offered a packet or has failed, or only one direction would have BFD.
+    /// range, the direction has already been offered a packet, is down or is used by a traffic manager, or only one
+    /// direction would have BFD.
     pub fn configure_direction(
         &mut self,
         link: LinkId,

@@ -296,7 +296,7 @@ impl Gate {
         }
     }
 
-    /// Returns true if the queue's discipline may mark or drop a packet that finds an empty queue.
+    /// Returns true if the queue's discipline may mark or drop a packet although no packet waits.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.active.is_some() && !self.asleep
@@ -426,8 +426,8 @@ impl RedState {
         p_b > 0.0 && (rest <= p_b || self.stream.chance(p_b / rest))
     }
 
-    /// Updates the average queue when a packet arrives: moves it towards the present queue, or makes it decay if the
-    /// queue was idle.
+    /// Updates RED's average queue length when a packet arrives: moves it towards the present length, or makes it decay
+    /// if the queue was idle.
     fn average_in(&mut self, now_ps: Time, found: Occupancy) {
         match found.idle_since_ps {
             Some(since_ps) => self.decay(now_ps, since_ps),
@@ -441,8 +441,8 @@ impl RedState {
         }
     }
 
-    /// Makes the average queue decay for the idle time since `since_ps`, as if packets of mean size had found the queue
-    /// empty.
+    /// Makes RED's average queue length decay for the idle time since `since_ps`, as if packets of mean size had found
+    /// the queue empty.
     fn decay(&mut self, now_ps: Time, since_ps: Time) {
         let from_ps = since_ps.max(self.decayed_until_ps);
         let packets = now_ps.saturating_sub(from_ps) / self.mean_packet_ps;
@@ -451,7 +451,8 @@ impl RedState {
         self.average = (self.average * u128::from(factor)) >> FRACTION;
     }
 
-    /// Computes the probability p_b of a mark for the present average queue; `None` if every packet is to be dropped.
+    /// Computes RED's probability p_b of a mark for the present average queue length; `None` if every packet is to be
+    /// dropped.
     fn probability(&self) -> Option<f64> {
         let red = &self.red;
         let (min, max) = (

@@ -49,7 +49,7 @@ impl Record {
         }
     }
 
-    /// Returns the number of packets sent.
+    /// Returns the number of packets that the flow has sent.
     pub(crate) fn sent_count(&self) -> u64 {
         match self {
             Record::Log { sent, .. } => sent.sent_ps.len() as u64,

@@ -89,8 +89,8 @@ pub(crate) struct Token {
 }
 
 impl Event {
-    /// Returns the lane in which an event waits if its kind is mostly scheduled in the order of time: arrivals and
-    /// departures. Returns `None` for other events.
+    /// Returns the lane (FIFO of arrivals or departures) in which an event waits if its kind is mostly scheduled in the
+    /// order of time; `None` for other events.
     fn lane(&self) -> Option<Place> {
         match self {
             Event::Arrive { direction, .. } => Some(Place::Arrivals(*direction)),
@@ -182,7 +182,8 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns the number of the lane, which orders events of the same instant and priority; 0 for a slot.
+    /// Returns the number of the lane (FIFO of events) at this place, which orders events of the same instant and
+    /// priority; 0 for a slot.
     #[inline(always)]
     fn number(self) -> u32 {
         match self {
@@ -223,7 +224,7 @@ impl<T> Default for Lane<T> {
 }
 
 impl<T: Waiting> Lane<T> {
-    /// Returns the rank of the first event that waits in the lane; `None` if the lane is empty.
+    /// Returns the rank, which is time and order, of the first event that waits in the lane; `None` if none waits.
     #[inline(always)]
     fn head(&self) -> Option<Rank> {
         self.waiting.front().map(T::rank)
@@ -260,14 +261,14 @@ impl<T: Waiting> Lanes<T> {
         self.lanes.get(number as usize)
     }
 
-    /// Creates the lane with this number, and those below it, if they do not exist.
+    /// Creates the lane (FIFO of events) with the number `number`, and those with lower numbers, if they do not exist.
     #[cold]
     fn make(&mut self, number: u32) {
         self.lanes.resize_with(number as usize + 1, Lane::default);
     }
 
-    /// Appends an empty place to a lane, and returns it for filling. Also returns true if the lane's key must be added
-    /// to the heap.
+    /// Appends an empty place to the lane (FIFO of events) `number`, and returns it for filling. Also returns true if
+    /// the lane's key must be added to the heap.
     #[inline(always)]
     fn push(&mut self, number: u32) -> (&mut T, bool) {
         let lane = &mut self.lanes[number as usize];
@@ -278,8 +279,8 @@ impl<T: Waiting> Lanes<T> {
         (place, !std::mem::replace(&mut lane.in_heap, true))
     }
 
-    /// Removes and returns the first event of a lane; `None` if the lane is empty. Keeps the memory of an emptied lane
-    /// for others.
+    /// Removes and returns the first event of the lane (FIFO of events) `number`; `None` if it is empty. Keeps the
+    /// memory of an emptied lane for other lanes.
     #[inline(always)]
     fn pop(&mut self, number: u32) -> Option<T> {
         let lane = &mut self.lanes[number as usize];
@@ -292,8 +293,9 @@ impl<T: Waiting> Lanes<T> {
         event
     }
 
-    /// Removes and returns the first event of a lane if the heap's first key, `key`, stands for it, else returns
-    /// `None`. Changes the key to that of the lane's next event, or removes it if the lane is empty.
+    /// Removes and returns the first event of the lane (FIFO of events) `number` if the heap's first key, `key`, stands
+    /// for that event; else returns `None`. Changes the key to that of the lane's next event, or removes it if the lane
+    /// is empty.
     #[inline(always)]
     fn pop_by_key(&mut self, number: u32, mut key: PeekMut<'_, Reverse<Key>>) -> Option<T> {
         // If it is not, the one that the key was for was taken past the heap.
@@ -406,7 +408,7 @@ impl Scheduler {
         horizon_ps.copied().unwrap_or_default()
     }
 
-    /// Schedules an event at `time_ps`.
+    /// Schedules an event at `time_ps`, after those that are scheduled for the same time and priority (by default).
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ps: Time, event: Event) {
         if let Event::Arrive {
@@ -578,8 +580,8 @@ impl Scheduler {
         Some((rank.time_ps, event))
     }
 
-    /// Returns that one of these lanes whose first event is the earliest and before `end_ps`, whatever happens
-    /// elsewhere; `None` if there is none.
+    /// Returns that one of these lanes (FIFOs of events) whose first event is the earliest and before `end_ps`,
+    /// whatever happens elsewhere; `None` if there is none.
     ///
     /// Events that overtake others are not in their lanes: see [`Scheduler::are_whole`].
     #[inline(always)]
@@ -591,8 +593,8 @@ impl Scheduler {
         lanes.iter().filter_map(head).min().map(|(_, place)| place)
     }
 
-    /// Removes the first packet in the lane of a link direction. Returns its time of arrival, the generation in which
-    /// it was sent, and the packet; `None` if the lane is empty.
+    /// Removes the first packet in the lane (FIFO of arrivals) of a link direction. Returns its time of arrival, the
+    /// direction's generation when it was sent, and the packet; `None` if the lane is empty.
     #[inline(always)]
     pub(crate) fn pop_arrival(&mut self, direction: u32) -> Option<(Time, u32, Packet)> {
         let arrival = self.arrivals.pop(direction)?;
@@ -600,7 +602,8 @@ impl Scheduler {
         Some((arrival.rank.time_ps, arrival.generation, arrival.packet))
     }
 
-    /// Removes and returns the first event of a lane, with its time; `None` if the lane is empty.
+    /// Removes and returns the first event of a lane (the arrivals of one link direction, or the departures of one
+    /// node), with its time; `None` if the lane is empty.
     #[inline]
     pub(crate) fn pop_from(&mut self, lane: Place) -> Option<(Time, Event)> {
         match lane {
@@ -622,7 +625,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the rank of the first event of a lane; `None` if the lane is empty.
+    /// Returns the rank, which is time and order, of the first event of a lane (FIFO of events); `None` if the lane is
+    /// empty.
     #[inline(always)]
     fn head(&self, lane: Place) -> Option<Rank> {
         match lane {
@@ -632,7 +636,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns true if all events that belong to these lanes wait in them, so that none overtakes others.
+    /// Returns true if all events that belong to these lanes (FIFOs of events) wait in them, so that none overtakes
+    /// others.
     #[inline]
     pub(crate) fn are_whole(&self, lanes: &[Place]) -> bool {
         lanes.iter().all(|lane| {

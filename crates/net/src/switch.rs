@@ -69,7 +69,7 @@ impl Timer {
 
 /// Runs a switch's program on packets.
 pub(crate) trait Pipeline: Send {
-    /// Returns the number of the port that leads to the controller.
+    /// Returns the number of the switch's CPU port, which leads to the controller.
     fn cpu_port(&self) -> u32;
 
     /// Runs one packet that arrived at `port` at the time `now_ps`, and appends its outputs to `outputs`.
@@ -214,7 +214,7 @@ impl SwitchNode {
         }
     }
 
-    /// Returns the number of the switch's port that leads to the controller.
+    /// Returns the number of the switch's CPU port, which leads to the controller.
     pub(crate) fn cpu_port(&self) -> u32 {
         self.cpu_port
     }

@@ -403,7 +403,7 @@ impl TcpFlow {
         self.server.connection.uses_telemetry()
     }
 
-    /// Returns the nodes of the client and the server.
+    /// Returns the nodes of the connection's client and server, in this order.
     pub(crate) fn nodes(&self) -> [NodeId; 2] {
         [&self.client, &self.server].map(|end| end.address.node)
     }

@@ -24,7 +24,8 @@ pub(crate) const VLAN_TAG_BYTES: usize = 4;
 const ADDRESSES_BYTES: usize = 12;
 
 impl VnetHeader {
-    /// Returns true if the kernel has joined several segments to make this frame.
+    /// Returns true if the kernel has joined several segments to make this frame (generic receive or segmentation
+    /// offload).
     pub(crate) fn is_joined(&self) -> bool {
         self.gso_type != 0
     }

@@ -220,7 +220,7 @@ impl PacketSocket {
         }
     }
 
-    /// Returns the name of the interface.
+    /// Returns the name of the interface that the socket is bound to.
     pub fn interface(&self) -> &str {
         &self.interface
     }

@@ -221,7 +221,8 @@ pub fn clean() -> Result<usize, PortError> {
     Ok(cleaned)
 }
 
-/// Returns the session numbers that occur in names of namespaces and interfaces.
+/// Returns the session numbers in the names of the namespaces and interfaces that exist, whether their processes live
+/// or not.
 fn leftovers() -> Result<BTreeSet<u32>, PortError> {
     let mut numbers = BTreeSet::new();
     if let Ok(entries) = std::fs::read_dir(NETNS_DIRECTORY) {

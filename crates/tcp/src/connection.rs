@@ -126,7 +126,7 @@ impl Connection {
 
     // The application's side.
 
-    /// Adds `bytes` bytes to the data that the application has to send. Ignored after [`Connection::close`].
+    /// Adds `bytes` bytes to the data that the application has to send. Does nothing after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
         if !self.sender.fin {
             // Far below where 64 bits end, whatever is written.
@@ -206,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// Checks the invariants of the sender, for tests.
+    /// Asserts the invariants of the sender, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.sender.check();

@@ -47,7 +47,7 @@ impl IntervalSet {
         merged
     }
 
-    /// Removes all numbers below `sequence`.
+    /// Removes all numbers below `sequence` from the set.
     pub(crate) fn remove_below(&mut self, sequence: u64) {
         let gone = self
             .intervals

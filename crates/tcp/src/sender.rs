@@ -109,7 +109,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Creates a sender whose SYN has the sequence number `iss`.
+    /// Creates the sending half of a connection whose SYN has the sequence number `iss`.
     pub(crate) fn new(config: &Config, iss: u64) -> Sender {
         let mss = u64::from(config.mss);
         Sender {
@@ -418,8 +418,9 @@ impl Sender {
 
     // The effects of an acknowledgment.
 
-    /// Handles an acknowledgment of new data, with `una < report.ack <= max`, if segments are not tracked: measures the
-    /// round-trip time, grows the window or continues recovery, and restarts the retransmission timer.
+    /// Handles an acknowledgment of new data, with `una < report.ack <= max`, if segments are not tracked one by one
+    /// (no SACK): measures the round-trip time, grows the window or continues recovery, and restarts the retransmission
+    /// timer.
     pub(crate) fn acknowledge(&mut self, now_ps: u64, report: &Report<'_>) {
         let ack = report.ack;
         let acked = ack - self.una;
@@ -697,7 +698,7 @@ impl Sender {
         self.restart_timer(now_ps);
     }
 
-    /// Asserts the invariants of the sender, for tests.
+    /// Asserts the invariants of sequence numbers, tracked segments and timers, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         assert!(self.una <= self.nxt && self.nxt <= self.max);

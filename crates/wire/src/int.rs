@@ -154,7 +154,7 @@ impl PathLoad {
         Ok(load)
     }
 
-    /// Returns the loads of the path's nodes, the last node first.
+    /// Returns the loads of the output ports that the packet passed, the last node's first.
     pub fn hops(&self) -> &[Hop] {
         &self.hops[..usize::from(self.count)]
     }
@@ -193,8 +193,8 @@ impl Telemetry {
     }
 
     /// Reads the INT headers at the beginning of `bytes`. Returns them and their length in bytes. Fails with
-    /// `Truncated` if bytes are missing, and with `Malformed` if they request anything but the load or hold more than
-    /// [`MAX_HOPS`] hops.
+    /// `Truncated` if bytes are missing, and with `Malformed` if they request anything but the load of output ports, or
+    /// hold more than [`MAX_HOPS`] hops.
     pub fn parse(bytes: &[u8]) -> Result<(Telemetry, usize), Error> {
         at_least(bytes, MIN_LEN)?;
         let kind = match bytes[0] {
@@ -244,8 +244,9 @@ impl Telemetry {
     }
 }
 
-/// Appends a TCP header, with INT headers in front of its options, to `out`. The checksum is that of a segment that goes on with `zeros`
-/// zero bytes of payload, which are not appended. Fails with `OutOfRange`, and appends nothing, if options or segment are too long.
+/// Appends a TCP header, with INT headers in front of its options, to `out`. The checksum is that of a segment that
+/// continues with `zeros` bytes of value zero, which are not appended. Fails with `OutOfRange`, and appends nothing, if
+/// options or segment are too long.
 pub fn emit_virtual_segment<A: Address>(
     (header, telemetry): (&Header, &Telemetry),
     source: A,

@@ -74,7 +74,7 @@ impl<'a> View<'a> {
         self.more_fragments() || self.fragment_offset() != 0
     }
 
-    /// Returns the payload, from the header's end to the total length.
+    /// Returns the packet's payload: the bytes behind the header, up to the total length.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }

@@ -136,8 +136,8 @@ fn decoded(code: u32, bits: u32) -> u32 {
     mantissa << ((code >> bits & 7) + 3)
 }
 
-/// Encodes a time as a code for [`decoded`], rounded down to the next time that has a code. Fails with `OutOfRange` if
-/// no code stands for so long a time.
+/// Encodes a time, in the field's unit, as a code for [`decoded`]; a time without a code is rounded down. Fails with
+/// `OutOfRange` if no code stands for so long a time.
 fn encoded(value: u32, bits: u32) -> Result<u32, Error> {
     if value < 1 << (bits + 3) {
         return Ok(value);

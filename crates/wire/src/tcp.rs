@@ -302,7 +302,7 @@ impl<'a> View<'a> {
         &self.0[Header::MIN_LEN..self.header_len()]
     }
 
-    /// Returns the payload behind the header.
+    /// Returns the segment's payload: the bytes behind the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }

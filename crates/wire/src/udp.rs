@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         verifies(A::pseudo_header_sum(source, destination, PROTOCOL_UDP, len).bytes(self.0))
     }
 
-    /// Returns the payload behind the header.
+    /// Returns the datagram's payload: the bytes behind the header, up to the length field's end.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[Header::LEN..]
     }

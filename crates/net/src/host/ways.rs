@@ -90,7 +90,7 @@ impl Card {
         }
     }
 
-    /// Builds the Ethernet header of a frame from this card to `destination`.
+    /// Builds the Ethernet header of a frame from this network card to `destination`.
     pub(crate) fn ethernet(&self, destination: MacAddress, ethertype: u16) -> ethernet::Header {
         ethernet::Header {
             destination,

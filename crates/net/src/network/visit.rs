@@ -322,8 +322,8 @@ impl Network {
         known.min().unwrap_or(begin_ps)
     }
 
-    /// Makes a node handle the packets that are known to arrive before `end_ps`, beginning with the event `first` at
-    /// `begin_ps` if given, and records the neighbours to which it sent packets as next steps.
+    /// Makes a node handle ahead of the run the packets that are known to arrive before `end_ps`, beginning with the
+    /// event `first` at `begin_ps` if given. Records the neighbours to which it sent packets as next steps.
     fn visit(&mut self, node: NodeId, begin_ps: Time, first: Option<Event>, end_ps: Time) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
@@ -396,8 +396,8 @@ impl Network {
         }
     }
 
-    /// Records as next steps which neighbours of a node have packets to handle or to send before `end_ps`, after the
-    /// node has handled its own.
+    /// Records as next steps of running ahead which neighbours of a node have packets to handle or to send before
+    /// `end_ps`, after the node has handled its own.
     fn go_on_from(&mut self, node: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &self.visits;
         let (count, kept) = (nodes[node.0 as usize].neighbours.len(), next.len());
@@ -416,8 +416,8 @@ impl Network {
         }
     }
 
-    /// Records as a next step that a host sends a flow's packet, if one is due before `end_ps` and before anything else
-    /// happens to the host.
+    /// Records as a next step of running ahead that a host sends a flow's packet, if one is due before `end_ps` and
+    /// before anything else happens to the host.
     #[inline]
     fn go_on_at_source(&mut self, host: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &mut self.visits;
@@ -432,7 +432,8 @@ impl Network {
         }
     }
 
-    /// Adds a packet that arrives at the switch being visited to the burst that it will run together.
+    /// Adds a packet that arrives at a switch which handles packets ahead of the run to the burst that the switch will
+    /// run together.
     #[inline(always)]
     fn collect(&mut self, direction: u32, generation: u32, packet: Packet) {
         let Some(to) = self.medium.arrive(direction, generation) else {
@@ -445,8 +446,8 @@ impl Network {
         }
     }
 
-    /// Runs the burst of packets that the switch being visited has collected. All run at the time of the first, which
-    /// its program cannot observe; outputs leave at each packet's own time.
+    /// Runs the burst of packets that was collected for a switch which handles packets ahead of the run. All run at the
+    /// time of the first, which the program cannot observe; outputs leave at each packet's own time.
     fn run_collected(&mut self, node: NodeId) {
         if self.visits.burst.packets.is_empty() {
             return;

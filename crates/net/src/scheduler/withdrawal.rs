@@ -55,8 +55,8 @@ impl Scheduler {
         last.map(|rank| rank.time_ps)
     }
 
-    /// Returns the ranks and slots of the arrivals at the end of a link direction that wait outside its lane because
-    /// they overtake others.
+    /// Returns the ranks (time and order) and slots of those packets arriving at the end of a link direction that wait
+    /// outside its lane (FIFO of arrivals) because they overtake others.
     fn overtaking(&self, direction: u32) -> Vec<(Rank, u32)> {
         let lane = self.arrivals.get(direction);
         if lane.is_none_or(|lane| lane.overtaking == 0) {
@@ -73,7 +73,7 @@ impl Scheduler {
         keys.collect()
     }
 
-    /// Returns the number of events that have been scheduled since the one with this rank.
+    /// Returns the number of events that have been scheduled since the event with this rank (time and order).
     fn age(&self, rank: Rank) -> u64 {
         self.sequence.wrapping_sub(rank.order) & SEQUENCE_MASK
     }
@@ -97,8 +97,8 @@ impl Scheduler {
         }
     }
 
-    /// Removes the heap's keys for slots that have been emptied, and that for the lane of a link direction if it has
-    /// been emptied.
+    /// Removes the heap's keys for slots that have been emptied, and the key of a link direction's lane (FIFO of
+    /// arrivals) if that has been emptied.
     fn forget(&mut self, direction: u32, slots: &[u32]) {
         let Some(lane) = self.arrivals.lanes.get_mut(direction as usize) else {
             return;

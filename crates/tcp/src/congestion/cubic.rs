@@ -36,7 +36,7 @@ pub(crate) struct Cubic {
     choices: Choices,
     slow_start: SlowStart,
     epoch: Option<Epoch>,
-    /// The window at the last congestion (W_max), lowered further by fast convergence.
+    /// The window at the last congestion (W_max), perhaps lowered further by fast convergence.
     w_max: u64,
     /// The window before the last reduction (cwnd_prior).
     prior: u64,

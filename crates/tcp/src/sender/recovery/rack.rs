@@ -94,7 +94,8 @@ impl Sender {
         self.rack_mark(now_ps);
     }
 
-    /// Returns the reordering window in picoseconds (RFC 8985, 6.2, step 4).
+    /// Returns the reordering window in picoseconds: for so long a segment may be overtaken before it counts as lost
+    /// (RFC 8985, 6.2, step 4).
     fn reordering_window_ps(&self) -> u64 {
         let rack = &self.tracking.rack;
         let threshold = u64::from(self.config.duplicate_threshold) * self.mss;

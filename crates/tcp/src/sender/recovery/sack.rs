@@ -25,8 +25,8 @@ pub(crate) struct Tracking {
 }
 
 impl Tracking {
-    /// Remembers the number of retransmissions before a reduction of the window, so that the loss of one of these does
-    /// not reduce it again.
+    /// Remembers the number of retransmissions before a reduction of the window, so that the loss of one of them does
+    /// not reduce the window again.
     pub(crate) fn window_lowered(&mut self) {
         self.repeated_before = self.scoreboard.repeated();
     }
@@ -105,8 +105,8 @@ pub(crate) struct Report<'a> {
 }
 
 impl Sender {
-    /// Handles an acknowledgment, with `una <= report.ack <= max`, if segments are tracked: detects losses, enters or
-    /// ends recovery, adapts the window, and restarts timers.
+    /// Handles an acknowledgment, with `una <= report.ack <= max`, if segments are tracked one by one (SACK): detects
+    /// losses, enters or ends recovery, adapts the window, and restarts timers.
     pub(crate) fn acknowledge_selectively(&mut self, now_ps: u64, report: &Report<'_>) {
         let acked = report.ack - self.una;
         let window_limited = self.is_window_limited();
@@ -375,8 +375,8 @@ impl Sender {
         }
     }
 
-    /// Returns the next segment to send if segments are tracked: a loss probe, a lost segment or new data (RFC 6675,
-    /// NextSeg). Returns `None` if nothing may be sent.
+    /// Returns the next segment to send if segments are tracked one by one (SACK): a loss probe, a lost segment or new
+    /// data (RFC 6675, NextSeg). Returns `None` if nothing may be sent.
     pub(crate) fn next_tracked(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tail_probe_due {
             self.tail_probe_due = false;
