@@ -31,14 +31,16 @@ FAILS = "s1-s2"
 TIMES = {"before_s": 3.0, "down_s": 4.0, "after_s": 3.0}
 
 LIVE_TIMES = {"before_s": 1.5, "down_s": 3.0, "after_s": 2.5}
-"""Shorter, as they are waited for, and twice for each mechanism."""
+"""The times of a live run: shorter than the simulated ones, since it takes them in real time, twice for each
+mechanism."""
 
 RATE_BPS = 100_000_000
-"""Of all links."""
+"""The rate of all links."""
 
 UDP_PER_S = 1000.0
 TCP_WINDOW_BYTES = 8 * 1448
-"""About 20 Mb/s over 4 ms: well below the links' rate, so that no queue overflows, and what is lost is lost to the cut."""
+"""The TCP window. It gives about 20 Mb/s at an RTT of 4 ms, well below the links' rate: no queue overflows, so all loss
+is due to the cut."""
 
 PICTURE_BIN_MS = 100
 

@@ -38,7 +38,7 @@ RATE_EXCEEDED = "discovery_rate_exceeded"
 """The counter of the frames beyond that rate, by port."""
 
 _LEAST_RATE = 20
-"""The frames per second of a port that are handed over at least."""
+"""The smallest limit of frames per second that a port may hand to the controller."""
 
 _TEXTS: dict[str, str] = {
     "malformed": "what should be LLDP is not",

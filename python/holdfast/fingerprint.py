@@ -35,13 +35,15 @@ ROOT = Path(__file__).parent
 P4_SUFFIXES = (".p4", ".p4i")
 
 MOST_ENTRIES = 20_000
-"""Files and folders below a module's that are looked through. If there are more, nobody knows what counts, so nothing is reused."""
+"""The most files and folders below a module's folder that are examined. With more, the files that a result depends on
+are unknown, so no result is reused."""
 
 LONGEST_NAME_BYTES = 255
-"""Of a text that can name a file."""
+"""The longest text that is taken for a file's name."""
 
 _SHOWS = {"holdfast.notebook"}
-"""Modules that only show results. Others import them where notebooks ask, and no result depends on them."""
+"""Modules that only show results: no result depends on them, though modules that compute some import them for
+notebooks."""
 
 _INSTALLED = {"site-packages", "dist-packages"}
 

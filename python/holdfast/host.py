@@ -17,12 +17,13 @@ from holdfast.errors import TopologyError
 from holdfast.parameters import Parameters
 
 Position = tuple[float, float]
-"""A node's place: x and y in any unit; of a geographic topology longitude and latitude in degrees."""
+"""The place of a node in a drawing: x and y in any unit; in a geographic topology, longitude and latitude in
+degrees."""
 
 MAC_TEXT = re.compile(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}")
 
 MOST_COMMANDS = 1000
-"""Of one host."""
+"""The most commands of one host."""
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Interface: TypeAlias = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -235,7 +236,7 @@ def default_gateway(network: ipaddress.IPv4Network, own: ipaddress.IPv4Address) 
 
 
 _Subnet = tuple[int, int, int, str]
-"""Version of IP, first and last address, and the name of a host that has it."""
+"""The version of IP, the first and last address of a subnet, and the name of a host that has an address in it."""
 
 
 class Plan:

@@ -16,7 +16,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 
 _SAFE = "PYTHONSAFEPATH"
-"""The variable that does what ``-P`` does, for interpreters that a library starts."""
+"""The environment variable that has the effect of Python's option ``-P``, for interpreters that libraries start."""
 
 
 def module(name: str, *arguments: str) -> list[str]:

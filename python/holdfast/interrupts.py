@@ -10,7 +10,7 @@ from types import FrameType
 from typing import NoReturn
 
 STATUS = 130
-"""The exit status of a command that was interrupted: 128 and SIGINT, as of a shell."""
+"""The exit status of a command that was interrupted, as shells define it: 128 plus the number of SIGINT."""
 
 
 def _end(_signal: int, _frame: FrameType | None) -> NoReturn:

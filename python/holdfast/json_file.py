@@ -11,7 +11,7 @@ from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.terminal import excerpt
 
 MOST_DIGITS = 1000
-"""Of a number: longer ones take time to read."""
+"""The most digits of a number; the time to convert one grows with the square of its digits."""
 
 
 def read(path: Path, kind: type[HoldfastError], most_bytes: int = MOST_TEXT_BYTES) -> Any:

@@ -9,10 +9,10 @@ from pathlib import Path
 from holdfast.terminal import excerpt
 
 MOST_KINDS = 12
-"""So many kinds of things are named."""
+"""The most kinds of things that a message names."""
 
 MOST_PLACES = 3
-"""Of each kind, so many places are named."""
+"""The most places that a message names for each kind."""
 
 
 @dataclass

@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from holdfast.topology import Link
 
 DelayMs: TypeAlias = Annotated[float, Field(ge=0, le=3_600_000)]
-"""A delay, up to an hour: far below what the network's time in picoseconds can count to."""
+"""A delay in milliseconds, at most an hour: the network's clock counts picoseconds in 63 bits, which last much
+longer."""
 
 PacketNumber: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
-"""Of packets of a direction, from 0 on."""
+"""The number of a packet among the packets of one direction of a link, from 0 on."""
 
 MAX_TRACE_BYTES = 64 << 20
-"""The longest file of a loss trace."""
+"""The largest file with a loss trace."""
 
 MOST_LOST = 100_000_000
-"""Of all links with files of loss traces, each of which keeps 8 bytes of a packet that it loses."""
+"""The most lost packets in the loss traces of all links together; each takes 8 bytes of memory."""
 
 Amount: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
-"""Of packets or bytes that wait."""
+"""A number of packets or bytes in a queue."""
 
 
 class Jitter(Parameters):
@@ -202,7 +203,7 @@ class MarkAbove(Parameters):
 
 
 Bits: TypeAlias = tuple[Annotated[int, Field(ge=0, lt=1 << 32)], Annotated[int, Field(ge=0, lt=1 << 32)]]
-"""Offset and width in bits."""
+"""The offset and the width of a field, in bits."""
 
 
 class SequenceHeader(Parameters):
@@ -297,14 +298,15 @@ def _named_model(loss: Mapping[str, Any]) -> Bernoulli | GilbertElliott | LossTr
 _Rate: TypeAlias = Annotated[int, Field(gt=0, lt=1 << 62)]
 
 LOSES = object()
-"""Beside a parameter in its declaration: with another value than the default, packets are lost though nothing fails or is full."""
+"""Marks a parameter of a direction that, with another value than the default, loses packets though no link fails and no
+queue is full."""
 
 KEEPS = object()
-"""Beside a parameter in its declaration: none is lost because of its value alone, while there is room for it. Each parameter of a
-direction says this or the other."""
+"""Marks a parameter of a direction whose value alone loses no packet while queues have room. Every parameter is marked
+with this or with :data:`LOSES`."""
 
 RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate, json_schema_input_type=_Rate), Field(gt=0, lt=1 << 62)]
-"""A whole number of bits per second, however it is written."""
+"""A rate as a whole number of bits per second; it may also be written as ``1e9`` or ``10e6``."""
 
 _Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
@@ -312,7 +314,7 @@ Loss: TypeAlias = Annotated[
     float | Bernoulli | GilbertElliott | LossTrace,
     BeforeValidator(loss_model, json_schema_input_type=_Share | Bernoulli | GilbertElliott | LossTrace),
 ]
-"""A probability, or a model of loss with its parameters."""
+"""The probability that a packet is lost, or a model of loss with its parameters."""
 
 
 class Queue(Parameters):

@@ -21,13 +21,13 @@ END, CHASSIS_ID, PORT_ID, TIME_TO_LIVE, ORGANISATIONAL = 0, 1, 2, 3, 127
 """Types of TLVs (802.1AB, table 8-1)."""
 
 LOCALLY_ASSIGNED = 7
-"""Subtype of chassis and port identifiers that mean something to their administrator alone."""
+"""The subtype of chassis and port identifiers whose meaning the administrator defines."""
 
 ORGANISATION = bytes.fromhex("024846")
-"""In place of an OUI: from the addresses that everybody may assign (IEEE 802c), as this project has none of its own."""
+"""The OUI of this project's own TLVs: a value from the space that anybody may assign (IEEE 802c)."""
 
 MADE_BY_CONTROLLER = 1
-"""Subtype, below :data:`ORGANISATION`, of the TLV with the time (8 bytes) and the signature."""
+"""The subtype, under :data:`ORGANISATION`, of the TLV with the time (8 bytes) and the signature."""
 
 SIGNATURE_BYTES = 16
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 _POLL_PS = 50 * PS_PER_MS
-"""The longest time that the controllers' thread waits for messages on the switches' streams."""
+"""The longest time in ps for which the controllers' thread waits for messages on the switches' streams."""
 
 
 class Network(ABC):

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from holdfast.topology import Topology
 
 MOST_DRAWN = 400
-"""Switches of a topology that is drawn."""
+"""The most switches of a topology that is drawn."""
 
 MOST_LINKS = 40
-"""Links of a topology that are listed."""
+"""The most links of a topology that are listed."""
 
 _TEMPLATES = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 

@@ -6,7 +6,7 @@ Python's own functions also take ``1_000``, blanks, and digits of other scripts,
 from __future__ import annotations
 
 MOST_DIGITS = 4000
-"""Python refuses to convert longer ones."""
+"""The most digits of a number that is converted: the limit that Python itself has."""
 
 
 def is_numeral(text: str) -> bool:

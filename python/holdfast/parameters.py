@@ -30,16 +30,16 @@ PS_PER_MS = 1_000_000_000
 PS_PER_S = 1_000_000_000_000
 
 LONGEST_S = 9_000_000
-"""The last time that there is: 104 days, which is less than 2^63 picoseconds."""
+"""The largest time in seconds: 104 days, so that the time in picoseconds is below 2^63."""
 
 SHORTEST_MS = 0.00001
-"""Between two packets that are sent at an interval: 100 million per second."""
+"""The shortest interval in milliseconds between packets: 100 million packets per second."""
 
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S)]
-"""A time, not below zero."""
+"""A time in seconds, not negative."""
 
 Milliseconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S * 1000)]
-"""A time, not below zero."""
+"""A time in milliseconds, not negative."""
 
 
 class Checked(BaseModel):
@@ -208,7 +208,7 @@ class Parameters(Checked):
 
 
 Keywords: TypeAlias = dict[str, Any]
-"""Arguments of the native core, which checks them, by name."""
+"""Keyword arguments of the native core, which checks them."""
 
 
 def core_keywords(model: BaseModel, names: Iterable[str]) -> Keywords:

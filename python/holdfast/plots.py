@@ -29,7 +29,8 @@ from holdfast.topology import Position, Topology
 matplotlib.rcdefaults()
 
 SPRING_LAYOUT_NODES = 499
-"""Above that the layout by forces needs a library of its own, and the picture would be a ball of wool anyway."""
+"""The most nodes that are placed by a force-directed layout: for more, networkx needs SciPy, and the drawing would be
+unreadable."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ STYLES: Mapping[str, Style] = {
     "ns-3": Style("ns-3", "#D55E00", "o"),
     "ns-2": Style("ns-2", "#E69F00", "P"),
 }
-"""Every mechanism, protocol and source of numbers, and how it looks in all pictures; :func:`style` looks one up."""
+"""The style in all pictures of every mechanism, protocol and source of numbers; :func:`style` looks one up."""
 
 
 def style(name: str) -> Style:

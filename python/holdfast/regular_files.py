@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.numerals import is_numeral
 
 MOST_TEXT_BYTES = 64 << 20
-"""Of a file that people or tools write as text."""
+"""The largest text file that is read, whether written by people or by tools."""
 
 
 def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: str = "") -> bytes:

@@ -18,7 +18,8 @@ import polars as pl
 from holdfast.errors import SweepError
 
 MANY = 10_000
-"""Degrees of freedom from which on Student's distribution is taken from the normal one."""
+"""The degrees of freedom from which on quantiles of Student's distribution are computed from the normal
+distribution."""
 
 
 @cache

@@ -12,7 +12,8 @@ from holdfast.errors import ScenarioError
 from holdfast.regular_files import MOST_TEXT_BYTES
 
 STATUSES = ("passed", "passed without packets", "failed", "skipped")
-"""The second one: the script sends no packet and checks no state, and its program compiles and loads on every executor."""
+"""The results of a script. "passed without packets": it sends no packet and checks no state, but its program compiles
+and loads on every executor."""
 
 
 @dataclass(frozen=True)

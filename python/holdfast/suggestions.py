@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from holdfast.terminal import excerpt
 
 MOST_KNOWN = 20
-"""Of the names that exist, so many are listed."""
+"""The most names that an error message lists as known."""
 
 MOST_SIMILAR = 3
 
 _PLAIN = re.compile(r"[\w.# -]{0,100}")
-"""What may be a name that somebody wrote: letters of any script, digits, and a few signs between them."""
+"""The texts that an error message quotes as a name: letters of any script, digits, and a few signs."""
 
 LONGEST_COMPARED = 100
-"""Names are compared up to so many characters."""
+"""The longest name that is compared with the known names."""
 
 
 def similar(name: str, known: Iterable[str]) -> list[str]:

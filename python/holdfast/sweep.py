@@ -47,10 +47,11 @@ Scalar = bool | int | float | str | None
 Point = Mapping[str, Scalar]
 
 LINES, LINE_S = 10, 20.0
-"""So many lines of progress where there is no terminal, and more if so much time has passed since the last one."""
+"""Without a terminal, progress is printed in so many lines, and also when so many seconds have passed since the last
+line."""
 
 MAX_FAILURES = 10
-"""After so many failed runs the sweep gives up: something is wrong with all of them."""
+"""The number of failed runs at which the sweep stops, since all further ones would probably fail too."""
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ from holdfast.fingerprint import fingerprint
 from holdfast.sweep import Run, Sweep, run_one
 
 CONNECT_S = 10.0
-"""The time that the head of a Ray cluster may take to answer."""
+"""The time in seconds that the head node of a Ray cluster may take to answer."""
 
 STOP_S = 2.0
-"""The time that a process that was told to stop may take."""
+"""The time in seconds that a process may take to end after it was told to."""
 
 
 @dataclass(frozen=True)

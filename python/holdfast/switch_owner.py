@@ -16,7 +16,7 @@ from holdfast import _core
 from holdfast._core import Program, Switch
 
 _TURN_S = 0.0001
-"""The time that a batch leaves the switch to others after each slice."""
+"""The pause in seconds after each slice of a batch, in which other threads may use the switch."""
 
 C = TypeVar("C")
 R = TypeVar("R")

@@ -17,7 +17,8 @@ _CONTROLS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if ch
 
 MOST_LINES = 60
 MOST_COLUMNS = 400
-"""Lines of a message, and characters of a line: what is longer is cut, with a word of how much is left out."""
+"""The most characters of a line (and ``MOST_LINES`` the most lines) of a message; the number of those cut off is
+appended."""
 
 
 def excerpt(text: str, most: int = MOST_COLUMNS) -> str:
@@ -42,7 +43,8 @@ def printable(text: str) -> str:
 _IN_NAMES = _CONTROLS | dict.fromkeys(
     (0x09, 0x0A, 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
 )
-"""In a name: also what ends a line, or turns the direction of writing, and would make a part look like another cell or line."""
+"""Replacements of characters in a name: control characters, and those that end a line or change the writing direction,
+which could make it look like several cells or lines."""
 
 
 def shown_name(text: str) -> str:

@@ -28,7 +28,7 @@ from holdfast.numerals import is_numeral
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
-"""The speed of light in fibre: two thirds of its speed in vacuum."""
+"""The speed of light in fibre, in km per millisecond: two thirds of that in vacuum."""
 
 EARTH_RADIUS_KM = 6371.0
 
@@ -92,7 +92,7 @@ class SwitchNode(Parameters):
 
 
 NOT_IN_DESCRIPTION = {"name", "index", "position", "device_id", "grpc", "cpu_port", "program", "entries"}
-"""The fields of :class:`SwitchNode` that the native core's description of a switch does not have."""
+"""The fields of :class:`SwitchNode` that are not in the description of a switch for the native core."""
 
 
 class Link(Direction):

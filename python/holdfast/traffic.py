@@ -14,13 +14,13 @@ from holdfast.errors import ParameterError
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Keywords, Milliseconds, Parameters, Seconds, core_keywords
 
 Count: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 32)]
-"""Of segments."""
+"""A number of segments."""
 
 ByteCount: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 62)]
-"""Of a window, or to be transferred."""
+"""A number of bytes: of a window, or of a transfer."""
 
 Family = Literal["ipv4", "ipv6"]
-"""Which version of IP traffic uses."""
+"""The version of IP that traffic uses."""
 
 MembershipVersion: TypeAlias = Literal["igmpv1", "igmpv2", "igmpv3", "mldv1", "mldv2"]
 """The version of the protocol by which a host tells its router the groups it wants (RFC 1112, 2236, 3376; RFC 2710, 3810)."""
@@ -28,10 +28,10 @@ MembershipVersion: TypeAlias = Literal["igmpv1", "igmpv2", "igmpv3", "mldv1", "m
 CongestionControl: TypeAlias = Literal["newreno", "cubic", "bbr", "dctcp", "hpcc"]
 
 KERNEL_CONGESTION: dict[CongestionControl, str] = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr", "dctcp": "dctcp"}
-"""Linux's names of those that it has."""
+"""The names that Linux has for those of the congestion controls that it implements."""
 
 KERNEL_TOO = object()
-"""Beside an option in its declaration: a program can also ask the kernel's TCP for it."""
+"""Marks an option that is also available with the Linux kernel's TCP."""
 
 
 class UdpStream(Parameters):

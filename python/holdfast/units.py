@@ -70,7 +70,7 @@ RATE: Final = Quantity(
     },
     "10Mbps",
 )
-"""In bits per second."""
+"""Rates; the base unit is bits per second."""
 
 TIME: Final = Quantity(
     "a time",
@@ -85,7 +85,7 @@ TIME: Final = Quantity(
     },
     "5ms",
 )
-"""In seconds."""
+"""Times; the base unit is the second."""
 
 SIZE: Final = Quantity(
     "a size",
@@ -97,10 +97,10 @@ SIZE: Final = Quantity(
     },
     "64KiB",
 )
-"""In bytes."""
+"""Sizes; the base unit is the byte."""
 
 SHARE: Final = Quantity("a share", {"%": Fraction(1, 100)}, "1%")
-"""Of one."""
+"""Shares; the base unit is 1, which is 100 %."""
 
 
 def is_plain(text: str) -> bool:
@@ -173,7 +173,7 @@ SUFFIXES: Final[Mapping[str, Suffix]] = {
     "ns": Suffix(TIME, Fraction(1, 10**9)),
     "bytes": Suffix(SIZE, Fraction(1)),
 }
-"""By the last word of a field's name, or the last two."""
+"""The units of fields, by the last word of the field's name, or the last two."""
 
 
 def of_name(name: str) -> tuple[str, Suffix] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast import _core
 
 ROOT = Path(__file__).parents[2]
-"""Of the repository, where the package is installed in place."""
+"""The root directory of the repository, if the package is installed from it in editable mode."""
 
 
 def version() -> str:

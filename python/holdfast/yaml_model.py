@@ -21,18 +21,20 @@ from holdfast.terminal import excerpt
 M = TypeVar("M", bound=BaseModel)
 
 DEPTH = 100
-"""Mappings and lists within each other, aliases followed: more is refused."""
+"""The deepest nesting of mappings and lists that is accepted, with aliases followed."""
 
 TOO_DEEP = f"it is nested too deeply, more than {DEPTH} deep"
 
 MOST_BYTES = 4 << 20
-"""Bytes of a file that people write, at most."""
+"""The largest file, in bytes, that is accepted where people write it."""
 
 MOST_VALUES = 100_000
-"""Keys, lists, mappings and what they hold in such a file: each takes some 20 microseconds, whatever its length is."""
+"""The most keys, lists, mappings and scalars in a file that people write; each takes some 20 microseconds, whatever its
+length."""
 
 ALIASED = 100_000
-"""Values that aliases add to those that are written: more is refused. A file of a few lines can stand for any number of them."""
+"""The most values that aliases may add to those written out, since a file of a few lines can otherwise stand for any
+number."""
 
 
 class _RefusedError(yaml.MarkedYAMLError):
@@ -116,7 +118,8 @@ else:
     _Loader = _PythonLoader  # type: ignore[misc, assignment]
 
 _EXPLAINED = 1 << 18
-"""Characters of a text that is parsed once more if it is no YAML: PyYAML's parser says better why."""
+"""The most characters of an invalid text that is parsed a second time, by PyYAML's own parser, whose errors explain
+more."""
 
 
 def _root(loader: Any) -> yaml.Node | None:

@@ -17,7 +17,7 @@ from holdfast.errors import HoldfastError
 
 DRIVER = "p4c"
 ARCHITECTURES = {"p4c": None, "p4c-bm2-ss": "v1model", "p4c-bm2-psa": "psa"}
-"""The commands, and the architecture of each; of p4c it is an option."""
+"""The compiler commands, each with the architecture it compiles for; None: ``p4c`` takes it as an option."""
 
 _P4INFO_ENDINGS = (".txt", ".txtpb", ".json", ".bin")
 _P4INFO_FORMATS = {"binary": ".bin", "json": ".json", "text": ".txt"}

@@ -28,7 +28,7 @@ from holdfast.terminal import printable
 
 _HANDLE = b"bmv2 handle "
 _FOREIGN = 1 << 24
-"""The first number of entries without a handle."""
+"""The first of the handles that are made up for entries of other clients, which carry none."""
 
 _PER_S = 1_000_000
 _MAX_SESSION = 0x7FFF

@@ -14,7 +14,7 @@ from holdfast import interpreter, whole_files
 COMMANDS = ("p4c", "p4c-bm2-ss", "p4c-bm2-psa", "simple_switch_grpc", "simple_switch", "simple_switch_CLI")
 
 MODULES = "python"
-"""The folder for ``PYTHONPATH``, in the directory."""
+"""The name of the folder of Python modules in the written directory; it belongs in ``PYTHONPATH``."""
 
 _MODULES = {
     "p4/__init__.py": """\
@@ -44,7 +44,7 @@ else:
     P4DeviceConfig = message_factory.MessageFactory(_pool).GetPrototype(_descriptor)
 """,
 }
-"""Python files, by their paths in the folder."""
+"""The contents of the Python modules, by their paths in the folder :data:`MODULES`."""
 
 
 def write(directory: Path) -> list[Path]:

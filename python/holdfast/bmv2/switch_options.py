@@ -16,14 +16,14 @@ from holdfast.errors import LiveError
 from holdfast.numerals import is_numeral
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
-"""BMv2's is 0.0.0.0: here, only who asks for that gets it."""
+"""The gRPC server's address if none is given. BMv2 listens at 0.0.0.0, that is, for other machines too."""
 
 DEFAULT_THRIFT_PORT = 9090
 
 DROP_PORT = 511
 
 _PACKET_LEVELS = ("trace", "debug")
-"""The levels at which BMv2 tells each packet's way."""
+"""The log levels at which BMv2 logs every packet's path through the switch."""
 
 _LEVELS = (*_PACKET_LEVELS, "info", "warn", "error", "off")
 

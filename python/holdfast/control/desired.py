@@ -43,16 +43,17 @@ Entity: TypeAlias = (
 )
 
 Desired: TypeAlias = tuple[Entity, ...]
-"""All that one switch is to hold of what one writer keeps there."""
+"""All objects that a switch is to hold in the tables and other places that one writer owns."""
 
 Key: TypeAlias = tuple[Any, ...]
-"""The key of an object among all of its switch."""
+"""The key of an object, unique among all objects of its switch."""
 
 Scope: TypeAlias = Mapping[type[Entity], Collection[Any]]
-"""Objects by kind and place: tables, numbers of groups, profiles, names, or cells (see the kinds' ``place``)."""
+"""Places of objects, by kind: tables, numbers of groups, profiles, names, or cells (see each kind's ``place``)."""
 
 _REFERRED = (MulticastGroup, CloneSession, ProfileMember, ProfileGroup)
-"""Kinds that others refer to. Actions of members may name multicast groups."""
+"""Kinds of objects that other objects refer to, in the order in which they are created: the actions of members may name
+multicast groups."""
 
 _ORDER = {
     kind: place
@@ -62,7 +63,7 @@ _ORDER = {
 _REFUSALS = frozenset(
     {"RESOURCE_EXHAUSTED", "INVALID_ARGUMENT", "OUT_OF_RANGE", "FAILED_PRECONDITION", "UNIMPLEMENTED"}
 )
-"""Reasons for which a switch refuses an update that say nothing about what it holds."""
+"""Error codes of refused updates that do not show that the switch holds something else than was assumed."""
 
 
 def read_state(client: Client, scope: Scope) -> Desired:

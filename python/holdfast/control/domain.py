@@ -15,9 +15,9 @@ from holdfast.control.tables import has_register
 from holdfast.p4runtime.client import Client
 
 REGISTER = "domain_ports"
-"""The register with 1 at each port that leads to the domain."""
+"""The register of a program with a cell per port: 1 if the port leads to a switch of the same domain."""
 REFUSED = "refused"
-"""The counter of refused packets, by port."""
+"""The counter of refused packets, with a cell per port."""
 
 
 class DomainPorts:

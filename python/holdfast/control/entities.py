@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from holdfast.p4runtime.client import Client, Rates, Verb
 
 Replicas: TypeAlias = tuple[tuple[int, int], ...]
-"""Egress port and instance of each copy."""
+"""The copies of a multicast group or clone session, each as (egress port, instance)."""
 
 Params: TypeAlias = Mapping[str, int | str]
 

@@ -22,7 +22,7 @@ from holdfast.topology import Attachment, Topology
 Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 Match: TypeAlias = tuple[str, dict[str, MatchValue]]
-"""The table of a route and the match of its entry, which the entries of all switches share."""
+"""A table, and the match of a route's entry in it, which is the same on all switches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ ROUTER_TABLES = RouteTables(
     key_v6="hdr.ipv6.dst_addr",
     actions_v6={ROUTER_FORWARD: "RouterIngress.forward_v6"},
 )
-"""Of ``router.p4``, and of the programs that are made of it."""
+"""The tables of ``router.p4``, and of programs that are made from it."""
 
 
 def _prefixes(place: Attachment, *, ipv6: bool) -> list[Prefix]:

@@ -13,10 +13,10 @@ from holdfast.p4runtime.client import Client, Rates, Verb
 from holdfast.p4runtime.received import Entry, Group, Member
 
 MatchValue: TypeAlias = int | str | tuple[int, int]
-"""A number, or (value, prefix length), (value, mask), (low, high)."""
+"""An exact value, or (value, prefix length), (value, mask) or (low, high)."""
 
 EntryKey: TypeAlias = tuple[str, tuple[tuple[str, MatchValue], ...], int | None]
-"""The key of an entry among all of its switch: table, match, priority."""
+"""The table, the match and the priority of an entry, which identify it among all entries of its switch."""
 
 
 def entry_key(table: str, match: Mapping[str, MatchValue], priority: int | None = None) -> EntryKey:

@@ -26,7 +26,7 @@ from holdfast.p4runtime.device import Device
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 
 _SEARCHED = 1 << 16
-"""Bytes at the beginning of a file by which its format is told."""
+"""The number of bytes at the beginning of a file by which its format is recognised."""
 
 
 def load(path: Path | str, program: Program) -> Desired:

@@ -38,10 +38,10 @@ from holdfast.p4runtime.received import Group, Member
 from holdfast.suggestions import unknown
 
 HIGHEST: Final = (1 << 31) - 1
-"""The highest priority of P4Runtime; bmv2's is 0."""
+"""The highest priority of P4Runtime. In bmv2's commands, the highest priority is 0."""
 
 _RATE_UNIT: Final = 1_000_000
-"""bmv2 has rates of meters per microsecond, P4Runtime per second."""
+"""The factor between bmv2's rates of meters, per microsecond, and P4Runtime's, per second."""
 
 _QUERIES: Final = (
     "show_",
@@ -67,7 +67,7 @@ _QUERIES: Final = (
 )
 
 _EMPTY_ALREADY: Final = ("counter_reset", "reset_state")
-"""What these do is so in a switch that was just started."""
+"""Commands that change nothing in a switch that was just started."""
 
 _OTHERS: Final = (
     "set_queue_rate",
@@ -678,4 +678,5 @@ _COMMANDS: Final[Mapping[str, _Command]] = {
     "pvs_remove": ("SET VALUE", 2, _pvs_remove),
     "pvs_clear": ("SET", 1, _pvs_clear),
 }
-"""By name: the words behind it, of which those in brackets may be left out, the most of them, and what it does."""
+"""The commands by name, each with its arguments (optional ones in brackets), the most arguments, and the function that
+carries it out."""

@@ -133,7 +133,7 @@ class Draft:
 
 
 _FIRST_OWN_MEMBER = 1 << 24
-"""Members for entries that name an action, above those that a file numbers itself."""
+"""The first id of the members made for entries that name an action, above the ids that files use themselves."""
 
 
 def _number(owner: MatchField | Param, value: Any, what: str) -> int | str:

@@ -29,11 +29,13 @@ SIZES_BYTES = (64, 1500)
 ROUTES = 1000
 FLOWS = 256
 LOSSLESS = 0.001
-"""A rate at which no more than this share is lost is one without loss: losses by the scheduler are not held against it."""
+"""The share of lost packets up to which a rate counts as one without loss; the scheduler causes such losses now and
+then."""
 
 _PORT_MACS = (bytes.fromhex("020100010000"), bytes.fromhex("020100010001"))
 _SINK_MAC = bytes.fromhex("0200000000ff")
-"""Not that of the sink's interface: its kernel counts frames for somebody else and drops them at once."""
+"""The destination address of the packets at the sink. It is not the interface's own, so that the sink's kernel counts
+and drops them at once."""
 
 _ROUTER = Path(__file__).parents[1] / "apps/router/router.p4"
 

@@ -32,7 +32,7 @@ from holdfast.p4runtime.server import Server
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 _NAMESPACES = Path("/run/netns")
-"""Where ``ip netns`` names namespaces."""
+"""The directory in which ``ip netns`` lists namespaces."""
 
 
 class ListPorts(verbs.Verb):

@@ -27,10 +27,10 @@ from holdfast.measurements import InterfaceCounters, Load
 from holdfast.topology import Topology
 
 PACKAGES = {"ip": "iproute2", "ping": "iputils-ping", "iperf3": "iperf3"}
-"""Of Debian, by tool."""
+"""The Debian package of each tool."""
 
 COMMAND_S = 20.0
-"""The time limit of each of a host's commands at the start, in seconds."""
+"""The time limit in seconds of each of the commands that a host runs at the start."""
 
 
 def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
@@ -221,7 +221,8 @@ class LiveHost:
 
 
 _MARK = "HOLDFAST_LIVE_HOST"
-"""In the environment of processes that were started in a namespace that existed already, so that they are found at the end."""
+"""An environment variable of the processes started in a namespace that existed already, by which they are found at the
+end."""
 
 
 def _text_file() -> IO[str]:
@@ -300,7 +301,7 @@ def start(namespace: LiveHost | _core.Namespace, *command: str) -> subprocess.Po
 
 
 _SERVERS_START_S = 60
-"""The time that iperf3's servers may take to start; on a machine with nothing else to do it is milliseconds."""
+"""The time in seconds that iperf3's servers may take to start; on an idle machine it is milliseconds."""
 
 
 def wait_listening(namespace: LiveHost, ports: tuple[int, ...]) -> None:

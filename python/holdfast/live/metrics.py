@@ -18,7 +18,8 @@ _PREFIX = "holdfast_switch_"
 _PORT = ("port", "interface")
 
 _CONTROL_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
-"""Bounds of times of control: an update of one entry takes some 0.1 ms, a batch of 100,000 a second."""
+"""The histogram bounds, in seconds, of the durations of control requests: one update takes 0.1 ms, a batch of 100,000 a
+second."""
 
 _DIRECTIONS = (
     ("received", "packets", "rx_packets"),

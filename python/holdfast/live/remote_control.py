@@ -25,7 +25,8 @@ from holdfast.topology import Topology
 
 _POLL_PS = 5 * PS_PER_MS
 _LONGEST_ROUND_NS = 100_000_000
-"""What a round of handlers takes beyond this is no time of the controllers: they asked nobody then, and heard nobody."""
+"""The most, in ns, by which one round of handlers advances the controllers' clock. In a longer one they were held up,
+and neither asked nor heard anybody."""
 
 
 class RemoteControl:

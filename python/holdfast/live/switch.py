@@ -37,7 +37,8 @@ MAX_PORT = 510
 COPIES_PER_S = _core.COPIES_PER_S
 
 Io = Literal["auto", "af_packet", "af_xdp"]
-"""The way that frames leave: by an XDP socket, by a packet socket, or by the first if the interface takes it."""
+"""How frames are sent: by an XDP socket (``af_xdp``), by a packet socket (``af_packet``), or by an XDP socket if the
+interface accepts one (``auto``)."""
 
 _NODE = "switch"
 
@@ -49,7 +50,7 @@ _OFFLOADS_HINT = (
 )
 
 _LOOK_S = 1.0
-"""The interval at which a running switch looks whether there is something to say about its ports."""
+"""The interval in seconds at which a running switch looks for problems of its ports to report."""
 
 
 def parse_port(text: str) -> tuple[int, str]:

@@ -30,21 +30,22 @@ TCP_NOTSENT_LOWAT = 25
 ECHO_REPLY, ECHO_REQUEST = 0, 8
 
 PROBE = struct.Struct("!IQ")
-"""Sequence number and time of sending, at the beginning of a probe's payload."""
+"""The beginning of a probe's payload: its sequence number and the time of sending."""
 
 MULTICAST_TTL = 64
-"""As other packets have; the kernel's default for groups is 1."""
+"""The TTL of multicast packets, the usual one of unicast packets; the kernel's default for multicast is 1."""
 
 PROBE_BUFFER = 4 << 20
 CHUNK = bytes(1 << 16)
 NOT_SENT_LOW = 1 << 16
-"""So much is always written and not yet sent: the application never holds a connection back, nor hides megabytes."""
+"""The bytes that a TCP socket accepts beyond those sent: enough that the application never delays the connection, few
+enough that no megabytes wait unseen."""
 
 RETRANSMITTED_BYTES, TIMEOUTS = ("=Q", 208), ("=H", 240)
-"""Format and offset in Linux's struct tcp_info (include/uapi/linux/tcp.h)."""
+"""The format and the offset of each counter in Linux's ``struct tcp_info`` (``include/uapi/linux/tcp.h``)."""
 
 PRIORITY = -10
-"""Behind the network's own thread, before everything else."""
+"""The nice value of the hosts' processes: after the network's own thread, before everything else."""
 
 
 class Stream(TypedDict):

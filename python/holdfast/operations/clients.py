@@ -20,14 +20,14 @@ log = logging.getLogger(__name__)
 MOST_CLIENTS = 16
 
 QUESTION_S = 10.0
-"""The time that a client has to ask, and to take each part of its answer."""
+"""The time in seconds that a client has to send its request, and to receive each part of the answer."""
 
 GONE_S = 20.0
-"""The time after which a client of TCP that acknowledges nothing is gone."""
+"""The time in seconds after which a TCP client that acknowledges nothing is disconnected."""
 
 _PART_BYTES = 1 << 16
 _AGAIN_S = 0.05
-"""The time until the next attempt to accept a client, after the machine had no room for one."""
+"""The time in seconds until the next attempt to accept a client, after one has failed for want of descriptors."""
 _JOIN_S = 5.0
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from holdfast.errors import LiveError
 
 DIRECTORY = Path("/run/holdfast")
-"""The directory of sockets. Beside these are the locks of live networks (``crates/ports``)."""
+"""The directory of the sockets of running switches and gateways; it also holds the locks of live networks
+(``crates/ports``)."""
 
 _LOCK = "sockets.lock"
 _PATIENCE_S = 10.0

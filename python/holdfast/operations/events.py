@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 _MOST_WAITING = 256
-"""Events that wait for a listener; of more, only their number is told."""
+"""The most events that wait for a listener; of further ones it gets the number only."""
 
 
 class Listener:

@@ -15,10 +15,10 @@ from prometheus_client import Metric
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Sample: TypeAlias = tuple[Sequence[str], float]
-"""The values of the labels, and the value."""
+"""The values of a sample's labels, and its value."""
 
 _WHOLE = 1 << 53
-"""Floating-point numbers below it are exact."""
+"""Below this number, every whole number is exact in floating point."""
 
 
 def family(
@@ -84,7 +84,7 @@ def _lines(metric: Metric) -> Iterator[str]:
 
 
 _ENDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Control characters, and what readers other than Prometheus may take for the end of a line."""
+"""Control characters, and characters that readers other than Prometheus may take for the end of a line."""
 
 
 def _escaped(value: str) -> str:

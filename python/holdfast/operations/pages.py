@@ -31,13 +31,16 @@ from holdfast.terminal import excerpt
 HEAD_BYTES = 1 << 14
 
 FRESH_S = 1.0
-"""The age to which what is shown is shown again, and the time between two changes among the events."""
+"""The age in seconds up to which a snapshot is served again, and the interval between two updates in the stream of
+events."""
 
 MOST_STREAMS = 8
-"""Clients that get events. They are among those of :mod:`clients`, so that others have room beside them."""
+"""The most clients that receive events; they count among those of :mod:`clients`, so that room is left for other
+clients."""
 
 KEEPALIVE_S = 10.0
-"""The time after which a stream of events on which nothing happens says so: a client that has gone is noticed."""
+"""The time in seconds after which a comment is sent on a stream without events, so that a client that has gone is
+noticed."""
 
 LOOPBACK = "127.0.0.1"
 

@@ -25,10 +25,10 @@ from holdfast.operations.clients import MOST_CLIENTS, Client, Clients, NoQuestio
 
 QUESTION_BYTES = 1 << 19
 LONGEST_ANSWER_BYTES = 1 << 28
-"""Bytes of an answer: 65,534 sessions of a gateway have some 30 MB."""
+"""The longest answer; that with 65,534 sessions of a gateway has some 30 MB."""
 
 PATIENCE_S = 10.0
-"""The time that an operator waits for an answer, unless a verb takes longer."""
+"""The time in seconds that an operator waits for an answer, unless the verb has a longer time."""
 
 _MOST_SHOWN = 200
 

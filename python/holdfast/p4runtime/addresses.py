@@ -9,7 +9,8 @@ from holdfast.numerals import is_numeral
 from holdfast.p4runtime.errors import invalid_argument
 
 Access: TypeAlias = Literal["machine", "certificate", "anybody"]
-"""The clients that may connect to a server: every process of its machine, those with a certificate, all that reach the address."""
+"""Who may connect to a server: every process of its machine, clients with a certificate, or everybody who reaches its
+address."""
 
 
 def access_at(address: str, *, certificates: bool) -> Access:

@@ -45,12 +45,12 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, s
 __all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction", "Rates", "Verb"]
 
 Rates: TypeAlias = tuple[int, int, int, int]
-"""Of a meter: cir, cburst, pir and pburst; rates per second and bursts, in packets or bytes, whichever the meter counts."""
+"""The rates and bursts of a meter (cir, cburst, pir, pburst), per second, in packets or bytes as the meter counts."""
 
 Verb: TypeAlias = Literal["insert", "modify", "delete"]
 
 _FAREWELL_S = 1.0
-"""For how long a server may take to end a stream to which its client has said all."""
+"""The time in seconds that a server may take to end a stream after its client has closed its side."""
 _HANDSHAKE_S = 10.0
 _DETAILS_BYTES = 3 << 19  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size"), which is slow
 _METADATA_BYTES = 2 * _DETAILS_BYTES  # as text, with room for the rest

@@ -53,7 +53,7 @@ def _head(device_id: int, role: str, election_id: int, atomicity: Atomicity) -> 
 
 
 _MOST_PACKED = 1024
-"""Packet-out headers that are remembered, serialized: one for each port, in most programs."""
+"""The most serialized packet-out headers that are cached: in most programs, there is one for each port."""
 
 
 def _varint(number: int) -> bytes:

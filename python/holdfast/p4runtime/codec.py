@@ -17,13 +17,15 @@ from holdfast.p4runtime.errors import P4RuntimeError
 Value: TypeAlias = (
     int | str | bytes | ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Network | ipaddress.IPv6Network
 )
-"""A number in one of the forms :func:`to_int` takes; a prefix only where a prefix is meant."""
+"""A value in one of the forms that :func:`to_int` accepts; a text with a prefix length only where a prefix is
+expected."""
 
 Pair: TypeAlias = tuple[Value, Value] | list[Value]
 """(value, prefix length), (value, mask) or (low, high)."""
 
 _NUMBER = re.compile(r"-?(?:0+|[1-9][0-9]*|0[xX][0-9A-Fa-f]+|0[oO][0-7]+|0[bB][01]+)")
-"""What Python takes besides is no number here: ``1_000``, ``+7``, blanks around it, and the digits of other scripts."""
+"""The numbers that are accepted. Python's ``int`` also takes ``1_000``, ``+7``, blanks around it, and the digits of
+other scripts."""
 
 _MAC = re.compile(r"[0-9A-Fa-f]{1,2}([:-])(?:[0-9A-Fa-f]{1,2}\1){4}[0-9A-Fa-f]{1,2}")
 

@@ -31,15 +31,15 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 from holdfast.switch_owner import Pipeline, SwitchOwner
 
 API_VERSION = "1.5.0"
-"""Of P4Runtime; its optional additions (backup replicas, modes of one-shot sets) answer UNIMPLEMENTED."""
+"""The version of P4Runtime. Its optional additions (backup replicas, modes of one-shot action selectors) are answered
+with UNIMPLEMENTED."""
 
 _UPDATES = p4runtime_pb2.WriteRequest.DESCRIPTOR.fields_by_name["updates"].number
 
 Mappings: TypeAlias = Mapping[str, Mapping[int, int] | Mapping[str, int]]
-"""Of translated types (specification, "PSA Metadata Translation"): the switch's value by the controller's, by URI.
-
-Without one, numbers mean themselves, and strings are given numbers as they come.
-"""
+"""For the URI of each translated type, the switch's value by the controller's (specification, "PSA Metadata
+Translation"). A type without a mapping: numbers stand for themselves, and strings get numbers in the order in which
+they appear."""
 
 
 @lru_cache(maxsize=32)

@@ -11,11 +11,11 @@ import json
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
 
 ARTIFACT_BEGINS = b"holdfast_ir "
-"""The first bytes of a compiled program."""
+"""The first bytes of every compiled program."""
 
 _DEVICE_DATA = 3
 _FIELDS = {1: 0, 2: 2, _DEVICE_DATA: 2}
-"""The wire types of the message's fields: ``reassign``, ``extras``, ``device_data``."""
+"""The wire types of the fields of BMv2's device config: ``reassign``, ``extras``, ``device_data``."""
 
 _MOST_JSON_BYTES = 64 << 20
 

@@ -16,10 +16,10 @@ from holdfast.p4runtime.stubs import Proto, code_pb2, p4runtime_pb2, status_pb2
 from holdfast.terminal import excerpt
 
 _FAILURES_SHOWN = 20
-"""Failures of a batch that the text of an error shows, at most."""
+"""The most failures of a batch that the text of its error lists."""
 
 _MOST_CHARACTERS = 2000
-"""Characters of a message at most: names and values of a program or a request may have megabytes."""
+"""The most characters of a message; names and values in a program or a request can have megabytes."""
 
 
 class UpdateFailure(NamedTuple):
@@ -136,7 +136,7 @@ def refusals() -> Iterator[None]:
 
 
 DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
-"""Metadata of a call: the number of bytes of error details that the client takes."""
+"""The key of the call metadata by which a client states how many bytes of error details it accepts."""
 
 
 def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
@@ -160,7 +160,7 @@ def to_status(error: P4RuntimeError, most_bytes: int) -> Proto:
 
 
 _SHORTER_BYTES = 100
-"""The most bytes that :func:`to_status` adds to a message: words, and a number of elements."""
+"""The most bytes that :func:`to_status` adds to the message of an error whose details it shortens."""
 
 
 def from_status(status: Proto) -> P4RuntimeError:

@@ -15,10 +15,12 @@ MAX_STREAMS = 48
 """Open streams whose clients have sent an arbitration update; each occupies a worker thread."""
 
 MAX_STREAMS_PER_CLIENT = 24
-"""Streams of ``MAX_STREAMS`` for one certificate, or one address of another machine: no client can keep all others out."""
+"""Of the ``MAX_STREAMS``, those of one certificate, or of one address of another machine: no client can keep all others
+out."""
 
 MAX_SILENT_STREAMS = 16
-"""Open streams without an arbitration update. A newer one takes the place of an older one of the client that has most."""
+"""Open streams without an arbitration update. A further one ends the oldest stream of the client that has most of
+them."""
 
 MAX_STREAMS_PER_ROLE = 16
 
@@ -26,103 +28,112 @@ MAX_ROLES = 64
 """Names of roles with open streams, the default role's included."""
 
 MAX_DIGESTS_TAKEN = 512
-"""Digest messages after which no further list is taken from a switch at once. Between two such slices others have their turn."""
+"""Digest messages after which no further list is taken from a switch at once; other threads may use the switch before
+the next are."""
 
 MAX_IDLE_ENTRIES = 256
-"""Entries of one idle notification; the others come in further ones."""
+"""Entries in one idle notification; further entries follow in further notifications."""
 
 MAX_MESSAGE_BYTES = 128 << 20
-"""Of one request (specification, "gRPC Server Maximum Receive Message Size")."""
+"""Bytes of one request (specification, "gRPC Server Maximum Receive Message Size")."""
 
 MAX_UPDATE_BYTES = 1 << 20
-"""Of one update: decoded, an element of two bytes takes a hundred, and an entry's metadata stays."""
+"""Bytes of one update: an element of two bytes takes a hundred when decoded, and an entry's metadata is kept."""
 
 MAX_SMALL_REQUEST_BYTES = 1 << 20
-"""Of a request that is no Write and sets no pipeline."""
+"""Bytes of a request that is no Write and sets no pipeline."""
 
 MAX_STREAM_MESSAGE_BYTES = 4 << 20
-"""Of a message on a stream; a packet has at most 64 KiB."""
+"""Bytes of a message on a stream; a packet has at most 64 KiB."""
 
 MAX_PIPELINE_BYTES = 16 << 20
-"""Of a request that sets the pipeline."""
+"""Bytes of a request that sets the pipeline."""
 
 MAX_BATCH_MESSAGES = 1024
-"""Messages of a stream in one (:mod:`.stream_batches`)."""
+"""Messages in one message that batches messages of a stream (:mod:`.stream_batches`)."""
 
 MAX_READ_ENTITIES = 1024
 """Entities of one ``ReadRequest``: each is a selection of its own, and one wildcard selects all entities of a kind."""
 
 MAX_READS = 8
-"""In progress at one time; each occupies a worker thread."""
+"""Reads in progress at one time; each occupies a worker thread."""
 
 MAX_READS_PER_CLIENT = 4
-"""Of them, those of one certificate, or of one address of another machine."""
+"""Of the ``MAX_READS``, those of one certificate, or of one address of another machine."""
 
 READ_STALL_S = 10.0
-"""A Read is cancelled when its client has not taken a message for so long."""
+"""Seconds after which a Read is cancelled whose client has not taken a message."""
 
 MAX_CALLS = 384
-"""In progress; later ones are refused (RESOURCE_EXHAUSTED). Each, streams too, occupies a worker thread from its headers on."""
+"""Calls in progress; further ones are refused (RESOURCE_EXHAUSTED). Each call, also a stream, occupies a worker thread
+from the arrival of its headers on."""
 
 MAX_CALLS_PER_CLIENT = 128
-"""Of them, calls of one certificate, or of one address of another machine, beside its streams: two clients do not take all."""
+"""Of the ``MAX_CALLS``, those of one certificate, or of one address of another machine, besides its streams: two
+clients cannot occupy all."""
 
 MAX_CALLS_PER_CONNECTION = 128
 
 REQUEST_S = 30.0
-"""From a call's headers until its request is whole; then the call is cancelled."""
+"""Seconds from a call's headers to the end of its request, after which the call is cancelled."""
 
 MAX_WAITING_CALLS = 256
-"""Calls whose request is not whole. For a further one, the oldest of the client that has most is cancelled."""
+"""Calls whose request has not arrived completely. A further one cancels the oldest such call of the client that has
+most of them."""
 
 MAX_SLOW_CALLS = 64
-"""If more wait, those that have waited for ``CROWDED_REQUEST_S`` are cancelled likewise, until so many are left."""
+"""Calls that may wait for their request longer than ``CROWDED_REQUEST_S``. If there are more, the oldest calls of the
+clients with most of them are cancelled."""
 
 CROWDED_REQUEST_S = 0.5
-"""A request of megabytes takes milliseconds to arrive."""
+"""Seconds that a request may take when more than ``MAX_SLOW_CALLS`` wait; one of megabytes takes milliseconds to
+arrive."""
 
 CONNECTION_IDLE_S = 300.0
-"""A connection without calls is closed after so long; gRPC clients open another one when they need it."""
+"""Seconds after which a connection without calls is closed; gRPC clients open another one when they need it."""
 
 CONNECTION_HANDSHAKE_S = 3.0
-"""A connection is closed that has not finished the handshake of TLS, or said that it is HTTP/2, after so long. Those that wait
-for it take descriptors of files, of which a process has a limited number: with too many, nobody else can connect."""
+"""Seconds in which a new connection must finish the TLS handshake, or send HTTP/2's preface, before it is closed. Each
+occupies a file descriptor, and with none left nobody else can connect."""
 
 KEEPALIVE_S = 30.0
-"""A client that was not heard for so long is asked for a sign of life."""
+"""Seconds without data from a client after which it is sent an HTTP/2 ping."""
 
 KEEPALIVE_TIMEOUT_S = 20.0
-"""Its connection is closed when none comes."""
+"""Seconds after that ping without an answer after which the connection is closed."""
 
 MAX_WRITE_UPDATES = 1 << 18
 """Updates of one ``WriteRequest``."""
 
 MAX_ATOMIC_UPDATES = 1 << 12
-"""Updates of one whose atomicity is not CONTINUE_ON_ERROR: no packet passes and no other client is heard while they are applied."""
+"""Updates of a ``WriteRequest`` whose atomicity is not CONTINUE_ON_ERROR: while they are applied, no packet passes and
+no other client is served."""
 
 UPDATES_PER_SLICE = 1024
-"""After so many updates of other batches, other clients have their turn."""
+"""Updates of any other ``WriteRequest`` after which other clients are served."""
 
 MAX_QUEUED_MESSAGES = 8192
 MAX_QUEUED_BYTES = 16 << 20
-"""Notifications that wait on one stream for a client that reads slowly. Packet-ins, digests and errors beyond are dropped."""
+"""Bytes of notifications that wait on one stream for a client that reads slowly. Further packet-ins, digests and errors
+are dropped."""
 
 MAX_QUEUED_ARBITRATIONS = 1024
-"""Arbitration updates that wait likewise. They are never dropped: a stream with more ends."""
+"""Arbitration updates that wait on one stream. They are never dropped: a stream with more is ended."""
 
 MAX_ROLE_NAME_BYTES = 256
 
 MAX_QUEUED_BYTES_IN_ALL = 64 << 20
-"""The limit as in :data:`MAX_QUEUED_BYTES`, for all streams of a server together."""
+"""Bytes of notifications as for :data:`MAX_QUEUED_BYTES`, on all streams of a server together."""
 
 MAX_ECHOED_BYTES = 256
-"""Of a packet or another payload, in the error that answers the message that it came in."""
+"""Bytes of a packet or another payload that are repeated in the error that answers the client's message."""
 
 ERROR_DETAILS_BYTES = 4096
-"""Of the details of an error, for a client that does not say that it takes more: a default gRPC client takes 8 KiB of metadata."""
+"""Bytes of an error's details for a client that states no other limit: a default gRPC client takes 8 KiB of
+metadata."""
 
 STREAM_HANDSHAKE_S = 10.0
-"""From the beginning of a stream to its first arbitration update."""
+"""Seconds from the beginning of a stream to its first arbitration update, after which the stream is ended."""
 
 
 def change(assignments: Iterable[str]) -> None:

@@ -18,13 +18,14 @@ from holdfast.p4runtime.p4info import MAX_WIDTH
 from holdfast.p4runtime.stubs import Proto, p4data_pb2
 
 Plain: TypeAlias = "int | bool | str | dict[str, Plain] | list[Plain]"
-"""A value for people: struct members by name, tuple members in order."""
+"""A value in Python's own types: structs are dictionaries of members by name, tuples are lists."""
 
 # P4Info comes from outside: its types may contain themselves, or double with every level.
 _MAX_DEPTH = 32
 _MAX_PARTS = 4096
 _NAME_WIDTH = 32
-"""Of the position of a name, in bits."""
+"""The width in bits of the number that stands for an enumeration member or error without an underlying type: its
+position."""
 
 
 def _bits(spec: Proto) -> tuple[str, int]:

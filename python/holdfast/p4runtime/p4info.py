@@ -24,7 +24,8 @@ _MATCH_KINDS: dict[int, MatchKind] = {2: "exact", 3: "lpm", 4: "ternary", 5: "ra
 
 
 MAX_WIDTH = 65_536
-"""Widest value that is believed, in bits: P4Info comes from outside, and a number of that size is built from it."""
+"""The largest width of a value, in bits, that is accepted: P4Info is untrusted, and numbers of this width are computed
+from it."""
 
 
 @dataclass(frozen=True)

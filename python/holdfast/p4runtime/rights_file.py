@@ -11,7 +11,7 @@ from holdfast.p4runtime.rights import ClientRights, Rights
 from holdfast.parameters import Checked
 
 MOST_BYTES = 1 << 20
-"""Of a file: thousands of clients, which are read in a second or two."""
+"""The largest file of rights: it describes thousands of clients, and is read in a second or two."""
 
 
 class _Client(Checked):

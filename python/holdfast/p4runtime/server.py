@@ -58,15 +58,16 @@ _STALL_CHECK_S = 0.05
 _STOP_S = 5.0
 
 _GIVE_BACK_BYTES = 1 << 20
-"""Of requests and answers, after which freed memory is given back to the system soon: it consists of many small blocks too, of
-which the allocator would keep the pages."""
+"""The bytes of requests and answers after which freed memory is soon returned to the system; the allocator does not
+return small blocks by itself."""
 _GIVE_BACK_SOON_S = 1.0
-"""After them, so that what held their memory is gone; each time takes some milliseconds of a thread that nothing waits for."""
+"""The seconds after such requests until memory is returned, so that it is free by then. It takes a background thread
+milliseconds."""
 _GIVE_BACK_S = 3.0
-"""After any request, because a small one can free much."""
+"""The seconds after any other request until memory is returned, because a small request can free much."""
 
 MOST_PEM_BYTES = 16 << 20
-"""Of a file of keys or certificates; the authorities of a whole system have less than one MiB."""
+"""The largest file of keys or certificates; all certificate authorities of a system take less than 1 MiB."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class _Refused:
 
 
 _Sized: TypeAlias = tuple[int, Proto | _Refused]
-"""A message of a stream, and of how many bytes it was."""
+"""The size of a message of a stream in bytes, and the message."""
 
 
 class _Backlog:

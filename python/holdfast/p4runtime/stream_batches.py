@@ -22,10 +22,10 @@ _NAME = "holdfast.v1.StreamMessages"
 TYPE_URL = f"type.googleapis.com/{_NAME}"
 
 MOST_MESSAGES = 256
-"""In a batch that is sent; a receiver takes ``limits.MAX_BATCH_MESSAGES``."""
+"""The most messages in a batch that is sent; receivers accept up to ``limits.MAX_BATCH_MESSAGES``."""
 
 MOST_BYTES = 256 << 10
-"""Of a batch that is sent, after which it takes no further message."""
+"""The size of a batch that is sent at which no further message is added."""
 
 
 def _kind() -> Proto:

@@ -24,7 +24,7 @@ from google.protobuf import any_pb2, descriptor_pool  # any_pb2: P4Info refers t
 from google.rpc import code_pb2, status_pb2
 
 Proto: TypeAlias = Any
-"""A protobuf message; the docstring at hand says of which type."""
+"""A protobuf message, whose type the docstring of the function states."""
 
 # In order of dependency.
 _MODULES = ("p4.config.v1.p4types_pb2", "p4.config.v1.p4info_pb2", "p4.v1.p4data_pb2", "p4.v1.p4runtime_pb2")

@@ -18,7 +18,7 @@ from holdfast.errors import NetworkError
 from holdfast.topology import Topology
 
 Disjoint: TypeAlias = Literal["node", "link"]
-"""The elements that two paths may not share: nodes between the ends (nor links), or links alone."""
+"""What two paths may not have in common: nodes other than the ends, and links (``node``), or only links (``link``)."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from holdfast.errors import NetworkError
 from holdfast.topology import Topology
 
 UNREACHABLE = 1 << 62
-"""The distance of what no path leads to."""
+"""The distance of a node to which no path leads."""
 
 
 class Hop(NamedTuple):

@@ -26,12 +26,12 @@ from holdfast.topology import Topology
 from holdfast.yaml_model import Located, compose, reading
 
 MOST_VALUES = 400_000
-"""Keys and values of a file."""
+"""The most keys and values of a file."""
 
 HOST_KINDS: Final = ("linux", "k8s-kind", "ext-container")
 
 NOT_NODES: Final = ("host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "dummy")
-"""Ends of links that are no nodes of the lab."""
+"""Names of ends of links that are no nodes of the lab."""
 
 
 def read(path: Path) -> Topology:

@@ -23,16 +23,17 @@ from holdfast.terminal import excerpt
 from holdfast.topology import Topology
 
 QUEUE_PACKETS = 1000
-"""Of a queue in front of a link whose rate Linux shapes, if its size is not given (``txqueuelen``)."""
+"""The packets in the queue of a link whose rate Linux shapes, if its size is not given: Linux's default
+``txqueuelen``."""
 
 _TC_UNIT = re.compile(r"([mu]?)secs?$")
-"""``tc`` has longer names of units, too."""
+"""Units of time that ``tc`` also accepts: ``sec``, ``secs``, ``msec``, ``usecs`` and so on."""
 
 _UNKNOWN = ipaddress.IPv4Network("100.64.0.0/10")
-"""Network cards without an address in the file get one of these (RFC 6598), each in a subnet of its own."""
+"""The range (RFC 6598) in which network cards without an address in the file get one, each in a subnet of its own."""
 
 MOST_CARDS = 64
-"""Network cards of a host."""
+"""The most network cards of a host."""
 
 
 @dataclass

@@ -19,7 +19,7 @@ from holdfast.topologies.graphml_document import Document, Edge, Element
 from holdfast.topology import Topology
 
 MOST_ELEMENTS = 200_000
-"""Nodes and edges of a graph."""
+"""The most nodes and edges of a graph together."""
 
 _REFUSALS = (
     nx.NetworkXException,
@@ -31,7 +31,7 @@ _REFUSALS = (
     OverflowError,
     RecursionError,
 )
-"""What networkx raises for files that are none."""
+"""The exceptions that networkx raises for files that are not valid."""
 
 
 def read_gml(path: Path, content: bytes, parameters: graphml.Parameters) -> Topology:

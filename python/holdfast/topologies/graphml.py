@@ -40,7 +40,7 @@ from holdfast.topologies.hosts import add_host_at
 from holdfast.topology import Position, Topology, great_circle_km, is_letter, propagation_delay_ms
 
 MOST_NAMED = 8
-"""Of nodes or links that a warning is about, so many are named."""
+"""The most nodes or links that a warning names."""
 
 _SOURCES: tuple[tuple[str, Callable[[Mapping[str, str]], float | None]], ...] = (
     ("LinkSpeedRaw", link_rates.raw_bps),
@@ -48,7 +48,7 @@ _SOURCES: tuple[tuple[str, Callable[[Mapping[str, str]], float | None]], ...] = 
     ("LinkLabel", lambda data: link_rates.label_bps(data.get("LinkLabel", ""))),
     ("rate_bps", link_rates.plain_bps),
 )
-"""Where the rate of an edge can stand, the best first."""
+"""The attributes that can state the rate of an edge, the most reliable first, each with the function that reads it."""
 
 
 def read(

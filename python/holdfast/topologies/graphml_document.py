@@ -36,12 +36,13 @@ CHILDREN: Final[Mapping[str, frozenset[str]]] = {
     "port": frozenset({"desc", "data", "port"}),
     "endpoint": frozenset({"desc"}),
 }
-"""The elements that can stand in an element, by GraphML's schema. In those that are not listed anything can."""
+"""The elements that may stand in each element, by GraphML's schema. Elements that are not listed may contain any."""
 
 TRUE, FALSE = ("true", "1"), ("false", "0")
 
 LABEL, MARK = "\0", "\1"
-"""In the text of data, the begin of a label for yEd, and of any other element or the end of one; no XML holds these characters."""
+"""Characters that mark, in the text of data, the begin of a yEd label, and the begin or end of any other element; XML
+allows neither in a text."""
 
 
 @dataclass

@@ -22,7 +22,8 @@ _NOTHING_MORE = (
     r"ethtool -[kK] \S+ .*",
     r"ethtool --offload \S+ .*",
 )
-"""Commands for what is so anyway: cards are up, there is no other default route, and hosts send no joined segments."""
+"""Commands without effect here: cards are up anyway, there is no other default route, and hosts send no joined
+segments."""
 
 
 def card_of(name: str) -> int | None:
@@ -129,7 +130,7 @@ _COMMANDS = (
     (rf"ip link set (?:dev )?(?P<dev>\S+) address {_MAC}", _mac),
     (rf"ip (?:-4 )?(?:route|r|ro) (?:add|replace) (?P<net>[0-9./]+){_DEV}", _connected),
 )
-"""Forms of commands, and what takes their words into a host."""
+"""The patterns of commands, each with the function that enters the command's words into a host."""
 
 
 def take(host: HostDraft, commands: Sequence[str], card: Callable[[str], int | None] = card_of) -> None:

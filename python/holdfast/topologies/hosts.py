@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.topology import Host, Topology
 
 HOST_DELAY_MS = 0.01
-"""Of the link between a host and its switch: two kilometres."""
+"""The delay in milliseconds of the link between a host and its switch: two kilometres of fibre."""
 
 
 def add_host_at(topology: Topology, switch: str, **link: Any) -> Host:

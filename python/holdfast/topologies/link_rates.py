@@ -38,21 +38,21 @@ _RATE: Final = re.compile(
 )
 
 CARRIERS: Final = {"T1": 1.544e6, "DS1": 1.544e6, "T3": 44.736e6, "DS3": 44.736e6, "E1": 2.048e6, "E3": 34.368e6}
-"""ITU-T G.702, ANSI T1.107."""
+"""The rates of carriers in bits per second (ITU-T G.702, ANSI T1.107)."""
 
 OC1_BPS, STM1_BPS = 51.84e6, 155.52e6
-"""ITU-T G.707; an STM-n has the rate of an OC-3n."""
+"""The rates of an OC-1 and an STM-1 (ITU-T G.707); an STM-n has the rate of an OC-3n."""
 
 _NOT_ONE: Final = re.compile(
     r"[<>\u2264\u2265~]|\d\s*[kMGT]?\s*(?:[-\u2013]|to)\s*\d|below|up to|N\s*[*x]", re.IGNORECASE
 )
-"""Signs of a range or a bound."""
+"""Signs that a text states a range, a bound or a multiple instead of one rate."""
 
 LONGEST_LABEL: Final = 200
-"""Longer texts are not searched for a rate."""
+"""The longest text, in characters, that is searched for a rate."""
 
 AGREE: Final = 0.02
-"""Rates that differ by less, relatively, are one: a ``45 Mbps DS-3`` has 44.736 Mb/s."""
+"""The relative difference up to which two rates count as equal: a ``45 Mbps DS-3`` has 44.736 Mb/s."""
 
 
 def number(text: str) -> float | None:

@@ -27,10 +27,10 @@ from holdfast.topologies.p4lang import mapping, natural, number, text
 from holdfast.topology import Topology
 
 MOST_SECONDS = 60
-"""A script runs so long, at most."""
+"""The time in seconds after which a running script is ended."""
 
 MOST_BYTES = 64 << 20
-"""Of what a script builds, written down."""
+"""The largest description of what a script builds."""
 
 
 def read(spec: str) -> Topology:
@@ -379,4 +379,4 @@ _NO_MATTER = (
     "getNode",
     "is",
 )
-"""Calls that change nothing of the topology."""
+"""Calls that do not change the topology."""

@@ -24,13 +24,15 @@ from typing import Any
 MOST_NODES = 100_000
 
 MOST_SECONDS = 20
-"""After this time what is built is taken: many scripts go on for ever with what they do in their network."""
+"""The time in seconds after which the topology built so far is taken: many scripts never end, since they then use their
+network."""
 
 STOOD_IN = ("mininet", "p4utils", "mn_wifi", "ipmininet")
-"""Packages that are never imported from elsewhere."""
+"""Packages that are always replaced by stand-ins, even if they are installed."""
 
 ALSO = re.compile(r"(?:bmv2|stratum|onos\w*|mn_\w+|p4_?mininet|p4runtime\w*|ryu|pox|frr|scapy|networkx_|clab)(?:\..*)?")
-"""Modules beside these that scripts name classes of nodes from: they get stand-ins if they are not there."""
+"""Further modules from which scripts import classes of nodes: they are replaced by stand-ins if they are not
+installed."""
 
 
 class DoneError(BaseException):
@@ -502,7 +504,7 @@ class NetworkAPI:
 
 
 built: list[Any] = []
-"""The topologies and networks in the order in which the script made them."""
+"""The topologies and networks, in the order in which the script made them."""
 
 
 def natural(name: str) -> list[Any]:

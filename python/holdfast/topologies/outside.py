@@ -17,7 +17,7 @@ from holdfast.topology import Topology
 Generator: TypeAlias = Callable[..., Topology]
 
 MININET: Final = "mininet"
-"""In front of a file of Mininet's, where the name of an importer would be."""
+"""The prefix of a Mininet file's path, at the place where the name of an importer could stand."""
 
 
 def _function(value: object) -> Generator:

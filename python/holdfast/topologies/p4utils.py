@@ -23,10 +23,11 @@ from holdfast.topology import Topology
 FIRST_GRPC_PORT = 9559
 
 MOST_NEIGHBOURS = 200_000
-"""Entries of neighbours that are written out for all hosts together; beyond that, hosts ask by ARP."""
+"""The most neighbour entries that are written for all hosts together; if more were needed, hosts resolve addresses by
+ARP."""
 
 CPU = "sw-cpu"
-"""p4-utils' bridge behind the controller's ports."""
+"""The name of p4-utils' bridge to which the switches' controller ports are linked."""
 
 
 @dataclass

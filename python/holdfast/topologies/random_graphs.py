@@ -20,7 +20,7 @@ from holdfast.topology import Position, Topology, propagation_delay_ms
 Edge = tuple[int, int]
 
 MAX_SIZE = 10_000
-"""Of a random topology: less than a minute, whether it is drawn or joined."""
+"""The most switches of a random topology; generating it takes less than a minute."""
 
 
 def waxman(

@@ -15,7 +15,7 @@ from holdfast.topologies import containerlab, graph_files, graphml, mininet_file
 from holdfast.topology import Topology
 
 ENDINGS: Final = (".json", ".gml", ".xml", ".txt", ".native", ".snd")
-"""Of files that are told apart here; those of YAML and GraphML have their own."""
+"""Endings of files whose format is recognised here by their content; those of YAML and GraphML are not among them."""
 
 MININET: Final = "mininet:"
 

@@ -15,7 +15,7 @@ from holdfast.errors import TopologyError
 T = TypeVar("T")
 
 DEEPEST = 100
-"""Elements within each other in a file that is read as a tree."""
+"""The deepest nesting of elements in a file that is read as a tree."""
 
 MULTIBYTE: Final = frozenset(
     (
@@ -43,7 +43,7 @@ MULTIBYTE: Final = frozenset(
         "utf-32-le",
     )
 )
-"""Encodings that expat cannot read itself."""
+"""The encodings that expat cannot decode itself."""
 
 
 def parse(path: Path, content: bytes, read: Callable[[bytes | str], T]) -> T:

@@ -48,16 +48,18 @@ R = TypeVar("R")
 KEYS = ("name", "include", "hosts", "switches", "link_defaults", "links", "packet_generators")
 
 MOST_FILES, DEEPEST = 1000, 50
-"""So many files are read for a topology, and are within each other; and in all as much as :mod:`holdfast.regular_files` says."""
+"""The most files that are read for a topology, and the deepest nesting of includes; their size is limited as
+:mod:`holdfast.regular_files` states."""
 
 MOST_VALUES = 1_200_000
-"""Keys and values in all of them: the links of the largest fat tree that is generated, ``fat-tree:48``, written out."""
+"""The most keys and values in all files of a topology: as many as the links of the largest fat-tree, ``fat-tree:48``,
+take."""
 
 GIVEN = ("name", "index")
-"""Fields of nodes that their name in the file and their place in it give."""
+"""Fields of nodes that follow from their name and their position in the file, and are not written."""
 
 ENDS = {"a", "b", "a_port", "b_port"}
-"""Fields of links that differ from link to link."""
+"""Fields of links that differ from link to link, and so have no defaults."""
 
 _FOUND = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text"}
 

@@ -15,13 +15,14 @@ from holdfast.control.membership.filters import Filter, FilterChange
 from holdfast.control.membership.messages import Address
 
 Channel: TypeAlias = tuple[Address | None, Address]
-"""(source, group); without a source (*,G)."""
+"""A source and a group; (None, group) is (*,G), all sources of the group."""
 
 PortKey: TypeAlias = tuple[str, int]
-"""Switch and port."""
+"""A switch and one of its ports."""
 
 Channels: TypeAlias = Mapping[Channel, Mapping[str, frozenset[int]]]
-"""By channel and switch, ports. No ports: the switch has members of (*,G), and none of them wants this source."""
+"""The ports with members of each channel, by switch. An empty set: members of the group at the switch want all sources
+but this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def memberships_of(channels: Channels) -> dict[tuple[PortKey, Address], Filter]:
 
 
 _Places: TypeAlias = PortKey | dict[str, set[int]]
-"""Ports that name a source: most are named by one port, and then the port's key is all that is kept."""
+"""The ports that name a source, by switch; a single port, the most frequent case, is stored as its key alone."""
 
 
 class _Group:

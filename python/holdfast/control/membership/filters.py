@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from holdfast.control.membership.messages import Address, RecordKind
 
 EXCLUDED = 0
-"""In place of the time at which a source's timer expires: there is none, and the source is not wanted."""
+"""Stands for the expiry time of a source that is excluded, and whose timer therefore does not run."""
 
 NEVER_PS = 1 << 100
-"""The time of a timer that does not run."""
+"""The expiry time of a timer that does not run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,17 +24,17 @@ from holdfast.parameters import PS_PER_S
 PROTOCOL = 2
 
 QUERY, REPORT_V1, REPORT_V2, LEAVE, REPORT_V3 = 0x11, 0x12, 0x16, 0x17, 0x22
-"""Types of messages (RFC 3376, 4)."""
+"""The types of IGMP messages (RFC 3376, 4)."""
 
 ALL_SYSTEMS = IPv4Address("224.0.0.1")
 REPORTS_V3 = IPv4Address("224.0.0.22")
-"""The destinations of general queries, and of reports of version 3."""
+"""The destination of reports of version 3; that of general queries is ``ALL_SYSTEMS``."""
 
 ROUTER_ALERT = bytes((0x94, 4, 0, 0))
-"""The option in the IP header (RFC 2113)."""
+"""The Router Alert option of the IPv4 header (RFC 2113)."""
 
 RESPONSE_V1_PS = 10 * PS_PER_S
-"""The response time of a query of version 1 (RFC 3376, 7.2.1)."""
+"""The time in ps in which hosts answer a query of version 1, which does not state it (RFC 3376, 7.2.1)."""
 
 LONGEST_RESPONSE_PS = IGMP.longest_response_ps
 

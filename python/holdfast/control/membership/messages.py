@@ -98,7 +98,7 @@ class MalformedError(HoldfastError):
 
 _SSM_V4 = 232
 _SSM_V6 = {0xFF30_0000 + (scope << 16) for scope in range(16)}
-"""The first bytes of groups that are joined with sources only (RFC 4607, 1)."""
+"""The first bytes of the IPv6 groups that are for source-specific multicast only (RFC 4607, 1)."""
 
 
 def is_ssm(group: Address) -> bool:

@@ -24,14 +24,14 @@ ICMPV6 = 58
 HOP_BY_HOP = 0
 
 QUERY, REPORT_V1, DONE, REPORT_V2 = 130, 131, 132, 143
-"""ICMPv6 types (RFC 3810, 5)."""
+"""The ICMPv6 types of MLD messages (RFC 3810, 5)."""
 
 ALL_NODES = IPv6Address("ff02::1")
 REPORTS_V2 = IPv6Address("ff02::16")
-"""The destinations of general queries, and of reports of version 2."""
+"""The destination of reports of version 2; that of general queries is ``ALL_NODES``."""
 
 ROUTER_ALERT = bytes((5, 2, 0, 0))
-"""The option in the Hop-by-Hop header (RFC 2711), for MLD."""
+"""The Router Alert option of the Hop-by-Hop header, with the value for MLD (RFC 2711)."""
 
 LONGEST_RESPONSE_PS = MLD.longest_response_ps
 

@@ -37,10 +37,10 @@ from holdfast.control.membership.messages import (
 from holdfast.parameters import PS_PER_S, Parameters, ps_of_s
 
 LONGEST_INTERVAL_S = decoded(0xFF, 4)
-"""The longest interval of the Querier's Query Interval Code."""
+"""The longest query interval, in seconds, that the Querier's Query Interval Code (QQIC) can state."""
 
 MOST_SOURCES = {4: 366, 6: 89}
-"""Of a query in 1500 bytes, by version of IP (RFC 3376, 4.1.8; RFC 3810, 5.1.10)."""
+"""The most sources that a query of 1500 bytes can name, by version of IP (RFC 3376, 4.1.8; RFC 3810, 5.1.10)."""
 
 
 class QuerierParameters(Parameters):
@@ -120,7 +120,7 @@ class _Asking:
 
 
 BURST_S = 2
-"""The questions of so many seconds may be asked at once."""
+"""After a pause, the queries that may be sent at once are those of so many seconds at the permitted rate."""
 
 
 def _always(own: int, new: int) -> bool:
