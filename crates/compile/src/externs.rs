@@ -16,11 +16,11 @@ use ir::architecture::Description;
 use syntax::ast::{self, DeclKind, Direction};
 use syntax::source::{FileId, SourceMap, Span};
 
-use crate::lower::{self, Call, Lowerer, Made, MethodCall, NewInstance, Value};
+use crate::lower::{self, Body, Call, Made, MethodCall, NewInstance, Value};
 use crate::types::{EnumDef, FnSig, Ty, Types};
 
 /// Lowers a call of an extern function, and returns its value.
-pub(crate) type LowerFunction = fn(&mut Lowerer<'_>, &Call<'_>) -> Value;
+pub(crate) type LowerFunction = fn(&mut Body<'_, '_>, &Call<'_>) -> Value;
 
 /// An extern function.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(crate) enum Function {
 
 /// Makes an instance of an extern object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Make(pub fn(&mut Lowerer<'_>, &NewInstance<'_>) -> Made);
+pub(crate) struct Make(pub fn(&mut Body<'_, '_>, &NewInstance<'_>) -> Made);
 
 impl PartialEq for Make {
     fn eq(&self, other: &Make) -> bool {
@@ -75,7 +75,7 @@ pub(crate) enum Object {
 }
 
 /// Lowers a call of a method of an instance, and returns its value.
-pub(crate) type LowerMethod = fn(&mut Lowerer<'_>, &lower::Object, &MethodCall<'_>) -> Value;
+pub(crate) type LowerMethod = fn(&mut Body<'_, '_>, &lower::Object, &MethodCall<'_>) -> Value;
 
 /// A method of an extern object.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,10 @@ use ir::{BinaryOp, Bits, Expr, HeaderId, SlotId, StmtKind};
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value, header_of};
-use super::{Lowerer, build};
+use super::{Code, Unit, build};
 use crate::types::Ty;
 
-impl Lowerer<'_> {
+impl Code<'_> {
     /// Emits the assignment `lvalue = value`. An assignment to a slice keeps the bits outside of the slice.
     pub(super) fn assign(&mut self, lvalue: &Lvalue, value: Value, ty: &Ty, span: Span) {
         match lvalue {
@@ -81,19 +81,6 @@ impl Lowerer<'_> {
         });
     }
 
-    fn merge_slice(&self, old: Expr, new: Expr, high: u32, low: u32) -> Expr {
-        let slots = &self.program.slots;
-        let width = old.width(slots);
-        let mut merged = new;
-        if low > 0 {
-            merged = build::concat(merged, build::slice(old.clone(), low - 1, 0, slots));
-        }
-        if high + 1 < width {
-            merged = build::concat(build::slice(old, width - 1, high + 1, slots), merged);
-        }
-        merged
-    }
-
     /// Emits the assignment of `value` to `place`. Copies the value first if the assignment would overwrite
     /// a part of `place` before the value reads that part.
     fn assign_safely(&mut self, place: &Place, value: Value, ty: &Ty, span: Span) {
@@ -104,51 +91,22 @@ impl Lowerer<'_> {
         self.assign_place(place, value);
     }
 
-    /// Returns whether a value of several parts reads storage of `place`, other than to copy each part onto itself.
-    fn overlaps(&self, place: &Place, value: &Value) -> bool {
-        if matches!(place, Place::Scalar(_)) {
-            return false;
-        }
-        let mut slots = BTreeSet::new();
-        place.for_each_slot(&self.program.headers, &mut |s| {
-            slots.insert(s);
-        });
-        self.add_rivals(place, &mut slots);
-        let mut overlap = false;
-        value.for_each_expr(&mut |e| overlap |= e.reads(&|s| slots.contains(&s)));
-        overlap
-    }
-
-    /// Adds to `slots` the slots that lose their values when the header `place` becomes valid: those of the
-    /// other members of its header union.
-    pub(super) fn add_rivals(&self, place: &Place, slots: &mut BTreeSet<SlotId>) {
-        let others = header_of(place).and_then(|id| self.siblings.get(&id));
-        for other in others.into_iter().flatten() {
-            let header = &self.program.headers[other.index()];
-            slots.insert(header.valid);
-            slots.extend(header.field_slots());
-        }
-    }
-
     /// Emits the assignment of a value to storage, one member after another.
     pub(super) fn assign_place(&mut self, place: &Place, value: Value) {
         match (place, value) {
             (Place::Scalar(slot), value @ (Value::Bits(_) | Value::Int(_))) => {
                 let width = self.program.slots[slot.index()].width;
                 let value = self.bits(value, &Ty::Bit(width));
-                self.emit(StmtKind::Assign { dst: *slot, value });
+                self.set(*slot, value);
             }
             (Place::Varbit(slot, length), Value::Varbit(value, bits)) => {
-                if let Some(header) = self.loose.get(slot) {
+                if let Some(header) = self.headers.loose.get(slot) {
                     self.emit(StmtKind::SetValid(*header));
                 }
                 let width = self.program.slots[slot.index()].width;
                 let value = build::resize(value, width, &self.program.slots);
-                self.emit(StmtKind::Assign { dst: *slot, value });
-                self.emit(StmtKind::Assign {
-                    dst: *length,
-                    value: bits,
-                });
+                self.set(*slot, value);
+                self.set(*length, bits);
             }
             (Place::Fields(items), Value::Fields(values)) => self.assign_all(items, values),
             (Place::Union(items), Value::Union(values)) => self.assign_union(items, values),
@@ -157,10 +115,7 @@ impl Lowerer<'_> {
             }
             (Place::Stack(items, next), Value::Stack(values, index)) => {
                 self.assign_all(items, values);
-                self.emit(StmtKind::Assign {
-                    dst: *next,
-                    value: index,
-                });
+                self.set(*next, index);
             }
             // `stack = { h1, h2 }`
             (Place::Stack(items, _), Value::Fields(values)) => self.assign_all(items, values),
@@ -224,9 +179,50 @@ impl Lowerer<'_> {
 
     /// Emits statements that make the header `id` valid and the other members of its header union invalid.
     pub(super) fn set_valid(&mut self, id: HeaderId) {
-        for other in self.siblings.get(&id).cloned().unwrap_or_default() {
+        for other in self.headers.siblings.get(&id).cloned().unwrap_or_default() {
             self.emit(StmtKind::SetInvalid(other));
         }
         self.emit(StmtKind::SetValid(id));
+    }
+}
+
+impl Unit<'_> {
+    fn merge_slice(&self, old: Expr, new: Expr, high: u32, low: u32) -> Expr {
+        let slots = &self.program.slots;
+        let width = old.width(slots);
+        let mut merged = new;
+        if low > 0 {
+            merged = build::concat(merged, build::slice(old.clone(), low - 1, 0, slots));
+        }
+        if high + 1 < width {
+            merged = build::concat(build::slice(old, width - 1, high + 1, slots), merged);
+        }
+        merged
+    }
+
+    /// Returns whether a value of several parts reads storage of `place`, other than to copy each part onto itself.
+    fn overlaps(&self, place: &Place, value: &Value) -> bool {
+        if matches!(place, Place::Scalar(_)) {
+            return false;
+        }
+        let mut slots = BTreeSet::new();
+        place.for_each_slot(&self.program.headers, &mut |s| {
+            slots.insert(s);
+        });
+        self.add_rivals(place, &mut slots);
+        let mut overlap = false;
+        value.for_each_expr(&mut |e| overlap |= e.reads(&|s| slots.contains(&s)));
+        overlap
+    }
+
+    /// Adds to `slots` the slots that lose their values when the header `place` becomes valid: those of the
+    /// other members of its header union.
+    pub(super) fn add_rivals(&self, place: &Place, slots: &mut BTreeSet<SlotId>) {
+        let others = header_of(place).and_then(|id| self.headers.siblings.get(&id));
+        for other in others.into_iter().flatten() {
+            let header = &self.program.headers[other.index()];
+            slots.insert(header.valid);
+            slots.extend(header.field_slots());
+        }
     }
 }

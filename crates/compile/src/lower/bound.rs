@@ -6,9 +6,8 @@
 use ir::{Expr, SlotId, Stmt, StmtKind, TableId};
 
 use super::metered::rewritten;
-use super::place::Place;
-use super::{Lowerer, ObjectId, build};
-use crate::hir::{self, VarId};
+use super::{Body, Unit, build};
+use crate::hir;
 
 /// The arguments that a table gives to an action.
 pub(super) struct Bound {
@@ -19,7 +18,7 @@ pub(super) struct Bound {
     pub after: Vec<Stmt>,
 }
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Lowers the arguments for parameters with direction that a table gives to its actions in its list of actions.
     pub(super) fn bind_actions(
         &mut self,
@@ -33,37 +32,32 @@ impl Lowerer<'_> {
             }
             let declaration = &self.module.actions[action.action.index()];
             // The parameters belong to the instance, those of a top-level action to none.
-            let owner = self.current.filter(|_| !declaration.global);
+            let instance = self.scope.instance;
+            let owner = instance.filter(|_| !declaration.global);
             let params = &declaration.params[..action.bound.len()];
             for param in params {
-                let place = self.owned_storage(owner, *param);
-                self.storage.insert((self.current, *param), place);
+                let place = self.storage_in(owner, *param);
+                self.made.storage.insert((instance, *param), place);
             }
-            let in_action = std::mem::replace(&mut self.in_action, true);
             let mut copies = Vec::new();
-            let before = self.capture(|l| copies = l.bind(params, &action.bound, true, true));
+            let before = self.capture(|l| (_, copies) = l.bind(params, &action.bound, true, true));
             let after = self.capture(|l| l.copy_back(&copies));
-            self.in_action = in_action;
             let bound = Bound {
                 table,
                 before,
                 after,
             };
-            self.bound.entry(lowered.action).or_default().push(bound);
+            let all = self.made.bound.entry(lowered.action);
+            all.or_default().push(bound);
         }
     }
+}
 
-    fn owned_storage(&mut self, owner: Option<ObjectId>, var: VarId) -> Place {
-        let caller = std::mem::replace(&mut self.current, owner);
-        let place = self.storage_of(var);
-        self.current = caller;
-        place
-    }
-
+impl Unit<'_> {
     /// Puts the statements for the arguments that tables give to actions into the bodies of these actions.
     /// Must run after all tables are known.
     pub(super) fn install_bound(&mut self) {
-        for (action, mut bound) in std::mem::take(&mut self.bound) {
+        for (action, mut bound) in std::mem::take(&mut self.made.bound) {
             let Some(last) = bound.pop() else { continue };
             let body = std::mem::take(&mut self.program.actions[action.index()].body);
             let same = |other: &Bound| {

@@ -1,12 +1,15 @@
 //! Calls: arguments in and out, and the inlining of functions, actions and controls.
 
+use std::collections::BTreeSet;
+
 use ir::{Expr, StmtKind};
 use syntax::ast::Direction;
 use syntax::source::Span;
 
+use super::body::Names;
 use super::place::{Lvalue, Place, Value, header_of};
 use super::sequence::Evaluated;
-use super::{Binding, Lowerer, Object, ObjectId, build};
+use super::{Binding, Body, Code, ObjectId, Unit, build};
 use crate::errors;
 use crate::hir::{self, ActionId, Arg, Args, Call, CallTarget, FuncId, VarId, VarKind};
 use crate::types::Ty;
@@ -21,7 +24,7 @@ enum Ready {
     Lvalue(Lvalue, Option<Evaluated>),
 }
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Lowers a call and returns its value; [`Value::Nothing`] for a call without a result.
     pub(super) fn call(&mut self, call: &Call, expr: &hir::Expr) -> Value {
         let span = expr.span;
@@ -42,7 +45,9 @@ impl Lowerer<'_> {
                 Value::Nothing
             }
             CallTarget::Block(var) => {
-                if let Some(Binding::Value(Value::Object(object))) = self.env.get(var).cloned() {
+                if let Some(Binding::Value(Value::Object(object))) =
+                    self.scope.binding(*var).cloned()
+                {
                     self.apply_block(object, &call.args, span);
                 }
                 Value::Nothing
@@ -75,28 +80,6 @@ impl Lowerer<'_> {
                 Value::Nothing
             }
             CallTarget::Construct => Value::Nothing,
-        }
-    }
-
-    /// Calls `f` for each header that an lvalue can name. An element of a stack is chosen at run time, so
-    /// that only the statements that `f` emitted for the chosen header run.
-    pub(super) fn for_headers(
-        &mut self,
-        lvalue: &Lvalue,
-        f: &mut dyn FnMut(&mut Self, ir::HeaderId),
-    ) {
-        match lvalue {
-            Lvalue::Place(place) => {
-                if let Some(id) = header_of(place) {
-                    f(self, id);
-                }
-            }
-            Lvalue::Element(items, index) => {
-                self.at_index(items.len(), index.clone(), |l, i| {
-                    l.for_headers(&items[i], f)
-                });
-            }
-            _ => {}
         }
     }
 
@@ -147,12 +130,12 @@ impl Lowerer<'_> {
                 build::binary(ir::BinaryOp::Sub, old, n, slots),
             )
         };
-        self.emit(StmtKind::Assign { dst: next, value });
+        self.set(next, value);
     }
 
     /// Evaluates the arguments of a call in the order in which they are written, and returns them in the
-    /// order of the parameters. `every`: also copies values that no later argument changes.
-    fn ready(&mut self, args: &Args, every: bool) -> Vec<Ready> {
+    /// order of the parameters. `all`: see [`Code::keep`].
+    fn ready(&mut self, args: &Args, all: bool) -> Vec<Ready> {
         let mut out: Vec<Ready> = args
             .iter()
             .map(|_| Ready::Lvalue(Lvalue::Ignore, None))
@@ -179,7 +162,7 @@ impl Lowerer<'_> {
             }
         }
         let (positions, mut values): (Vec<usize>, Vec<Evaluated>) = values.into_iter().unzip();
-        self.keep(&mut values, every);
+        self.keep(&mut values, all);
         for (i, value) in positions.into_iter().zip(values) {
             match &mut out[i] {
                 Ready::Lvalue(_, before) if matches!(args[i], Arg::InOut(_)) => {
@@ -191,77 +174,21 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Returns, for each argument, whether it can replace its parameter without a copy. Constants can, and
-    /// so can storage that no other argument uses and that no later argument has changed. A header field
-    /// that the callee writes cannot: while the header is invalid, the callee would not read what it wrote.
-    fn direct(&self, ready: &[Ready]) -> Vec<bool> {
-        let slots: Vec<std::collections::BTreeSet<ir::SlotId>> =
-            ready.iter().map(|r| self.slots_of(r)).collect();
-        let apart = |i: usize| (0..ready.len()).all(|j| i == j || slots[i].is_disjoint(&slots[j]));
-        let written = ready.iter().any(|r| matches!(r, Ready::Lvalue(..)));
-        let direct = |(i, r): (usize, &Ready)| match r {
-            Ready::Value(value) => value.is_constant() || !written || apart(i),
-            Ready::Lvalue(Lvalue::Place(_), Some(before)) if before.kept => false,
-            Ready::Lvalue(Lvalue::Place(place), _) => apart(i) && !self.is_field(place),
-            Ready::Lvalue(..) => false,
-        };
-        ready.iter().enumerate().map(direct).collect()
-    }
-
-    /// Returns whether a place is a field of a header, or is a struct that contains one. Returns false for
-    /// whole headers, header unions and stacks.
-    fn is_field(&self, place: &Place) -> bool {
-        match place {
-            Place::Scalar(slot) | Place::Varbit(slot, _) => self.header_fields.contains(slot),
-            Place::Fields(items) => items.iter().any(|item| self.is_field(item)),
-            Place::Header(..) | Place::Union(_) | Place::Stack(..) => false,
-        }
-    }
-
-    fn slots_of(&self, ready: &Ready) -> std::collections::BTreeSet<ir::SlotId> {
-        let mut slots = std::collections::BTreeSet::new();
-        let mut from_value = |value: &Value| {
-            value.for_each_expr(&mut |e| collect(e, &mut slots));
-        };
-        match ready {
-            Ready::Value(value) => from_value(value),
-            Ready::Lvalue(lvalue, _) => {
-                let value = self.read_lvalue(lvalue);
-                from_value(&value);
-                if let Lvalue::Place(place) = lvalue {
-                    place.for_each_slot(&self.program.headers, &mut |s| {
-                        slots.insert(s);
-                    });
-                }
-                self.rivals(lvalue, &mut slots);
-            }
-        }
-        slots
-    }
-
-    /// Adds to `slots` the further slots that lose their values when `lvalue` is written: if a member of a
-    /// header union becomes valid, the other members become invalid.
-    fn rivals(&self, lvalue: &Lvalue, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
-        match lvalue {
-            Lvalue::Place(place) => self.add_rivals(place, slots),
-            Lvalue::Element(items, _) => items.iter().for_each(|item| self.rivals(item, slots)),
-            Lvalue::Slice(..) | Lvalue::PlusSlice(..) | Lvalue::Ignore => {}
-        }
-    }
-
-    /// Binds parameters to arguments, and returns the copies to make after the call, in the order of their
-    /// writes. `by_copy`: the arguments are copied, since the body can reach their storage by other names.
-    /// `fixed`: the parameters have storage of their own, whatever the arguments are.
+    /// Binds parameters to arguments. Returns what the parameters stand for in the body that is called, and the copies
+    /// to make after the call, in the order of their writes. `by_copy`: the arguments are copied, since the body can
+    /// reach their storage by other names. `fixed`: the parameters have storage of their own, whatever the arguments
+    /// are.
     pub(super) fn bind(
         &mut self,
         params: &[VarId],
         args: &Args,
         by_copy: bool,
         fixed: bool,
-    ) -> Vec<CopyOut> {
+    ) -> (Names, Vec<CopyOut>) {
         // Arguments of parsers are not bound by copy: see `bind_block`.
-        let ready = self.ready(args, by_copy && self.copies_arguments);
+        let ready = self.ready(args, by_copy);
         let direct = self.direct(&ready);
+        let mut names = Names::new();
         let mut copies = Vec::new();
         let mut ready: Vec<Option<Ready>> = ready.into_iter().map(Some).collect();
         for i in args.in_order() {
@@ -271,68 +198,52 @@ impl Lowerer<'_> {
             let direct = direct[i];
             let def = self.module.var(*param);
             let (ty, span) = (def.ty.clone(), def.span);
-            match ready {
-                Ready::Value(value @ Value::Object(_)) => {
-                    self.env.insert(*param, Binding::Value(value));
-                }
+            let binding = match ready {
+                Ready::Value(value @ Value::Object(_)) => Binding::Value(value),
                 Ready::Value(value) if !fixed && (value.is_constant() || (direct && !by_copy)) => {
-                    self.env.insert(*param, Binding::Value(value));
+                    Binding::Value(value)
                 }
                 Ready::Value(value) => {
-                    let place = self.parameter_place(*param);
-                    self.assign(&Lvalue::Place(place), value, &ty, span);
+                    let place = self.storage_of(*param);
+                    self.assign(&Lvalue::Place(place.clone()), value, &ty, span);
+                    Binding::Place(place)
                 }
                 Ready::Lvalue(Lvalue::Place(place), before) if direct && !by_copy && !fixed => {
-                    self.env.insert(*param, Binding::Place(place.clone()));
                     if before.is_none() {
                         let value = self.unset_value(&ty);
                         self.assign_place(&place, value);
                     }
+                    Binding::Place(place)
                 }
                 Ready::Lvalue(lvalue, before) => {
-                    let place = self.parameter_place(*param);
+                    let place = self.storage_of(*param);
                     let value = match before {
                         Some(before) => before.value,
                         None => self.unset_value(&ty),
                     };
                     self.assign(&Lvalue::Place(place.clone()), value, &ty, span);
                     if !matches!(def.kind, VarKind::Param(Direction::In)) {
-                        copies.push((lvalue, place, ty));
+                        copies.push((lvalue, place.clone(), ty));
                     }
+                    Binding::Place(place)
                 }
-            }
+            };
+            names.insert(*param, binding);
         }
-        copies
-    }
-
-    fn parameter_place(&mut self, param: VarId) -> Place {
-        let place = self.storage_of(param);
-        self.env.insert(param, Binding::Place(place.clone()));
-        place
-    }
-
-    /// Emits the copies of `out` and `inout` parameters back to their arguments, in the order of `copies`.
-    pub(super) fn copy_back(&mut self, copies: &[CopyOut]) {
-        for (lvalue, place, ty) in copies {
-            let value = self.read(place);
-            self.assign(lvalue, value, ty, self.main_span);
-        }
+        (names, copies)
     }
 
     fn call_function(&mut self, id: FuncId, args: &Args, span: Span) -> Value {
         let module = self.module;
         let function = &module.functions[id.index()];
         let by_copy = self.copies_arguments;
-        let copies = self.bind(&function.params, args, by_copy, false);
+        let (names, copies) = self.bind(&function.params, args, by_copy, false);
         let result = match function.ret {
             Ty::Void => None,
             _ => Some(self.alloc(&function.ret, &format!("{}.$result", function.name), span)),
         };
-        self.copy_outs.push(copies.clone());
-        let exits = std::mem::take(&mut self.exits);
-        self.returning(result.clone(), |l| l.statements(&function.body));
-        self.exits = exits;
-        self.copy_outs.pop();
+        self.inner(self.scope.instance, names, copies.clone())
+            .returning(result.clone(), |l| l.statements(&function.body));
         self.at(span);
         self.copy_back(&copies);
         result.map_or(Value::Nothing, |place| self.read(&place))
@@ -341,81 +252,57 @@ impl Lowerer<'_> {
     fn call_action(&mut self, id: ActionId, args: &Args, span: Span) {
         let module = self.module;
         let action = &module.actions[id.index()];
-        let path = if action.global {
-            String::new()
-        } else {
-            self.current_path()
-        };
+        let path = self.path_of(self.scope.instance.filter(|_| !action.global));
         let name = super::control_plane_name(&path, &action.name, &action.annotations);
         if !self.info.called.iter().any(|(n, _)| *n == name) {
             self.info.called.push((name, id));
         }
         // An action of a control sees the control's variables, so its parameters are copies, except of constants.
         let by_copy = !action.global || self.copies_arguments;
-        let copies = self.bind(&action.params, args, by_copy, false);
-        self.copy_outs.push(copies.clone());
-        let exits = std::mem::take(&mut self.exits);
-        self.returning(None, |l| l.statements(&action.body));
-        self.exits = exits;
-        self.copy_outs.pop();
+        let (names, copies) = self.bind(&action.params, args, by_copy, false);
+        self.inner(self.scope.instance, names, copies.clone())
+            .returning(None, |l| l.statements(&action.body));
         self.at(span);
         self.copy_back(&copies);
     }
 
     fn apply_block(&mut self, object: ObjectId, args: &Args, span: Span) {
-        let Object::Block(instance) = self.object(object) else {
+        let Some(instance) = self.block_instance(Some(object)) else {
             return;
         };
+        let shared = instance.shared;
         let block = self.module.block(instance.block);
         if block.is_parser {
             return self.apply_parser(object, args, span);
         }
-        let outer_env = self.env.clone();
         // Arguments belong to the caller, parameters to the instance.
-        let caller = self.current;
-        let copies = self.bind_block(object, &block.params, args, instance.shared);
-        self.copy_outs.push(copies.clone());
-        let exits = std::mem::take(&mut self.exits);
-        self.inside(object);
-        self.block_statements(object);
-        self.exits = exits;
-        self.copy_outs.pop();
-        self.current = caller;
-        self.env = outer_env;
+        let (names, copies) = self.bind_block(object, &block.params, args, shared);
+        self.inside(object, names, copies.clone())
+            .block_statements(block);
         self.at(span);
         self.copy_back(&copies);
     }
 
-    /// Binds the parameters of an instance of a parser or control, whose storage belongs to the instance,
-    /// and returns the copies to make after the call. `shared`: the instance is applied in more than one
-    /// place.
+    /// Binds the parameters of an instance of a parser or control, whose storage belongs to the instance, as
+    /// [`Body::bind`] does. `shared`: the instance is applied in more than one place.
     pub(super) fn bind_block(
         &mut self,
         object: ObjectId,
         params: &[VarId],
         args: &Args,
         shared: bool,
-    ) -> Vec<CopyOut> {
+    ) -> (Names, Vec<CopyOut>) {
+        let owner = Some(object);
         for param in params {
-            if self.storage.contains_key(&(Some(object), *param)) || !shared {
-                continue;
+            if shared && !matches!(self.module.var(*param).ty, Ty::Extern(..)) {
+                self.storage_in(owner, *param);
             }
-            let def = self.module.var(*param);
-            if matches!(def.ty, Ty::Extern(..)) {
-                continue;
-            }
-            let place = self.alloc(
-                &def.ty,
-                &format!("{}.{}", self.path_of(object), def.name),
-                def.span,
-            );
-            self.storage.insert((Some(object), *param), place);
         }
         // `bind` makes storage for the caller; hand it the instance's.
-        let caller = self.current;
+        let caller = self.scope.instance;
         for param in params {
-            if let Some(place) = self.storage.get(&(Some(object), *param)).cloned() {
-                self.storage.insert((caller, *param), place);
+            if let Some(place) = self.made.storage.get(&(owner, *param)).cloned() {
+                self.made.storage.insert((caller, *param), place);
             }
         }
         // A parser that rejects leaves what it has written so far, which copies would lose.
@@ -425,22 +312,16 @@ impl Lowerer<'_> {
 
     /// Returns the instance that the call `C.apply()` at `span` applies, and creates it at the first request.
     fn anonymous_block(&mut self, block: crate::types::BlockId, span: Span) -> ObjectId {
-        let key = (self.current, span);
-        if let Some(object) = self.anonymous.get(&key) {
+        let key = (self.scope.instance, span);
+        if let Some(object) = self.made.anonymous.get(&key) {
             return *object;
         }
         let def = self.module.block(block);
         let path = super::control_plane_name(&self.current_path(), &def.name, &def.annotations);
         let shared = self.current_is_shared();
         let object = self.instantiate(block, path, &[], shared);
-        self.anonymous.insert(key, object);
+        self.made.anonymous.insert(key, object);
         object
-    }
-
-    /// Emits a statement that sets `parser_error` to `error` and rejects the packet in the parser.
-    pub(super) fn reject(&mut self, error: u32) {
-        let error = build::constant(ir::ERROR_WIDTH, u64::from(error));
-        self.emit(StmtKind::Reject { error });
     }
 
     /// Evaluates the argument at position `i`; [`Value::Nothing`] if there is no such argument.
@@ -487,7 +368,104 @@ impl Lowerer<'_> {
     }
 }
 
-fn collect(expr: &Expr, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
+impl Code<'_> {
+    /// Calls `f` for each header that an lvalue can name. An element of a stack is chosen at run time, so
+    /// that only the statements that `f` emitted for the chosen header run.
+    pub(super) fn for_headers(
+        &mut self,
+        lvalue: &Lvalue,
+        f: &mut dyn FnMut(&mut Self, ir::HeaderId),
+    ) {
+        match lvalue {
+            Lvalue::Place(place) => {
+                if let Some(id) = header_of(place) {
+                    f(self, id);
+                }
+            }
+            Lvalue::Element(items, index) => {
+                self.at_index(items.len(), index.clone(), |l, i| {
+                    l.for_headers(&items[i], f)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Emits the copies of `out` and `inout` parameters back to their arguments, in the order of `copies`.
+    pub(super) fn copy_back(&mut self, copies: &[CopyOut]) {
+        for (lvalue, place, ty) in copies {
+            let value = self.read(place);
+            self.assign(lvalue, value, ty, self.main_span);
+        }
+    }
+
+    /// Emits a statement that sets `parser_error` to `error` and rejects the packet in the parser.
+    pub(super) fn reject(&mut self, error: u32) {
+        let error = build::constant(ir::ERROR_WIDTH, u64::from(error));
+        self.emit(StmtKind::Reject { error });
+    }
+}
+
+impl Unit<'_> {
+    /// Returns, for each argument, whether it can replace its parameter without a copy. Constants can, and
+    /// so can storage that no other argument uses and that no later argument has changed. A header field
+    /// that the callee writes cannot: while the header is invalid, the callee would not read what it wrote.
+    fn direct(&self, ready: &[Ready]) -> Vec<bool> {
+        let slots: Vec<BTreeSet<ir::SlotId>> = ready.iter().map(|r| self.slots_of(r)).collect();
+        let apart = |i: usize| (0..ready.len()).all(|j| i == j || slots[i].is_disjoint(&slots[j]));
+        let written = ready.iter().any(|r| matches!(r, Ready::Lvalue(..)));
+        let direct = |(i, r): (usize, &Ready)| match r {
+            Ready::Value(value) => value.is_constant() || !written || apart(i),
+            Ready::Lvalue(Lvalue::Place(_), Some(before)) if before.kept => false,
+            Ready::Lvalue(Lvalue::Place(place), _) => apart(i) && !self.is_field(place),
+            Ready::Lvalue(..) => false,
+        };
+        ready.iter().enumerate().map(direct).collect()
+    }
+
+    /// Returns whether a place is a field of a header, or is a struct that contains one. Returns false for
+    /// whole headers, header unions and stacks.
+    fn is_field(&self, place: &Place) -> bool {
+        match place {
+            Place::Scalar(slot) | Place::Varbit(slot, _) => self.headers.fields.contains(slot),
+            Place::Fields(items) => items.iter().any(|item| self.is_field(item)),
+            Place::Header(..) | Place::Union(_) | Place::Stack(..) => false,
+        }
+    }
+
+    fn slots_of(&self, ready: &Ready) -> BTreeSet<ir::SlotId> {
+        let mut slots = BTreeSet::new();
+        let mut from_value = |value: &Value| {
+            value.for_each_expr(&mut |e| collect(e, &mut slots));
+        };
+        match ready {
+            Ready::Value(value) => from_value(value),
+            Ready::Lvalue(lvalue, _) => {
+                let value = self.read_lvalue(lvalue);
+                from_value(&value);
+                if let Lvalue::Place(place) = lvalue {
+                    place.for_each_slot(&self.program.headers, &mut |s| {
+                        slots.insert(s);
+                    });
+                }
+                self.rivals(lvalue, &mut slots);
+            }
+        }
+        slots
+    }
+
+    /// Adds to `slots` the further slots that lose their values when `lvalue` is written: if a member of a
+    /// header union becomes valid, the other members become invalid.
+    fn rivals(&self, lvalue: &Lvalue, slots: &mut BTreeSet<ir::SlotId>) {
+        match lvalue {
+            Lvalue::Place(place) => self.add_rivals(place, slots),
+            Lvalue::Element(items, _) => items.iter().for_each(|item| self.rivals(item, slots)),
+            Lvalue::Slice(..) | Lvalue::PlusSlice(..) | Lvalue::Ignore => {}
+        }
+    }
+}
+
+fn collect(expr: &Expr, slots: &mut BTreeSet<ir::SlotId>) {
     if let Expr::Slot(slot) = expr {
         slots.insert(*slot);
     }

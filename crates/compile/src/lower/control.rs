@@ -1,16 +1,16 @@
 //! Bodies of controls, tables and the actions that tables run.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use ir::{ActionScope, Expr, SlotId, StmtKind};
 use syntax::ast;
 use syntax::source::Span;
 
+use super::body::{ActionExit, Names};
 use super::place::{Lvalue, Place, Value};
 use super::{
-    ActionExit, Binding, ExternKind, Lowerer, Object, ObjectId, TableInfo, build,
-    control_plane_name,
+    Binding, Body, Code, ExternKind, Object, ObjectId, TableInfo, Unit, build, control_plane_name,
 };
 use crate::errors;
 use crate::hir::{self, CallTarget, ExprKind, Local, VarId};
@@ -19,75 +19,50 @@ use crate::types::Ty;
 /// Entries a table has room for if the program does not say.
 const DEFAULT_TABLE_SIZE: u64 = 1024;
 
-impl Lowerer<'_> {
-    /// Makes `object` the current instance, so that names of instances and constructor parameters resolve
-    /// to those inside of it.
-    pub(super) fn inside(&mut self, object: ObjectId) {
-        if let Object::Block(instance) = self.object(object) {
-            self.env.extend(instance.bindings.iter().cloned());
-        }
-        self.current = Some(object);
-    }
-
-    pub(super) fn path_of(&self, object: ObjectId) -> String {
-        match self.object(object) {
-            Object::Block(instance) => instance.path.clone(),
-            _ => String::new(),
-        }
-    }
-
+impl Body<'_, '_> {
     pub(super) fn current_path(&self) -> String {
-        self.current.map(|o| self.path_of(o)).unwrap_or_default()
+        self.path_of(self.scope.instance)
     }
 
     pub(super) fn current_is_shared(&self) -> bool {
-        match self.current.map(|o| self.object(o)) {
-            Some(Object::Block(instance)) => instance.shared,
-            _ => false,
-        }
-    }
-
-    /// Emits the statements of a control of the pipeline, with its parameters bound to `bindings`.
-    pub(super) fn control_body(&mut self, object: ObjectId, bindings: Vec<Binding>) {
-        let Object::Block(instance) = self.object(object) else {
-            return;
-        };
-        let block = self.module.block(instance.block);
-        self.env.extend(block.params.iter().copied().zip(bindings));
-        self.inside(object);
-        self.block_statements(object);
-        self.current = None;
+        let instance = self.block_instance(self.scope.instance);
+        instance.is_some_and(|i| i.shared)
     }
 
     /// Emits the local declarations and the apply block of a control whose parameters are already bound.
-    pub(super) fn block_statements(&mut self, object: ObjectId) {
-        let Object::Block(instance) = self.object(object) else {
-            return;
-        };
-        let block = self.module.block(instance.block);
+    pub(super) fn block_statements(&mut self, block: &hir::Block) {
         let applied = applied_tables(&block.apply);
         self.returning(None, |l| {
             for local in &block.locals {
                 match local {
-                    Local::Var(var, init) => {
-                        l.at(l.module.var(*var).span);
-                        l.declare(*var, init.as_ref());
-                    }
-                    Local::Instance(var) => l.reset_local(*var),
                     Local::Table(table) if applied.contains(&table.index()) => {
-                        l.table(object, *table);
+                        l.table(*table);
                     }
-                    _ => {}
+                    local => l.local(local),
                 }
             }
             l.statements(&block.apply);
         });
     }
 
+    /// Emits the declaration of a local variable or instance.
+    pub(super) fn local(&mut self, local: &Local) {
+        match local {
+            Local::Var(var, init) => {
+                let span = self.module.var(*var).span;
+                self.at(span);
+                self.declare(*var, init.as_ref());
+            }
+            Local::Instance(var) => self.reset_local(*var),
+            Local::Table(_) => {}
+        }
+    }
+
     /// Resets the state that a local instance keeps for one packet, such as the sum of an `InternetChecksum`.
-    pub(super) fn reset_local(&mut self, var: VarId) {
-        if let Some(Binding::Value(Value::Object(object))) = self.env.get(&var) {
-            self.reset_instance(*object);
+    fn reset_local(&mut self, var: VarId) {
+        if let Some(Binding::Value(Value::Object(object))) = self.scope.binding(var) {
+            let object = *object;
+            self.reset_instance(object);
         }
     }
 
@@ -100,13 +75,13 @@ impl Lowerer<'_> {
         run: Option<SlotId>,
         span: Span,
     ) {
-        let Some(object) = self.current else { return };
-        if !self.stage().applies_tables() {
-            return self.report(errors::table_place(span, self.stage().name));
+        let stage = self.stage();
+        if !stage.applies_tables() {
+            return self.report(errors::table_place(span, stage.name));
         }
+        let Some(id) = self.table(table) else { return };
         let module = self.module;
         let def = &module.tables[table.index()];
-        let id = self.table(object, table);
         self.at(span);
         let exprs: Vec<&hir::Expr> = def.keys.iter().map(|k| &k.expr).collect();
         let values = self.eval_all(&exprs);
@@ -128,35 +103,33 @@ impl Lowerer<'_> {
     /// nothing if no action of the table can do so.
     fn exit_if_told(&mut self, table: ir::TableId) {
         let actions = &self.program.tables[table.index()].actions;
-        let told = actions.iter().any(|a| self.exiting.contains(&a.action));
-        let Some(slot) = self.exit_slot.filter(|_| told) else {
+        let told = actions
+            .iter()
+            .any(|a| self.made.exiting.contains(&a.action));
+        let Some(slot) = self.made.exit_slot.filter(|_| told) else {
             return;
         };
         let body = self.capture(|l| {
-            l.emit(StmtKind::Assign {
-                dst: slot,
-                value: build::boolean(false),
-            });
+            l.set(slot, build::boolean(false));
             l.exit();
         });
         self.emit_if(Expr::Slot(slot), body, Vec::new());
     }
 
-    /// Returns the IR's table for the table `table` of the control instance `object`, and creates it at the
-    /// first request.
-    fn table(&mut self, object: ObjectId, table: hir::TableId) -> ir::TableId {
-        if let Some(id) = self.tables.get(&(object, table)) {
-            return *id;
+    /// Returns the IR's table for a table of the control, and creates it at the first request; `None` outside of controls.
+    fn table(&mut self, table: hir::TableId) -> Option<ir::TableId> {
+        let object = self.scope.instance?;
+        if let Some(id) = self.made.tables.get(&(object, table)) {
+            return Some(*id);
         }
         let module = self.module;
         let def = &module.tables[table.index()];
-        let path = self.path_of(object);
-        let name = control_plane_name(&path, &def.name, &def.annotations);
+        let name = control_plane_name(&self.current_path(), &def.name, &def.annotations);
         let actions: Vec<ir::TableAction> = def
             .actions
             .iter()
             .map(|a| ir::TableAction {
-                action: self.action(object, a.action),
+                action: self.action(a.action),
                 scope: scope(&a.annotations),
             })
             .collect();
@@ -204,29 +177,8 @@ impl Lowerer<'_> {
             meter,
             profile,
         });
-        self.tables.insert((object, table), id);
-        id
-    }
-
-    fn table_keys(&mut self, def: &hir::Table) -> Vec<ir::Key> {
-        let lpm = def
-            .keys
-            .iter()
-            .filter(|k| k.match_kind == ir::MatchKind::Lpm)
-            .count();
-        if lpm > 1 {
-            self.report(errors::two_lpm_keys(def.span, &def.name));
-        }
-        let width = |k: &hir::TableKey| self.module.types.scalar_width(&k.expr.ty).unwrap_or(1);
-        def.keys
-            .iter()
-            .map(|k| ir::Key {
-                name: k.name.clone(),
-                id: 0,
-                width: width(k),
-                kind: k.match_kind,
-            })
-            .collect()
+        self.made.tables.insert((object, table), id);
+        Some(id)
     }
 
     fn table_size(&mut self, def: &hir::Table) -> u64 {
@@ -326,25 +278,25 @@ impl Lowerer<'_> {
         out
     }
 
-    /// Returns the IR's action for `action` in the instance `object`, and lowers the action at the first request.
-    fn action(&mut self, object: ObjectId, action: hir::ActionId) -> ir::ActionId {
+    /// Returns the IR's action for an action that a table of this control runs, and lowers it at the first request.
+    fn action(&mut self, action: hir::ActionId) -> ir::ActionId {
         let module = self.module;
         let def = &module.actions[action.index()];
-        let owner = if def.global { None } else { Some(object) };
-        if let Some((id, block)) = self.actions.get(&(owner, action)).copied() {
+        let owner = self.scope.instance.filter(|_| !def.global);
+        if let Some((id, block)) = self.made.actions.get(&(owner, action)).copied() {
             if block != self.block {
                 self.check_action_place(id, def);
             }
             return id;
         }
-        let path = owner.map(|o| self.path_of(o)).unwrap_or_default();
+        let path = self.path_of(owner);
         let name = control_plane_name(&path, &def.name, &def.annotations);
-        let caller = std::mem::replace(&mut self.current, owner);
-        let mut params = Vec::new();
+        let mut names = Names::new();
         for param in &def.params[..def.directed] {
-            let place = self.storage_of(*param);
-            self.env.insert(*param, Binding::Place(place));
+            let place = self.storage_in(owner, *param);
+            names.insert(*param, Binding::Place(place));
         }
+        let mut params = Vec::new();
         for param in &def.params[def.directed..] {
             let var = module.var(*param);
             let name = format!("{name}.{}", var.name);
@@ -356,7 +308,7 @@ impl Lowerer<'_> {
                 continue;
             };
             let slot = self.new_slot(&name, width);
-            self.env.insert(*param, Binding::Place(Place::Scalar(slot)));
+            names.insert(*param, Binding::Place(Place::Scalar(slot)));
             let shown = control_plane_name("", &var.name, &var.annotations);
             params.push(ir::ActionParam {
                 name: shown,
@@ -366,16 +318,15 @@ impl Lowerer<'_> {
         }
         // A parameter passed by copy is copied back before the control is left: by the action itself what its table
         // gives it, and by the caller what is the caller's.
-        let exit =
-            match def.global || def.directed > 0 || self.copy_outs.iter().any(|c| !c.is_empty()) {
-                true => ActionExit::Told(false),
-                false => ActionExit::Direct,
-            };
-        let (body, exit) = self.action_body(&def.body, exit);
-        self.current = caller;
+        let copied = self.scope.left_by_exit().any(|s| !s.copies.is_empty());
+        let exit = match def.global || def.directed > 0 || copied {
+            true => ActionExit::Told(false),
+            false => ActionExit::Direct,
+        };
+        let (body, exit) = self.action_body(owner, names, &def.body, exit);
         let id = ir::ActionId(self.program.actions.len() as u32);
         if exit == ActionExit::Told(true) {
-            self.exiting.insert(id);
+            self.made.exiting.insert(id);
         }
         self.program.actions.push(ir::Action {
             name,
@@ -384,7 +335,8 @@ impl Lowerer<'_> {
             body,
         });
         self.info.actions.push((id, action));
-        self.actions.insert((owner, action), (id, self.block));
+        let block = self.block;
+        self.made.actions.insert((owner, action), (id, block));
         id
     }
 
@@ -399,29 +351,60 @@ impl Lowerer<'_> {
             )
         };
         if ir::statements(&self.program.actions[id.index()].body).any(depends) {
-            let caller = self.current.take();
-            let _ = self.action_body(&def.body, ActionExit::Direct);
-            self.current = caller;
+            let _ = self.action_body(None, Names::new(), &def.body, ActionExit::Direct);
         }
     }
 
-    fn action_body(&mut self, body: &[hir::Stmt], exit: ActionExit) -> (Vec<ir::Stmt>, ActionExit) {
-        let exits = std::mem::take(&mut self.exits);
-        let copy_outs = std::mem::take(&mut self.copy_outs);
-        let in_action = std::mem::replace(&mut self.in_action, true);
-        let outer_exit = std::mem::replace(&mut self.action_exit, exit);
-        let out = self.capture(|l| l.returning(None, |l| l.statements(body)));
-        let exit = std::mem::replace(&mut self.action_exit, outer_exit);
-        self.in_action = in_action;
-        self.copy_outs = copy_outs;
-        self.exits = exits;
+    /// Lowers the body of an action that tables run. Returns its statements, and how `exit` ended it.
+    fn action_body(
+        &mut self,
+        owner: Option<ObjectId>,
+        names: Names,
+        body: &[hir::Stmt],
+        exit: ActionExit,
+    ) -> (Vec<ir::Stmt>, ActionExit) {
+        let mut inner = self.inner(owner, names, Vec::new());
+        inner.scope.action = Some(Cell::new(exit));
+        let out = inner.capture(|l| l.returning(None, |l| l.statements(body)));
+        let exit = inner.scope.action.map_or(exit, Cell::into_inner);
         (out, exit)
     }
+}
 
+impl Code<'_> {
     /// Emits the assignment of `value` to `target`, an `out` argument of an extern.
     pub(super) fn store(&mut self, target: &(Lvalue, Ty, Span), value: Value) {
         let (lvalue, ty, span) = target;
         self.assign(lvalue, value, ty, *span);
+    }
+}
+
+impl Unit<'_> {
+    /// Returns the control-plane name of a parser or control; empty for none.
+    pub(super) fn path_of(&self, instance: Option<ObjectId>) -> String {
+        let instance = self.block_instance(instance);
+        instance.map(|i| i.path.clone()).unwrap_or_default()
+    }
+
+    fn table_keys(&mut self, def: &hir::Table) -> Vec<ir::Key> {
+        let lpm = def
+            .keys
+            .iter()
+            .filter(|k| k.match_kind == ir::MatchKind::Lpm)
+            .count();
+        if lpm > 1 {
+            self.report(errors::two_lpm_keys(def.span, &def.name));
+        }
+        let width = |k: &hir::TableKey| self.module.types.scalar_width(&k.expr.ty).unwrap_or(1);
+        def.keys
+            .iter()
+            .map(|k| ir::Key {
+                name: k.name.clone(),
+                id: 0,
+                width: width(k),
+                kind: k.match_kind,
+            })
+            .collect()
     }
 }
 

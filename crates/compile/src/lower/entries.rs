@@ -6,7 +6,7 @@ use ir::{BinaryOp, Bits, Expr, KeyMatch, KeySet, MatchKind};
 
 use syntax::source::Span;
 
-use super::Lowerer;
+use super::{Body, Unit};
 use crate::errors;
 use crate::hir::{self, Keyset, VarId};
 use crate::types::Ty;
@@ -14,7 +14,7 @@ use crate::types::Ty;
 /// Unsigned ranges that the ranges of one entry or case become at most.
 const MAX_COMBINATIONS: usize = 256;
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Returns the entries of a table, with priorities in which the highest number wins.
     pub(super) fn entries(
         &mut self,
@@ -67,58 +67,6 @@ impl Lowerer<'_> {
             }
         }
         out
-    }
-
-    /// Returns the priorities of the entries, converted so that the highest number wins, whichever order
-    /// the source uses. Reports a priority out of the range from 1 to 2^31 - 1.
-    fn priorities(&mut self, def: &hir::Table) -> Vec<i32> {
-        let count = def.entries.len() as i64;
-        if def.entries.iter().any(|e| e.rank.is_some()) {
-            // The older way to say it: the lowest rank wins, and without one the position counts.
-            let ranks = def
-                .entries
-                .iter()
-                .zip(1i64..)
-                .map(|(e, i)| e.rank.map_or(i, i64::from));
-            let ranks: Vec<i64> = ranks.collect();
-            let highest = ranks.iter().copied().max().unwrap_or(0);
-            let turned = ranks.into_iter().map(|r| i32::try_from(highest + 1 - r));
-            return turned.map(|p| p.unwrap_or(i32::MAX)).collect();
-        }
-        let delta = i64::from(def.priority_delta);
-        let mut given: Vec<i64> = Vec::new();
-        let mut next = if def.largest_priority_wins {
-            1 + (count - 1) * delta
-        } else {
-            1
-        };
-        for entry in &def.entries {
-            if let Some(priority) = &entry.priority
-                && let Some(value) = priority.as_int()
-            {
-                next = i64::try_from(value).unwrap_or(i64::MAX / 2);
-            }
-            if !(1..=i64::from(i32::MAX)).contains(&next) {
-                self.report(errors::entry_range(entry.span, &next.to_string()));
-                return vec![1; def.entries.len()];
-            }
-            given.push(next);
-            next = match def.largest_priority_wins {
-                true => next - delta,
-                false => next + delta,
-            };
-        }
-        let highest = given.iter().copied().max().unwrap_or(0);
-        let turned = given.into_iter().map(|p| {
-            if def.largest_priority_wins {
-                p
-            } else {
-                highest + 1 - p
-            }
-        });
-        turned
-            .map(|p| i32::try_from(p).unwrap_or(i32::MAX))
-            .collect()
     }
 
     /// Returns the match of one key in an entry; two matches if a range of signed numbers crosses zero.
@@ -262,7 +210,8 @@ impl Lowerer<'_> {
     /// Returns the IR's value set for the variable `var` of the current instance, and creates it at the
     /// first request; `None` if `var` is no value set.
     fn value_set(&mut self, var: VarId) -> Option<ir::ValueSetId> {
-        if let Some(id) = self.value_sets.get(&(self.current, var)) {
+        let key = (self.scope.instance, var);
+        if let Some(id) = self.made.value_sets.get(&key) {
             return Some(*id);
         }
         let module = self.module;
@@ -292,8 +241,62 @@ impl Lowerer<'_> {
             size,
         });
         self.info.value_sets.push((id, var, (**item).clone()));
-        self.value_sets.insert((self.current, var), id);
+        self.made.value_sets.insert(key, id);
         Some(id)
+    }
+}
+
+impl Unit<'_> {
+    /// Returns the priorities of the entries, converted so that the highest number wins, whichever order
+    /// the source uses. Reports a priority out of the range from 1 to 2^31 - 1.
+    fn priorities(&mut self, def: &hir::Table) -> Vec<i32> {
+        let count = def.entries.len() as i64;
+        if def.entries.iter().any(|e| e.rank.is_some()) {
+            // The older way to say it: the lowest rank wins, and without one the position counts.
+            let ranks = def
+                .entries
+                .iter()
+                .zip(1i64..)
+                .map(|(e, i)| e.rank.map_or(i, i64::from));
+            let ranks: Vec<i64> = ranks.collect();
+            let highest = ranks.iter().copied().max().unwrap_or(0);
+            let turned = ranks.into_iter().map(|r| i32::try_from(highest + 1 - r));
+            return turned.map(|p| p.unwrap_or(i32::MAX)).collect();
+        }
+        let delta = i64::from(def.priority_delta);
+        let mut given: Vec<i64> = Vec::new();
+        let mut next = if def.largest_priority_wins {
+            1 + (count - 1) * delta
+        } else {
+            1
+        };
+        for entry in &def.entries {
+            if let Some(priority) = &entry.priority
+                && let Some(value) = priority.as_int()
+            {
+                next = i64::try_from(value).unwrap_or(i64::MAX / 2);
+            }
+            if !(1..=i64::from(i32::MAX)).contains(&next) {
+                self.report(errors::entry_range(entry.span, &next.to_string()));
+                return vec![1; def.entries.len()];
+            }
+            given.push(next);
+            next = match def.largest_priority_wins {
+                true => next - delta,
+                false => next + delta,
+            };
+        }
+        let highest = given.iter().copied().max().unwrap_or(0);
+        let turned = given.into_iter().map(|p| {
+            if def.largest_priority_wins {
+                p
+            } else {
+                highest + 1 - p
+            }
+        });
+        turned
+            .map(|p| i32::try_from(p).unwrap_or(i32::MAX))
+            .collect()
     }
 
     /// Returns all combinations of one item from each list of `choices`; no combination if `choices` is

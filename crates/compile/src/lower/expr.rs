@@ -1,11 +1,11 @@
 //! Expressions to values. Statements for an expression's side effects are emitted first.
 
-use ir::{BinaryOp, Expr, StmtKind, UnaryOp};
+use ir::{BinaryOp, Expr, UnaryOp};
 use num_bigint::BigInt;
 
 use super::place::{Lvalue, Value, is_header};
 use super::sequence::Evaluated;
-use super::{Binding, Lowerer, build};
+use super::{Binding, Body, Code, Context, Unit, build};
 use crate::errors;
 use crate::fold;
 use crate::hir::{self, BinaryOp as Op, ExprKind};
@@ -20,7 +20,7 @@ enum Reference {
     Value(Value),
 }
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Evaluates an expression: emits the statements for its side effects and returns its value.
     pub(super) fn eval(&mut self, expr: &hir::Expr) -> Value {
         match &expr.kind {
@@ -93,37 +93,14 @@ impl Lowerer<'_> {
             let value = self.eval(expr);
             values.push(self.evaluated(value, expr));
         }
-        self.keep(&mut values, self.copies_arguments);
+        self.keep(&mut values, true);
         values.into_iter().map(|v| v.value).collect()
-    }
-
-    /// Returns a value of type `ty` with the given members: a valid header, a header stack, or a struct or tuple.
-    fn composed(&self, members: Vec<Value>, ty: &Ty) -> Value {
-        match self.module.types.representation(ty) {
-            Ty::Header(_) => Value::Header(build::boolean(true), members),
-            Ty::Stack(element, _) if is_header(&element) => {
-                Value::Stack(members, build::constant(32, 0))
-            }
-            _ => Value::Fields(members),
-        }
     }
 
     /// Evaluates an expression of a scalar type to one expression of the IR.
     pub(super) fn scalar(&mut self, expr: &hir::Expr) -> Expr {
         let value = self.eval(expr);
         self.bits(value, &expr.ty)
-    }
-
-    fn scalars<const N: usize>(&self, values: Vec<Value>, exprs: &[&hir::Expr; N]) -> [Expr; N] {
-        let mut values = values.into_iter();
-        exprs.map(|e| self.bits(values.next().unwrap_or(Value::Nothing), &e.ty))
-    }
-
-    fn int(&self, value: &BigInt, ty: &Ty) -> Value {
-        match self.module.types.scalar_width(ty) {
-            Some(width) => Value::Bits(Expr::Const(fold::to_bits(value, width))),
-            None => Value::Int(value.clone()),
-        }
     }
 
     fn path(&mut self, expr: &hir::Expr) -> Value {
@@ -137,7 +114,7 @@ impl Lowerer<'_> {
     /// its value if it names no storage.
     fn reference(&mut self, expr: &hir::Expr) -> Reference {
         match &expr.kind {
-            ExprKind::Var(id) => match self.env.get(id) {
+            ExprKind::Var(id) => match self.scope.binding(*id) {
                 Some(Binding::Place(place)) => Reference::Lvalue(Lvalue::Place(place.clone())),
                 Some(Binding::Value(value)) => Reference::Value(value.clone()),
                 Some(Binding::Lvalue(lvalue)) => Reference::Lvalue(lvalue.clone()),
@@ -197,13 +174,126 @@ impl Lowerer<'_> {
             Reference::Value(value) => {
                 let mut value = [self.evaluated(value, base)];
                 let index = self.scalar(index);
-                self.keep(&mut value, self.copies_arguments);
+                self.keep(&mut value, true);
                 let [value] = value;
                 (Reference::Value(value.value), index)
             }
         }
     }
 
+    /// Evaluates the destination of an assignment. Copies its indexes first if the evaluation of `value`
+    /// may change them.
+    pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
+        let lvalue = self.lvalue(target);
+        match value.has_effects() {
+            true => self.saved(lvalue),
+            false => lvalue,
+        }
+    }
+
+    /// Returns the storage that an expression names, for a write; [`Lvalue::Ignore`] if it names no storage.
+    pub(super) fn lvalue(&mut self, expr: &hir::Expr) -> Lvalue {
+        match self.reference(expr) {
+            Reference::Lvalue(lvalue) => lvalue,
+            Reference::Value(_) => Lvalue::Ignore,
+        }
+    }
+
+    fn unary(&mut self, op: hir::UnaryOp, operand: &hir::Expr) -> Value {
+        let a = self.scalar(operand);
+        Value::Bits(match op {
+            hir::UnaryOp::Not | hir::UnaryOp::BitNot => build::unary(UnaryOp::Not, a),
+            hir::UnaryOp::Neg => build::unary(UnaryOp::Neg, a),
+        })
+    }
+
+    fn binary(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
+        match op {
+            Op::And | Op::Or if b.has_effects() => return self.short_circuit(op, a, b),
+            Op::Eq | Op::Ne => {
+                let values = self.eval_all(&[a, b]);
+                let [x, y] = &values[..] else {
+                    return Value::Nothing;
+                };
+                let equal = self.equal(x, y);
+                return Value::Bits(if op == Op::Eq {
+                    equal
+                } else {
+                    build::not(equal)
+                });
+            }
+            _ => {}
+        }
+        let values = self.eval_all(&[a, b]);
+        if let [Value::Int(x), Value::Int(y)] = &values[..] {
+            return self.int_binary(op, x, y, a);
+        }
+        let [x, y] = self.scalars(values, &[a, b]);
+        let signed = self.module.types.is_signed(&a.ty);
+        self.apply_operator(op, x, y, signed)
+    }
+
+    /// Lowers `a && b` or `a || b` where `b` has side effects: evaluates `b` in a branch, which runs only if the
+    /// value of `a` does not decide the result. Returns the result.
+    fn short_circuit(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
+        let result = self.new_slot("$cond", 1);
+        let first = self.scalar(a);
+        self.set(result, first);
+        let second = self.capture(|l| {
+            let value = l.scalar(b);
+            l.set(result, value);
+        });
+        let cond = if op == Op::And {
+            Expr::Slot(result)
+        } else {
+            build::not(Expr::Slot(result))
+        };
+        self.emit_if(cond, second, Vec::new());
+        Value::Bits(Expr::Slot(result))
+    }
+
+    fn ternary(
+        &mut self,
+        cond: &hir::Expr,
+        a: &hir::Expr,
+        b: &hir::Expr,
+        whole: &hir::Expr,
+    ) -> Value {
+        let condition = self.scalar(cond);
+        if !a.has_effects() && !b.has_effects() {
+            let (a, b) = (self.eval(a), self.eval(b));
+            return self.mux(&condition, a, b);
+        }
+        let place = self.alloc(&whole.ty, "$tmp", whole.span);
+        let branch = |l: &mut Self, e: &hir::Expr| {
+            l.capture(|l| {
+                let value = l.eval(e);
+                l.assign_place(&place, value);
+            })
+        };
+        let then = branch(self, a);
+        let otherwise = branch(self, b);
+        self.emit_if(condition, then, otherwise);
+        self.read(&place)
+    }
+
+    fn cast(&mut self, operand: &hir::Expr, ty: &Ty) -> Value {
+        let value = self.eval(operand);
+        let types = &self.module.types;
+        let (from, to) = (types.representation(&operand.ty), types.representation(ty));
+        let slots = &self.program.slots;
+        match (value, types.scalar_width(&to)) {
+            (Value::Int(v), Some(width)) => Value::Bits(Expr::Const(fold::to_bits(&v, width))),
+            (Value::Bits(e), Some(width)) => Value::Bits(match (&from, &to) {
+                (Ty::Signed(_), Ty::Signed(_)) => build::resize_signed(e, width, slots),
+                _ => build::resize(e, width, slots),
+            }),
+            (value, _) => value,
+        }
+    }
+}
+
+impl Code<'_> {
     fn element(&mut self, base: Reference, index: Expr) -> Reference {
         match base {
             Reference::Lvalue(lvalue) => {
@@ -242,10 +332,7 @@ impl Lowerer<'_> {
     fn index_slot(&mut self, index: Expr) -> Expr {
         let width = index.width(&self.program.slots);
         let slot = self.new_slot(INDEX, width);
-        self.emit(StmtKind::Assign {
-            dst: slot,
-            value: index,
-        });
+        self.set(slot, index);
         Expr::Slot(slot)
     }
 
@@ -255,7 +342,7 @@ impl Lowerer<'_> {
         self.saved_with(lvalue, &mut Vec::new())
     }
 
-    /// Returns an lvalue as [`Lowerer::saved`] does. `copies` pairs each index already copied with its
+    /// Returns an lvalue as [`Code::saved`] does. `copies` pairs each index already copied with its
     /// copy, so that all elements of a stack use one copy.
     fn saved_with(&mut self, lvalue: Lvalue, copies: &mut Vec<(Expr, Expr)>) -> Lvalue {
         match lvalue {
@@ -316,59 +403,9 @@ impl Lowerer<'_> {
             index,
         ))
     }
+}
 
-    /// Evaluates the destination of an assignment. Copies its indexes first if the evaluation of `value`
-    /// may change them.
-    pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
-        let lvalue = self.lvalue(target);
-        match value.has_effects() {
-            true => self.saved(lvalue),
-            false => lvalue,
-        }
-    }
-
-    /// Returns the storage that an expression names, for a write; [`Lvalue::Ignore`] if it names no storage.
-    pub(super) fn lvalue(&mut self, expr: &hir::Expr) -> Lvalue {
-        match self.reference(expr) {
-            Reference::Lvalue(lvalue) => lvalue,
-            Reference::Value(_) => Lvalue::Ignore,
-        }
-    }
-
-    fn unary(&mut self, op: hir::UnaryOp, operand: &hir::Expr) -> Value {
-        let a = self.scalar(operand);
-        Value::Bits(match op {
-            hir::UnaryOp::Not | hir::UnaryOp::BitNot => build::unary(UnaryOp::Not, a),
-            hir::UnaryOp::Neg => build::unary(UnaryOp::Neg, a),
-        })
-    }
-
-    fn binary(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
-        match op {
-            Op::And | Op::Or if b.has_effects() => return self.short_circuit(op, a, b),
-            Op::Eq | Op::Ne => {
-                let values = self.eval_all(&[a, b]);
-                let [x, y] = &values[..] else {
-                    return Value::Nothing;
-                };
-                let equal = self.equal(x, y);
-                return Value::Bits(if op == Op::Eq {
-                    equal
-                } else {
-                    build::not(equal)
-                });
-            }
-            _ => {}
-        }
-        let values = self.eval_all(&[a, b]);
-        if let [Value::Int(x), Value::Int(y)] = &values[..] {
-            return self.int_binary(op, x, y, a);
-        }
-        let [x, y] = self.scalars(values, &[a, b]);
-        let signed = self.module.types.is_signed(&a.ty);
-        self.apply_operator(op, x, y, signed)
-    }
-
+impl Unit<'_> {
     /// Builds the result of a binary operator on the evaluated operands `x` and `y`; `signed`: the operands
     /// are signed numbers.
     pub(super) fn apply_operator(&mut self, op: Op, x: Expr, y: Expr, signed: bool) -> Value {
@@ -419,68 +456,6 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Lowers `a && b` or `a || b` where `b` has side effects: evaluates `b` in a branch, which runs only if the
-    /// value of `a` does not decide the result. Returns the result.
-    fn short_circuit(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
-        let result = self.new_slot("$cond", 1);
-        let first = self.scalar(a);
-        self.emit(StmtKind::Assign {
-            dst: result,
-            value: first,
-        });
-        let second = self.capture(|l| {
-            let value = l.scalar(b);
-            l.emit(StmtKind::Assign { dst: result, value });
-        });
-        let cond = if op == Op::And {
-            Expr::Slot(result)
-        } else {
-            build::not(Expr::Slot(result))
-        };
-        self.emit_if(cond, second, Vec::new());
-        Value::Bits(Expr::Slot(result))
-    }
-
-    fn ternary(
-        &mut self,
-        cond: &hir::Expr,
-        a: &hir::Expr,
-        b: &hir::Expr,
-        whole: &hir::Expr,
-    ) -> Value {
-        let condition = self.scalar(cond);
-        if !a.has_effects() && !b.has_effects() {
-            let (a, b) = (self.eval(a), self.eval(b));
-            return self.mux(&condition, a, b);
-        }
-        let place = self.alloc(&whole.ty, "$tmp", whole.span);
-        let branch = |l: &mut Self, e: &hir::Expr| {
-            l.capture(|l| {
-                let value = l.eval(e);
-                l.assign_place(&place, value);
-            })
-        };
-        let then = branch(self, a);
-        let otherwise = branch(self, b);
-        self.emit_if(condition, then, otherwise);
-        self.read(&place)
-    }
-
-    fn cast(&mut self, operand: &hir::Expr, ty: &Ty) -> Value {
-        let value = self.eval(operand);
-        let types = &self.module.types;
-        let (from, to) = (types.representation(&operand.ty), types.representation(ty));
-        let slots = &self.program.slots;
-        match (value, types.scalar_width(&to)) {
-            (Value::Int(v), Some(width)) => Value::Bits(Expr::Const(fold::to_bits(&v, width))),
-            (Value::Bits(e), Some(width)) => Value::Bits(match (&from, &to) {
-                (Ty::Signed(_), Ty::Signed(_)) => build::resize_signed(e, width, slots),
-                _ => build::resize(e, width, slots),
-            }),
-            (value, _) => value,
-        }
-    }
-
     /// Returns the condition that a header is valid, or that any member of a header union is; false for any
     /// other value.
     pub(super) fn validity(&self, value: &Value) -> Expr {
@@ -494,6 +469,31 @@ impl Lowerer<'_> {
                 any.unwrap_or(build::boolean(false))
             }
             _ => build::boolean(false),
+        }
+    }
+}
+
+impl Context<'_> {
+    /// Returns a value of type `ty` with the given members: a valid header, a header stack, or a struct or tuple.
+    fn composed(&self, members: Vec<Value>, ty: &Ty) -> Value {
+        match self.module.types.representation(ty) {
+            Ty::Header(_) => Value::Header(build::boolean(true), members),
+            Ty::Stack(element, _) if is_header(&element) => {
+                Value::Stack(members, build::constant(32, 0))
+            }
+            _ => Value::Fields(members),
+        }
+    }
+
+    fn scalars<const N: usize>(&self, values: Vec<Value>, exprs: &[&hir::Expr; N]) -> [Expr; N] {
+        let mut values = values.into_iter();
+        exprs.map(|e| self.bits(values.next().unwrap_or(Value::Nothing), &e.ty))
+    }
+
+    fn int(&self, value: &BigInt, ty: &Ty) -> Value {
+        match self.module.types.scalar_width(ty) {
+            Some(width) => Value::Bits(Expr::Const(fold::to_bits(value, width))),
+            None => Value::Int(value.clone()),
         }
     }
 }

@@ -7,7 +7,7 @@ use ir::{BinaryOp, Bits, Expr, StmtKind};
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value};
-use super::{ExternKind, Lowerer, Object, ObjectId, build};
+use super::{Body, Code, ExternKind, Object, ObjectId, Unit, build};
 use crate::errors;
 use crate::externs::{self, Declared, Function, Method};
 use crate::hir::{self, Arg, Args};
@@ -36,19 +36,7 @@ pub(crate) struct MethodCall<'a> {
     pub span: Span,
 }
 
-impl Lowerer<'_> {
-    /// Resets the state that an instance keeps for one packet; called wherever the block that contains the
-    /// instance is applied.
-    pub(super) fn reset_instance(&mut self, object: ObjectId) {
-        if let Object::Own(own) = self.object(object)
-            && let Some(slot) = own.reset()
-        {
-            let width = self.program.slots[slot.index()].width;
-            let value = build::constant(width, 0);
-            self.emit(StmtKind::Assign { dst: slot, value });
-        }
-    }
-
+impl Body<'_, '_> {
     /// Lowers a call of an extern function and returns its value. Reports a function that the architecture
     /// does not have.
     pub(super) fn extern_function(
@@ -159,13 +147,6 @@ impl Lowerer<'_> {
         Value::Nothing
     }
 
-    /// Reports the use of an extern, or of an extern's method, that the architecture does not have.
-    pub(super) fn report_own_extern(&mut self, name: &str, shown: &str, declared: Span, at: Span) {
-        let description = self.program.architecture.description();
-        let advice = externs::advice(name, description);
-        self.report(errors::own_extern(at, shown, declared, &advice));
-    }
-
     fn stateful(&mut self, i: usize, method: Method, args: &[Arg], span: Span) -> Value {
         let kind = self.info.externs[i].kind.clone();
         match (&kind, method) {
@@ -216,18 +197,6 @@ impl Lowerer<'_> {
         Value::Nothing
     }
 
-    /// Emits the read of the cell at `index` of a register, and returns its value.
-    fn register_read(&mut self, register: ir::RegisterId, ty: &Ty, index: Expr) -> Value {
-        let width = self.program.registers[register.index()].width;
-        let dst = self.new_slot("$read", width);
-        self.emit(StmtKind::RegisterRead {
-            dst,
-            register,
-            index,
-        });
-        self.unpack(&Expr::Slot(dst), ty)
-    }
-
     /// Evaluates the index at position `i` in 32 bits. A wider index with a value beyond 32 bits becomes
     /// 2^32 - 1, which is out of range as well.
     pub(super) fn index_arg(&mut self, args: &[Arg], i: usize) -> Expr {
@@ -274,7 +243,7 @@ impl Lowerer<'_> {
                 header,
                 varbit_length: length.clone().or(hidden),
             });
-            for other in l.siblings.get(&header).cloned().unwrap_or_default() {
+            for other in l.headers.siblings.get(&header).cloned().unwrap_or_default() {
                 l.emit(StmtKind::SetInvalid(other));
             }
         });
@@ -284,30 +253,8 @@ impl Lowerer<'_> {
             let one = build::constant(32, 1);
             let next_value = Expr::Slot(next);
             let value = build::binary(BinaryOp::Add, next_value, one, &self.program.slots);
-            self.emit(StmtKind::Assign { dst: next, value });
+            self.set(next, value);
         }
-    }
-
-    /// Emits `extract<T>(_)`, which advances the parser by the width of the type in bits.
-    fn skip(&mut self, ty: &Ty) {
-        if let Some(width) = self.module.types.packed_width(ty) {
-            self.emit(StmtKind::Advance {
-                bits: build::constant(32, u64::from(width)),
-            });
-        }
-    }
-
-    fn lookahead(&mut self, ty: &Ty, span: Span) -> Value {
-        let Some(width) = self.module.types.packed_width(ty).filter(|w| *w > 0) else {
-            return Value::Nothing;
-        };
-        if width > ir::Bits::MAX_WIDTH {
-            self.report(errors::bad_width(span, &width.to_string()));
-            return Value::Nothing;
-        }
-        let dst = self.new_slot("$lookahead", width);
-        self.emit(StmtKind::Lookahead { dst, offset: 0 });
-        self.unpack(&Expr::Slot(dst), ty)
     }
 
     /// Lowers `packet.emit(data)`, which appends every valid header in `data` to the packet, in order.
@@ -344,20 +291,53 @@ impl Lowerer<'_> {
             }
         }
     }
+}
 
-    /// Warns of each header in `place`, which the program emits, whose width is no multiple of 8 bits.
-    fn warn_of_padding(&mut self, place: &Place, span: Span) {
-        match place {
-            Place::Header(id, _) if self.padded.contains(id) => {
-                let name = self.program.headers[id.index()].name.clone();
-                self.report(errors::emit_not_bytes(span, &name));
-            }
-            Place::Fields(items) | Place::Union(items) | Place::Stack(items, _) => {
-                let items: Rc<[Place]> = items.clone();
-                items.iter().for_each(|p| self.warn_of_padding(p, span));
-            }
-            _ => {}
+impl Code<'_> {
+    /// Resets the state that an instance keeps for one packet; called wherever the block that contains the
+    /// instance is applied.
+    pub(super) fn reset_instance(&mut self, object: ObjectId) {
+        if let Object::Own(own) = self.object(object)
+            && let Some(slot) = own.reset()
+        {
+            let width = self.program.slots[slot.index()].width;
+            let value = build::constant(width, 0);
+            self.set(slot, value);
         }
+    }
+
+    /// Emits the read of the cell at `index` of a register, and returns its value.
+    fn register_read(&mut self, register: ir::RegisterId, ty: &Ty, index: Expr) -> Value {
+        let width = self.program.registers[register.index()].width;
+        let dst = self.new_slot("$read", width);
+        self.emit(StmtKind::RegisterRead {
+            dst,
+            register,
+            index,
+        });
+        self.unpack(&Expr::Slot(dst), ty)
+    }
+
+    /// Emits `extract<T>(_)`, which advances the parser by the width of the type in bits.
+    fn skip(&mut self, ty: &Ty) {
+        if let Some(width) = self.module.types.packed_width(ty) {
+            self.emit(StmtKind::Advance {
+                bits: build::constant(32, u64::from(width)),
+            });
+        }
+    }
+
+    fn lookahead(&mut self, ty: &Ty, span: Span) -> Value {
+        let Some(width) = self.module.types.packed_width(ty).filter(|w| *w > 0) else {
+            return Value::Nothing;
+        };
+        if width > ir::Bits::MAX_WIDTH {
+            self.report(errors::bad_width(span, &width.to_string()));
+            return Value::Nothing;
+        }
+        let dst = self.new_slot("$lookahead", width);
+        self.emit(StmtKind::Lookahead { dst, offset: 0 });
+        self.unpack(&Expr::Slot(dst), ty)
     }
 
     fn emit_place(&mut self, place: &Place) -> bool {
@@ -371,6 +351,30 @@ impl Lowerer<'_> {
                 items.iter().all(|p| self.emit_place(p))
             }
             Place::Scalar(_) | Place::Varbit(..) => false,
+        }
+    }
+}
+
+impl Unit<'_> {
+    /// Reports the use of an extern, or of an extern's method, that the architecture does not have.
+    pub(super) fn report_own_extern(&mut self, name: &str, shown: &str, declared: Span, at: Span) {
+        let description = self.program.architecture.description();
+        let advice = externs::advice(name, description);
+        self.report(errors::own_extern(at, shown, declared, &advice));
+    }
+
+    /// Warns of each header in `place`, which the program emits, whose width is no multiple of 8 bits.
+    fn warn_of_padding(&mut self, place: &Place, span: Span) {
+        match place {
+            Place::Header(id, _) if self.headers.padded.contains(id) => {
+                let name = self.program.headers[id.index()].name.clone();
+                self.report(errors::emit_not_bytes(span, &name));
+            }
+            Place::Fields(items) | Place::Union(items) | Place::Stack(items, _) => {
+                let items: Rc<[Place]> = items.clone();
+                items.iter().for_each(|p| self.warn_of_padding(p, span));
+            }
+            _ => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use ir::{BinaryOp, Bits, Expr, HashAlgorithm, SlotId, StmtKind};
 use syntax::source::Span;
 
 use super::place::Value;
-use super::{Lowerer, build};
+use super::{Body, Code, Context, Unit, build};
 use crate::errors;
 use crate::externs::{self, Algorithm};
 use crate::hir::Arg;
@@ -23,30 +23,7 @@ pub(super) enum Part {
     Varbit(Expr, Expr),
 }
 
-impl Lowerer<'_> {
-    /// Builds the value `base + hash % max`, or `base` if `max` is zero, in `width` bits.
-    pub(super) fn hash_within(
-        &mut self,
-        algorithm: Algorithm,
-        base: Expr,
-        data: Data,
-        max: Expr,
-        width: u32,
-    ) -> Expr {
-        let slots = &self.program.slots;
-        let work = 64.max(max.width(slots)).max(base.width(slots)).max(width);
-        let hashed = self.new_slot("$hash", work);
-        self.emit_hash(hashed, algorithm, data, false);
-        let slots = &self.program.slots;
-        let (base, max) = (
-            build::resize(base, work, slots),
-            build::resize(max, work, slots),
-        );
-        let within = build::binary(BinaryOp::Mod, Expr::Slot(hashed), max, slots);
-        let sum = build::binary(BinaryOp::Add, base, within, slots);
-        build::resize(sum, width, slots)
-    }
-
+impl Body<'_, '_> {
     /// Returns the hash algorithm that the argument at position `i` names. Reports an algorithm that the
     /// architecture does not have, and returns `None`.
     pub(super) fn algorithm(&mut self, args: &[Arg], i: usize) -> Option<Algorithm> {
@@ -90,6 +67,53 @@ impl Lowerer<'_> {
         let mut parts = Vec::new();
         collect(&value, &mut parts);
         Some(Data { parts })
+    }
+
+    /// Emits the computation of the checksum of the data at argument position 1, in the width of the
+    /// checksum at position 2, and returns the slot of the result; `None` after an error.
+    pub(super) fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
+        let algorithm = self.algorithm(args, 3)?;
+        let data = self.data(args, 1)?;
+        let ty = args.get(2).and_then(Arg::expr)?.ty.clone();
+        let width = self.module.types.scalar_width(&ty)?;
+        let dst = self.new_slot("$checksum", width);
+        self.emit_hash(dst, algorithm, data, payload);
+        Some(dst)
+    }
+
+    /// Lowers `Checksum16.get(data)` and returns its value, a checksum of 16 bits.
+    pub(super) fn checksum16(&mut self, args: &[Arg]) -> Value {
+        let Some(data) = self.data(args, 0) else {
+            return Value::Nothing;
+        };
+        let dst = self.new_slot("$checksum", 16);
+        self.emit_hash(dst, Algorithm::Of(HashAlgorithm::Csum16), data, false);
+        Value::Bits(Expr::Slot(dst))
+    }
+}
+
+impl Code<'_> {
+    /// Builds the value `base + hash % max`, or `base` if `max` is zero, in `width` bits.
+    pub(super) fn hash_within(
+        &mut self,
+        algorithm: Algorithm,
+        base: Expr,
+        data: Data,
+        max: Expr,
+        width: u32,
+    ) -> Expr {
+        let slots = &self.program.slots;
+        let work = 64.max(max.width(slots)).max(base.width(slots)).max(width);
+        let hashed = self.new_slot("$hash", work);
+        self.emit_hash(hashed, algorithm, data, false);
+        let slots = &self.program.slots;
+        let (base, max) = (
+            build::resize(base, work, slots),
+            build::resize(max, work, slots),
+        );
+        let within = build::binary(BinaryOp::Mod, Expr::Slot(hashed), max, slots);
+        let sum = build::binary(BinaryOp::Add, base, within, slots);
+        build::resize(sum, width, slots)
     }
 
     /// Emits the computation of a hash of `data` into the slot `dst`. `payload`: the packet's payload
@@ -157,9 +181,11 @@ impl Lowerer<'_> {
             high: Expr::Const(Bits::ones(width.min(64))),
         });
         let value = build::resize(Expr::Slot(drawn), width, &self.program.slots);
-        self.emit(StmtKind::Assign { dst, value });
+        self.set(dst, value);
     }
+}
 
+impl Unit<'_> {
     /// Returns whether a hash can only be computed if the run-time length of the part `at`, a varbit, is
     /// known. The length does not matter to the 16-bit sums (`words`), which ignore zero words, if the
     /// varbit begins at a multiple of 16 bits and either is the last part or can only have lengths that are
@@ -193,6 +219,16 @@ impl Lowerer<'_> {
         }
     }
 
+    /// Returns the validity slot of the header of which `expr` is a field; `None` if `expr` is no header field.
+    pub(super) fn validity_of_field(&self, expr: &Expr) -> Option<SlotId> {
+        let Expr::Slot(slot) = expr else { return None };
+        let headers = self.program.headers.iter();
+        let mut of_field = headers.filter(|h| h.fields.iter().any(|f| f.slot == *slot));
+        of_field.next().map(|h| h.valid)
+    }
+}
+
+impl Context<'_> {
     /// Returns the lengths in bits, above zero, that a varbit of at most `width` bits can have: those with
     /// which some header of the program has whole bytes. No other length is ever extracted, and varbits are
     /// otherwise only copied.
@@ -210,36 +246,6 @@ impl Lowerer<'_> {
         (1..=width)
             .filter(|n| beyond.iter().any(|b| (b + n).is_multiple_of(8)))
             .collect()
-    }
-
-    /// Emits the computation of the checksum of the data at argument position 1, in the width of the
-    /// checksum at position 2, and returns the slot of the result; `None` after an error.
-    pub(super) fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
-        let algorithm = self.algorithm(args, 3)?;
-        let data = self.data(args, 1)?;
-        let ty = args.get(2).and_then(Arg::expr)?.ty.clone();
-        let width = self.module.types.scalar_width(&ty)?;
-        let dst = self.new_slot("$checksum", width);
-        self.emit_hash(dst, algorithm, data, payload);
-        Some(dst)
-    }
-
-    /// Returns the validity slot of the header of which `expr` is a field; `None` if `expr` is no header field.
-    pub(super) fn validity_of_field(&self, expr: &Expr) -> Option<SlotId> {
-        let Expr::Slot(slot) = expr else { return None };
-        let headers = self.program.headers.iter();
-        let mut of_field = headers.filter(|h| h.fields.iter().any(|f| f.slot == *slot));
-        of_field.next().map(|h| h.valid)
-    }
-
-    /// Lowers `Checksum16.get(data)` and returns its value, a checksum of 16 bits.
-    pub(super) fn checksum16(&mut self, args: &[Arg]) -> Value {
-        let Some(data) = self.data(args, 0) else {
-            return Value::Nothing;
-        };
-        let dst = self.new_slot("$checksum", 16);
-        self.emit_hash(dst, Algorithm::Of(HashAlgorithm::Csum16), data, false);
-        Value::Bits(Expr::Slot(dst))
     }
 }
 

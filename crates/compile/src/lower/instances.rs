@@ -10,7 +10,7 @@ use super::control::applications;
 use super::place::Value;
 use super::stateful::is_port_state;
 use super::{
-    Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId, control_plane_name,
+    Binding, BlockInstance, Body, ExternInfo, ExternKind, Object, ObjectId, control_plane_name,
 };
 use crate::errors;
 use crate::externs;
@@ -39,7 +39,7 @@ pub(crate) enum Made {
     Refused,
 }
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Creates the instance that the variable `var` declares; `path` is the control-plane name of the
     /// parser or control that contains the declaration, or empty.
     pub(super) fn instance(&mut self, var: VarId, path: &str) -> ObjectId {
@@ -150,8 +150,7 @@ impl Lowerer<'_> {
     /// Returns whether the cells of a register are initially zero: the register has no initial value,
     /// or the constant zero.
     fn begins_with_zero(&mut self, args: &[Arg]) -> bool {
-        let mut leaves = Vec::new();
-        self.arg(args, 1).leaves(&mut leaves);
+        let leaves = self.arg(args, 1).leaves();
         (leaves.iter()).all(|leaf| matches!(leaf, Expr::Const(bits) if bits.is_zero()))
     }
 
@@ -242,37 +241,30 @@ impl Lowerer<'_> {
             .zip(&def.constructor_params)
             .map(|(arg, param)| self.constructor_arg(arg, &path, *param))
             .collect();
-        let instance = BlockInstance {
-            block,
-            path: path.clone(),
-            bindings: Vec::new(),
-            shared,
+        let instance = |path: &str, bindings| {
+            Object::Block(Rc::new(BlockInstance {
+                block,
+                path: path.to_string(),
+                bindings,
+                shared,
+            }))
         };
-        let object = self.new_object(Object::Block(Rc::new(instance)));
-        let caller = self.current.replace(object);
-        let mut bindings = Vec::new();
-        for (param, value) in def.constructor_params.iter().zip(values) {
-            bindings.push((*param, Binding::Value(value.clone())));
-            self.env.insert(*param, Binding::Value(value));
-        }
+        let object = self.new_object(instance(&path, Vec::new()));
+        let values = values.into_iter().map(Binding::Value);
+        let mut bindings: Vec<_> = def.constructor_params.iter().copied().zip(values).collect();
+        let mut inner = self.inner(Some(object), bindings.iter().cloned().collect(), Vec::new());
         for local in &def.locals {
             if let Local::Instance(var) = local
-                && !self.exhausted()
+                && !inner.exhausted()
             {
-                self.spend(16);
-                let inner = self.instance(*var, &path);
-                bindings.push((*var, Binding::Value(Value::Object(inner))));
-                self.env.insert(*var, Binding::Value(Value::Object(inner)));
+                inner.spend(16);
+                let made = inner.instance(*var, &path);
+                let binding = Binding::Value(Value::Object(made));
+                bindings.push((*var, binding.clone()));
+                inner.bind_name(*var, binding);
             }
         }
-        self.current = caller;
-        let instance = BlockInstance {
-            block,
-            path,
-            bindings,
-            shared,
-        };
-        self.objects[object.0 as usize] = Object::Block(Rc::new(instance));
+        self.complete_object(object, instance(&path, bindings));
         object
     }
 
@@ -300,16 +292,11 @@ impl Lowerer<'_> {
     /// Returns whether the current control applies the instance `var` at more than one place; true if the
     /// number of places is unknown.
     fn applied_often(&self, var: VarId) -> bool {
-        match self.current.map(|o| self.object(o)) {
-            Some(Object::Block(instance)) => {
-                let block = self.module.block(instance.block);
-                !block.is_parser
-                    && applications(
-                        &block.apply,
-                        &|t| matches!(t, CallTarget::Block(v) if *v == var),
-                    ) > 1
-            }
-            _ => true,
-        }
+        let Some(instance) = self.block_instance(self.scope.instance) else {
+            return true;
+        };
+        let block = self.module.block(instance.block);
+        let applies = |t: &CallTarget| matches!(t, CallTarget::Block(v) if *v == var);
+        !block.is_parser && applications(&block.apply, &applies) > 1
     }
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use ir::{Expr, MeterId, SlotId, Stmt, StmtKind, TableId};
 
-use super::{Lowerer, build};
+use super::{Unit, build};
 
-impl Lowerer<'_> {
+impl Unit<'_> {
     /// Changes the reads of a direct meter in actions: if a table without the meter runs the action, the
     /// read gives green.
     pub(super) fn guard_direct_meter(&mut self, meter: MeterId) {

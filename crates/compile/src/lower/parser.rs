@@ -3,82 +3,48 @@
 use ir::{StateId, Target, Transition};
 use syntax::source::Span;
 
-use super::{Binding, Lowerer, Object, ObjectId};
+use super::{Body, ObjectId};
 use crate::errors;
-use crate::hir::{self, Args, Local};
+use crate::hir::{self, Args};
 
-/// The states made so far, and where statements go.
-#[derive(Debug, Default)]
-pub(super) struct Graph {
-    states: Vec<ir::State>,
+/// Where statements go.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Position {
     /// The state that the statements being emitted belong to.
     open: Option<StateId>,
     /// Number of statement lists open around that state's body: more are branches inside of it.
     depth: usize,
-    /// Sub-parsers applied so far.
-    applied: u32,
     /// Goes before the names of a sub-parser's states.
     prefix: String,
 }
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Lowers a parser of the pipeline and returns its start state; `None` if it has no states.
-    pub(super) fn main_parser(
-        &mut self,
-        object: ObjectId,
-        bindings: Vec<Binding>,
-    ) -> Option<StateId> {
-        let Object::Block(instance) = self.object(object) else {
-            return None;
-        };
-        let block = self.module.block(instance.block);
-        self.env.extend(block.params.iter().copied().zip(bindings));
-        self.inside(object);
+    pub(super) fn main_parser(&mut self, block: &hir::Block) -> Option<StateId> {
         let init = self.capture(|l| l.parser_locals(block));
         // Locals get their initial values once: not again when a state goes back to `start`.
         let again = block.states.iter().any(|s| goes_to_start(&s.transition));
-        let (entry, init) = match again && !init.is_empty() {
-            true => (Some(self.new_state("$entry".into(), block.span)), init),
-            false => (None, init),
-        };
-        let start = match entry {
-            Some(entry) => {
-                let start = self.parser_states(block, Target::Accept, Vec::new());
-                self.finish(entry, init, Transition::Goto(start));
-                Some(entry)
-            }
-            None => match self.parser_states(block, Target::Accept, init) {
-                Target::State(start) => Some(start),
-                _ => None,
-            },
-        };
-        self.current = None;
-        start
-    }
-
-    /// Removes the states of all parsers of the pipeline from the lowerer, and returns them.
-    pub(super) fn take_states(&mut self) -> Vec<ir::State> {
-        std::mem::take(&mut self.parser.states)
+        if again && !init.is_empty() {
+            let entry = self.new_state("$entry".into(), block.span);
+            let start = self.parser_states(block, Target::Accept, Vec::new());
+            self.finish(entry, init, Transition::Goto(start));
+            return Some(entry);
+        }
+        match self.parser_states(block, Target::Accept, init) {
+            Target::State(start) => Some(start),
+            _ => None,
+        }
     }
 
     fn parser_locals(&mut self, block: &hir::Block) {
-        for local in &block.locals {
-            match local {
-                Local::Var(var, init) => {
-                    self.at(self.module.var(*var).span);
-                    self.declare(*var, init.as_ref());
-                }
-                Local::Instance(var) => self.reset_local(*var),
-                Local::Table(_) => {}
-            }
-        }
+        block.locals.iter().for_each(|local| self.local(local));
     }
 
     fn new_state(&mut self, name: String, span: Span) -> StateId {
         let loc = self.locate(span);
-        let id = StateId(self.parser.states.len() as u32);
+        let id = StateId(self.program.states.len() as u32);
         let transition = Transition::Goto(Target::Reject);
-        self.parser.states.push(ir::State {
+        self.program.states.push(ir::State {
             name,
             body: Vec::new(),
             transition,
@@ -88,7 +54,7 @@ impl Lowerer<'_> {
     }
 
     fn finish(&mut self, id: StateId, body: Vec<ir::Stmt>, transition: Transition) {
-        let state = &mut self.parser.states[id.index()];
+        let state = &mut self.program.states[id.index()];
         state.body = body;
         state.transition = transition;
     }
@@ -171,16 +137,16 @@ impl Lowerer<'_> {
         otherwise: &[hir::Stmt],
         span: Span,
     ) {
-        let Some(open) = self.open_state() else {
-            return self.not_in_state(span);
+        let Some(open) = self.open_state(span) else {
+            return;
         };
         let cond = self.scalar(cond);
         let body = self.out.last_mut().map(std::mem::take).unwrap_or_default();
-        let name = self.parser.states[open.index()].name.clone();
-        self.parser.applied += 1;
-        let number = self.parser.applied;
+        let name = self.program.states[open.index()].name.clone();
+        self.made.sub_parsers += 1;
+        let number = self.made.sub_parsers;
         let later = Target::State(StateId(u32::MAX - number));
-        let first_new = self.parser.states.len();
+        let first_new = self.program.states.len();
         let mut sides = Vec::new();
         for (stmts, side) in [(then, "then"), (otherwise, "else")] {
             let start = self.new_state(format!("{name}.{number}.{side}"), span);
@@ -191,10 +157,7 @@ impl Lowerer<'_> {
             let body = self.out.last_mut().map(std::mem::take).unwrap_or_default();
             self.finish(end, body, Transition::Goto(later));
         }
-        let next = self.new_state(format!("{name}.{number}"), span);
-        let new = &mut self.parser.states[first_new..];
-        new.iter_mut()
-            .for_each(|s| redirect(&mut s.transition, later, Target::State(next)));
+        self.go_on(format!("{name}.{number}"), first_new, later, span);
         let case = |set, to| ir::SelectCase {
             matches: vec![set],
             target: Target::State(to),
@@ -208,65 +171,57 @@ impl Lowerer<'_> {
             cases: vec![case(one, sides[0]), case(ir::KeySet::Any, sides[1])],
         };
         self.finish(open, body, choice);
+    }
+
+    /// Returns the open state, to which statements are emitted. Reports a branch or loop of the state, inside of
+    /// which there is none.
+    fn open_state(&mut self, span: Span) -> Option<StateId> {
+        let open = self.parser.open;
+        let open = open.filter(|_| self.out.len() == self.parser.depth);
+        if open.is_none() {
+            let what = "applying a parser inside of a loop or switch";
+            self.report(errors::unsupported(span, what));
+        }
+        open
+    }
+
+    /// Opens a new state, to which the states from `first` on go instead of `later`.
+    fn go_on(&mut self, name: String, first: usize, later: Target, span: Span) -> Target {
+        let next = self.new_state(name, span);
         self.parser.open = Some(next);
-    }
-
-    /// Returns the open state, to which statements are emitted; `None` inside of a branch or loop of the state.
-    fn open_state(&self) -> Option<StateId> {
-        self.parser
-            .open
-            .filter(|_| self.out.len() == self.parser.depth)
-    }
-
-    fn not_in_state(&mut self, span: Span) {
-        self.report(errors::unsupported(
-            span,
-            "applying a parser inside of a loop or switch",
-        ));
+        let next = Target::State(next);
+        let new = self.program.states[first..].iter_mut();
+        new.for_each(|s| redirect(&mut s.transition, later, next));
+        next
     }
 
     /// Inlines a call of a sub-parser: the open state ends before the sub-parser's states, and a new open
     /// state follows them.
     pub(super) fn apply_parser(&mut self, object: ObjectId, args: &Args, span: Span) {
-        let Object::Block(instance) = self.object(object) else {
+        let Some(instance) = self.block_instance(Some(object)) else {
             return;
         };
         let block = self.module.block(instance.block);
-        let Some(open) = self.open_state() else {
-            return self.not_in_state(span);
+        let Some(open) = self.open_state(span) else {
+            return;
         };
-        let outer_env = self.env.clone();
-        let caller = self.current;
-        let copies = self.bind_block(object, &block.params, args, false);
-        self.inside(object);
-        self.parser_locals(block);
-        let body = self.out.last_mut().map(std::mem::take).unwrap_or_default();
-        self.parser.applied += 1;
-        let name = self.parser.states[open.index()].name.clone();
-        let outer_prefix = std::mem::replace(
-            &mut self.parser.prefix,
-            format!("{name}.{}.", instance.path),
-        );
-        let depth = self.parser.depth;
+        let (names, copies) = self.bind_block(object, &block.params, args, false);
+        let path = self.path_of(Some(object));
+        self.made.sub_parsers += 1;
+        let number = self.made.sub_parsers;
+        let name = self.program.states[open.index()].name.clone();
+        let mut inner = self.inside(object, names, Vec::new());
+        inner.parser_locals(block);
+        let body = inner.out.last_mut().map(std::mem::take).unwrap_or_default();
+        inner.parser.prefix = format!("{name}.{path}.");
         // The state to go on with comes after the sub-parser's, so that going there is no backward step.
-        let first_new = self.parser.states.len();
-        let later = Target::State(StateId(u32::MAX - self.parser.applied));
-        let start = self.parser_states(block, later, Vec::new());
-        let next = self.new_state(format!("{name}.{}", self.parser.applied), span);
-        let new = &mut self.parser.states[first_new..];
-        new.iter_mut()
-            .for_each(|s| redirect(&mut s.transition, later, Target::State(next)));
-        let start = if start == later {
-            Target::State(next)
-        } else {
-            start
-        };
+        let first_new = inner.program.states.len();
+        let later = Target::State(StateId(u32::MAX - number));
+        let start = inner.parser_states(block, later, Vec::new());
+        let applied = self.made.sub_parsers;
+        let next = self.go_on(format!("{name}.{applied}"), first_new, later, span);
+        let start = if start == later { next } else { start };
         self.finish(open, body, Transition::Goto(start));
-        self.parser.prefix = outer_prefix;
-        self.parser.open = Some(next);
-        self.parser.depth = depth;
-        self.current = caller;
-        self.env = outer_env;
         self.at(span);
         self.copy_back(&copies);
     }

@@ -145,19 +145,16 @@ impl Value {
         }
     }
 
-    /// Appends to `out`, in order, the scalars that the value consists of, without validity bits, lengths
-    /// of varbits and next indexes of stacks. They are the contents of the packed layout.
-    pub fn leaves(&self, out: &mut Vec<Expr>) {
+    /// Returns, in order, the scalars that the value consists of, without validity bits, lengths of varbits
+    /// and next indexes of stacks. They are the contents of the packed layout.
+    pub fn leaves(&self) -> Vec<Expr> {
         match self {
-            Value::Bits(e) => out.push(e.clone()),
-            Value::Varbit(value, _) => out.push(value.clone()),
+            Value::Bits(e) | Value::Varbit(e, _) => vec![e.clone()],
             Value::Fields(items)
             | Value::Header(_, items)
             | Value::Union(items)
-            | Value::Stack(items, _) => {
-                items.iter().for_each(|v| v.leaves(out));
-            }
-            Value::Int(_) | Value::Str(_) | Value::Object(_) | Value::Nothing => {}
+            | Value::Stack(items, _) => items.iter().flat_map(Value::leaves).collect(),
+            Value::Int(_) | Value::Str(_) | Value::Object(_) | Value::Nothing => Vec::new(),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::externs::MethodCall;
 use super::hash::{Data, Part};
 use super::instances::{Made, NewInstance};
 use super::place::Value;
-use super::{ExternKind, Lowerer, Object, OwnObject, Room, build};
+use super::{Body, Code, Context, ExternKind, Object, OwnObject, Room, Unit, build};
 use crate::errors;
 use crate::externs::{
     Algorithm, Externs, Function, Make, Method, Object as Meaning, ObjectRow, Property,
@@ -289,7 +289,7 @@ fn sum_of(object: &Object) -> Option<SlotId> {
     psa_object(object).and_then(OwnObject::reset)
 }
 
-fn hash_get(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn hash_get(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     let width = l.module.types.scalar_width(call.ty).unwrap_or(1);
     match psa_object(object) {
         Some(PsaObject::Hash(algorithm)) => l.psa_hash(*algorithm, call.args, width),
@@ -297,7 +297,7 @@ fn hash_get(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Valu
     }
 }
 
-fn sum_get(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn sum_get(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     let width = l.module.types.scalar_width(call.ty).unwrap_or(1);
     let Some(sum) = sum_of(object) else {
         return Value::Nothing;
@@ -306,11 +306,11 @@ fn sum_get(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value
     Value::Bits(build::resize(sum, width, &l.program.slots))
 }
 
-fn sum_get_state(_: &mut Lowerer<'_>, object: &Object, _: &MethodCall<'_>) -> Value {
+fn sum_get_state(_: &mut Body<'_, '_>, object: &Object, _: &MethodCall<'_>) -> Value {
     sum_of(object).map_or(Value::Nothing, |sum| Value::Bits(Expr::Slot(sum)))
 }
 
-fn sum_set_state(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn sum_set_state(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     if let Some(sum) = sum_of(object) {
         let value = l.scalar_arg(call.args, 0);
         l.set_sum(sum, value);
@@ -318,28 +318,28 @@ fn sum_set_state(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) ->
     Value::Nothing
 }
 
-fn sum_clear(l: &mut Lowerer<'_>, object: &Object, _: &MethodCall<'_>) -> Value {
+fn sum_clear(l: &mut Body<'_, '_>, object: &Object, _: &MethodCall<'_>) -> Value {
     if let Some(sum) = sum_of(object) {
         l.set_sum(sum, build::constant(16, 0));
     }
     Value::Nothing
 }
 
-fn sum_add(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn sum_add(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     if let Some(sum) = sum_of(object) {
         l.add_to_sum(sum, call.args, false, call.span);
     }
     Value::Nothing
 }
 
-fn sum_subtract(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn sum_subtract(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     if let Some(sum) = sum_of(object) {
         l.add_to_sum(sum, call.args, true, call.span);
     }
     Value::Nothing
 }
 
-fn random_read(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn random_read(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     let Some(PsaObject::Random(low, high)) = psa_object(object) else {
         return Value::Nothing;
     };
@@ -355,7 +355,7 @@ fn random_read(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> V
     Value::Bits(Expr::Slot(dst))
 }
 
-fn digest_pack(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn digest_pack(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     let places = [
         psa::INGRESS,
         psa::INGRESS_DEPARSER,
@@ -365,8 +365,7 @@ fn digest_pack(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> V
     if let Some(PsaObject::Digest(digest)) = psa_object(object)
         && l.in_stage("Digest.pack", &places, "controls", call.span)
     {
-        let mut values = Vec::new();
-        l.arg(call.args, 0).leaves(&mut values);
+        let values = l.arg(call.args, 0).leaves();
         let digest = *digest;
         l.emit(StmtKind::Digest { digest, values });
     }
@@ -374,7 +373,7 @@ fn digest_pack(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> V
 }
 
 /// Lowers `Meter.execute` or `DirectMeter.execute` and returns the colour.
-fn psa_meter(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Value {
+fn psa_meter(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     let Object::Extern(i) = object else {
         return Value::Nothing;
     };
@@ -382,7 +381,7 @@ fn psa_meter(l: &mut Lowerer<'_>, object: &Object, call: &MethodCall<'_>) -> Val
     l.psa_meter(&kind, call.args, call.span)
 }
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Creates an instance of an extern type that only PSA has.
     fn psa_instance(&mut self, kind: Kind, new: &NewInstance<'_>) -> Made {
         let &NewInstance {
@@ -418,37 +417,6 @@ impl Lowerer<'_> {
         }
     }
 
-    fn psa_digest(&mut self, name: &str, type_args: &[Ty], span: Span) -> Made {
-        let Some(ty) = type_args.first() else {
-            return Made::Refused;
-        };
-        let value = self.default_value(ty);
-        if super::externs::has_varbit(&value) {
-            self.report(errors::varbit_digest(span));
-            return Made::Refused;
-        }
-        let mut leaves = Vec::new();
-        value.leaves(&mut leaves);
-        if leaves.is_empty() {
-            self.report(errors::unsupported(span, "a digest without members"));
-            return Made::Refused;
-        }
-        let widths = leaves.iter().map(|e| e.width(&self.program.slots));
-        let widths = widths.collect();
-        let id = ir::DigestId(self.program.digests.len() as u32);
-        self.program.digests.push(ir::Digest {
-            name: name.to_string(),
-            id: 0,
-            widths,
-        });
-        self.info.digests.push((id, ty.clone(), span));
-        Made::Own(Object::Own(Rc::new(PsaObject::Digest(id))))
-    }
-
-    fn set_sum(&mut self, sum: SlotId, value: Expr) {
-        self.emit(StmtKind::Assign { dst: sum, value });
-    }
-
     /// Builds the condition on the output metadata that a function such as `psa_resubmit` returns to a deparser.
     fn predicate(&mut self, predicate: Predicate, args: &[Arg]) -> Value {
         let output = self.arg(args, 0);
@@ -471,23 +439,6 @@ impl Lowerer<'_> {
             other,
             &self.program.slots,
         ))
-    }
-
-    /// Returns the field `name` of the argument at position `i`, which is a struct of the architecture's
-    /// metadata with the value `value`; a zero of one bit if the struct has no such field.
-    fn metadata_field(&self, args: &[Arg], i: usize, value: &Value, name: &str) -> Expr {
-        let structure = args.get(i).and_then(Arg::expr).map(|e| &e.ty);
-        let position = match structure {
-            Some(Ty::Struct(id)) => self.module.types.structure(*id).field(name),
-            _ => None,
-        };
-        match (value, position) {
-            (Value::Fields(items), Some(position)) => match items.get(position) {
-                Some(Value::Bits(e)) => e.clone(),
-                _ => build::boolean(false),
-            },
-            _ => build::boolean(false),
-        }
     }
 
     /// Lowers `get_hash(data)` or `get_hash(base, data, max)` and returns the hash in `width` bits.
@@ -587,5 +538,44 @@ impl Lowerer<'_> {
         let is_red = build::binary(BinaryOp::Eq, Expr::Slot(dst), number(2), slots);
         let next = build::binary(BinaryOp::Add, Expr::Slot(dst), number(1), slots);
         Value::Bits(build::mux(is_red, number(0), next))
+    }
+}
+
+impl Code<'_> {
+    fn set_sum(&mut self, sum: SlotId, value: Expr) {
+        self.set(sum, value);
+    }
+}
+
+impl Unit<'_> {
+    fn psa_digest(&mut self, name: &str, type_args: &[Ty], span: Span) -> Made {
+        let Some(ty) = type_args.first() else {
+            return Made::Refused;
+        };
+        let value = self.default_value(ty);
+        let Some(values) = self.digest_values(&value, span) else {
+            return Made::Refused;
+        };
+        let id = self.new_digest(name.to_string(), &values, ty, span);
+        Made::Own(Object::Own(Rc::new(PsaObject::Digest(id))))
+    }
+}
+
+impl Context<'_> {
+    /// Returns the field `name` of the argument at position `i`, which is a struct of the architecture's
+    /// metadata with the value `value`; a zero of one bit if the struct has no such field.
+    fn metadata_field(&self, args: &[Arg], i: usize, value: &Value, name: &str) -> Expr {
+        let structure = args.get(i).and_then(Arg::expr).map(|e| &e.ty);
+        let position = match structure {
+            Some(Ty::Struct(id)) => self.module.types.structure(*id).field(name),
+            _ => None,
+        };
+        match (value, position) {
+            (Value::Fields(items), Some(position)) => match items.get(position) {
+                Some(Value::Bits(e)) => e.clone(),
+                _ => build::boolean(false),
+            },
+            _ => build::boolean(false),
+        }
     }
 }

@@ -10,7 +10,7 @@ use ir::{SlotId, Stmt, StmtKind};
 use syntax::source::Span;
 
 use super::place::Value;
-use super::{Binding, Lowerer};
+use super::{Binding, Body, Code, Unit};
 use crate::hir::{self, Arg, Args, ExprKind, VarId};
 use crate::types::Ty;
 
@@ -24,74 +24,7 @@ pub(super) struct Evaluated {
     span: Span,
 }
 
-impl Lowerer<'_> {
-    /// Returns a value together with its place among the statements emitted so far, after which it was evaluated.
-    pub(super) fn evaluated(&self, value: Value, expr: &hir::Expr) -> Evaluated {
-        Evaluated {
-            value,
-            kept: false,
-            at: self.out.last().map_or(0, Vec::len),
-            ty: expr.ty.clone(),
-            span: expr.span,
-        }
-    }
-
-    /// Copies each value that the statements emitted after it would change. The values stand in the order
-    /// of their evaluation. `every`: also copies values that no statement changes.
-    pub(super) fn keep(&mut self, values: &mut [Evaluated], every: bool) {
-        let mut written = BTreeSet::new();
-        let mut end = self.out.last().map_or(0, Vec::len);
-        // From the end, so that the copies of one value do not move the places of those before it.
-        for item in values.iter_mut().rev() {
-            let later = self.out.last().and_then(|out| out.get(item.at..end));
-            self.written(later.unwrap_or_default(), &mut written);
-            end = item.at;
-            let mut changed = every;
-            (item.value)
-                .for_each_expr(&mut |e| changed |= e.reads(&|slot| written.contains(&slot)));
-            if changed {
-                let rest = self.out.last_mut().map(|out| out.split_off(item.at));
-                let value = std::mem::replace(&mut item.value, Value::Nothing);
-                item.value = self.snapshot(value, &item.ty, item.span);
-                item.kept = true;
-                self.splice(rest.unwrap_or_default());
-            }
-        }
-    }
-
-    /// Adds to `out` the slots that statements may write, including those of headers whose validity they
-    /// change and those that actions of tables write.
-    fn written(&self, stmts: &[Stmt], out: &mut BTreeSet<SlotId>) {
-        for stmt in ir::statements(stmts) {
-            out.extend(stmt.kind.destination());
-            match &stmt.kind {
-                StmtKind::SetValid(id)
-                | StmtKind::SetInvalid(id)
-                | StmtKind::Extract { header: id, .. } => {
-                    let header = &self.program.headers[id.index()];
-                    out.insert(header.valid);
-                    out.extend(header.field_slots());
-                }
-                StmtKind::Apply {
-                    table,
-                    hit,
-                    action_run,
-                    ..
-                } => {
-                    out.extend(hit.iter().chain(action_run));
-                    for action in &self.program.tables[table.index()].actions {
-                        self.written(&self.program.actions[action.action.index()].body, out);
-                        for bound in self.bound.get(&action.action).into_iter().flatten() {
-                            self.written(&bound.before, out);
-                            self.written(&bound.after, out);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
+impl Body<'_, '_> {
     /// Evaluates the arguments of an extern in the order in which they are written, if one of them has side
     /// effects, and returns variables that hold the evaluated values in place of the arguments. Otherwise
     /// returns the arguments unevaluated.
@@ -124,7 +57,7 @@ impl Lowerer<'_> {
             }
         }
         let (positions, mut values): (Vec<usize>, Vec<Evaluated>) = values.into_iter().unzip();
-        self.keep(&mut values, self.copies_arguments);
+        self.keep(&mut values, true);
         for (i, value) in positions.into_iter().zip(values) {
             if let Arg::In(e) = &args[i] {
                 out[i] = Arg::In(self.evaluated_argument(Binding::Value(value.value), e));
@@ -135,9 +68,80 @@ impl Lowerer<'_> {
 
     /// Returns a new variable, bound to `binding`, that replaces the already evaluated argument `e`.
     fn evaluated_argument(&mut self, binding: Binding, e: &hir::Expr) -> hir::Expr {
-        let var = VarId(self.module.vars.len() as u32 + self.evaluated_arguments);
-        self.evaluated_arguments += 1;
-        self.env.insert(var, binding);
+        let var = VarId(self.module.vars.len() as u32 + self.made.evaluated_arguments);
+        self.made.evaluated_arguments += 1;
+        self.bind_name(var, binding);
         hir::Expr::new(ExprKind::Var(var), e.ty.clone(), e.span)
+    }
+}
+
+impl Code<'_> {
+    /// Returns a value together with its place among the statements emitted so far, after which it was evaluated.
+    pub(super) fn evaluated(&self, value: Value, expr: &hir::Expr) -> Evaluated {
+        Evaluated {
+            value,
+            kept: false,
+            at: self.out.last().map_or(0, Vec::len),
+            ty: expr.ty.clone(),
+            span: expr.span,
+        }
+    }
+
+    /// Copies each value that the statements emitted after it would change. The values stand in the order
+    /// of their evaluation. `all`: also copies values that no statement changes, if the options ask for it.
+    pub(super) fn keep(&mut self, values: &mut [Evaluated], all: bool) {
+        let mut written = BTreeSet::new();
+        let mut end = self.out.last().map_or(0, Vec::len);
+        // From the end, so that the copies of one value do not move the places of those before it.
+        for item in values.iter_mut().rev() {
+            let later = self.out.last().and_then(|out| out.get(item.at..end));
+            self.written(later.unwrap_or_default(), &mut written);
+            end = item.at;
+            let mut changed = all && self.copies_arguments;
+            (item.value)
+                .for_each_expr(&mut |e| changed |= e.reads(&|slot| written.contains(&slot)));
+            if changed {
+                let rest = self.out.last_mut().map(|out| out.split_off(item.at));
+                let value = std::mem::replace(&mut item.value, Value::Nothing);
+                item.value = self.snapshot(value, &item.ty, item.span);
+                item.kept = true;
+                self.splice(rest.unwrap_or_default());
+            }
+        }
+    }
+}
+
+impl Unit<'_> {
+    /// Adds to `out` the slots that statements may write, including those of headers whose validity they
+    /// change and those that actions of tables write.
+    fn written(&self, stmts: &[Stmt], out: &mut BTreeSet<SlotId>) {
+        for stmt in ir::statements(stmts) {
+            out.extend(stmt.kind.destination());
+            match &stmt.kind {
+                StmtKind::SetValid(id)
+                | StmtKind::SetInvalid(id)
+                | StmtKind::Extract { header: id, .. } => {
+                    let header = &self.program.headers[id.index()];
+                    out.insert(header.valid);
+                    out.extend(header.field_slots());
+                }
+                StmtKind::Apply {
+                    table,
+                    hit,
+                    action_run,
+                    ..
+                } => {
+                    out.extend(hit.iter().chain(action_run));
+                    for action in &self.program.tables[table.index()].actions {
+                        self.written(&self.program.actions[action.action.index()].body, out);
+                        for bound in self.made.bound.get(&action.action).into_iter().flatten() {
+                            self.written(&bound.before, out);
+                            self.written(&bound.after, out);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }

@@ -1,20 +1,22 @@
-//! Action profiles and selectors, direct meters, and registers that tell the state of ports.
+//! Action profiles and selectors, digests, direct meters, and registers that tell the state of ports.
 
 use std::collections::BTreeSet;
 
-use ir::StmtKind;
+use ir::{Expr, StmtKind};
 use syntax::source::Span;
 
+use super::externs::has_varbit;
 use super::place::Value;
-use super::{ExternKind, Lowerer, build};
+use super::{Body, Code, ExternKind, Unit, build};
 use crate::errors;
 use crate::hir::{self, Arg};
+use crate::types::Ty;
 use syntax::ast::Annotation;
 
 /// The annotation of a register that the switch's agent writes.
 const PORT_STATE: &str = "port_state";
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Creates the instance of `action_profile(size)`.
     pub(super) fn action_profile(&mut self, name: &str, args: &[Arg]) -> ExternKind {
         let size = self.constant_arg(args, 0, "the size of an action profile");
@@ -46,6 +48,62 @@ impl Lowerer<'_> {
         Some(self.new_profile(name, size.unwrap_or(0), Some(selector)))
     }
 
+    /// Lowers `direct_meter.read(result)`, which writes the meter's colour to the argument.
+    pub(super) fn direct_meter_read(&mut self, meter: ir::MeterId, args: &[Arg], span: Span) {
+        let target = self.out_arg(args, 0);
+        let width = self.module.types.scalar_width(&target.1);
+        let width = width.unwrap_or(2);
+        let dst = self.new_slot("$colour", width.max(2));
+        self.read_direct_meter(meter, dst, span);
+        let slots = &self.program.slots;
+        let value = build::resize(Expr::Slot(dst), width, slots);
+        self.store(&target, Value::Bits(value));
+    }
+}
+
+impl Code<'_> {
+    /// Emits the read of a direct meter's colour into a slot, and records its place in the source for
+    /// [`Unit::check_direct_meter_reads`].
+    pub(super) fn read_direct_meter(&mut self, meter: ir::MeterId, dst: ir::SlotId, span: Span) {
+        self.emit(StmtKind::DirectMeterRead { meter, dst });
+        self.made.direct_meter_reads.push((meter, span));
+    }
+}
+
+impl Unit<'_> {
+    /// Returns the values that a digest of `value` has. Reports a value that no digest can have, and returns `None`.
+    pub(super) fn digest_values(&mut self, value: &Value, span: Span) -> Option<Vec<Expr>> {
+        let values = value.leaves();
+        if has_varbit(value) {
+            self.report(errors::varbit_digest(span));
+        } else if values.is_empty() {
+            self.report(errors::unsupported(span, "a digest without members"));
+        } else {
+            return Some(values);
+        }
+        None
+    }
+
+    /// Adds a digest of values of the type `ty` to the program.
+    pub(super) fn new_digest(
+        &mut self,
+        name: String,
+        values: &[Expr],
+        ty: &Ty,
+        span: Span,
+    ) -> ir::DigestId {
+        let widths = values.iter().map(|e| e.width(&self.program.slots));
+        let widths = widths.collect();
+        let id = ir::DigestId(self.program.digests.len() as u32);
+        self.program.digests.push(ir::Digest {
+            name,
+            id: 0,
+            widths,
+        });
+        self.info.digests.push((id, ty.clone(), span));
+        id
+    }
+
     fn new_profile(&mut self, name: &str, size: u64, selector: Option<ir::Selector>) -> ExternKind {
         let id = ir::ActionProfileId(self.program.action_profiles.len() as u32);
         self.program.action_profiles.push(ir::ActionProfile {
@@ -74,30 +132,11 @@ impl Lowerer<'_> {
         Some(id)
     }
 
-    /// Lowers `direct_meter.read(result)`, which writes the meter's colour to the argument.
-    pub(super) fn direct_meter_read(&mut self, meter: ir::MeterId, args: &[Arg], span: Span) {
-        let target = self.out_arg(args, 0);
-        let width = self.module.types.scalar_width(&target.1);
-        let width = width.unwrap_or(2);
-        let dst = self.new_slot("$colour", width.max(2));
-        self.read_direct_meter(meter, dst, span);
-        let slots = &self.program.slots;
-        let value = build::resize(ir::Expr::Slot(dst), width, slots);
-        self.store(&target, Value::Bits(value));
-    }
-
-    /// Emits the read of a direct meter's colour into a slot, and records its place in the source for
-    /// [`Lowerer::check_direct_meter_reads`].
-    pub(super) fn read_direct_meter(&mut self, meter: ir::MeterId, dst: ir::SlotId, span: Span) {
-        self.emit(StmtKind::DirectMeterRead { meter, dst });
-        self.direct_meter_reads.push((meter, span));
-    }
-
     /// Reports reads of direct meters outside of actions. In actions that tables without the meter run too,
     /// makes the reads give green for those tables.
     pub(super) fn check_direct_meter_reads(&mut self) {
         let mut guarded = BTreeSet::new();
-        for (meter, span) in std::mem::take(&mut self.direct_meter_reads) {
+        for (meter, span) in std::mem::take(&mut self.made.direct_meter_reads) {
             let program = &self.program;
             let reads = |body: &[ir::Stmt]| block_reads(body, meter);
             let outside = program.controls().any(reads);

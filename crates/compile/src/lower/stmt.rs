@@ -1,15 +1,31 @@
 //! Statements.
 
-use ir::{BinaryOp, Bits, Expr, StmtKind};
+use ir::{BinaryOp, Bits, Expr, LabelId, StmtKind};
 use syntax::source::Span;
 
-use super::place::{Lvalue, Value};
-use super::{ActionExit, Binding, Exit, Lowerer, build};
+use super::body::ActionExit;
+use super::place::{Lvalue, Place, Value};
+use super::{Binding, Body, Code, build};
 use crate::errors;
 use crate::hir::{self, StmtKind as Hir, VarId, VarKind};
 use crate::types::Ty;
 
-impl Lowerer<'_> {
+/// The targets of `return`, `break` and `continue`.
+#[derive(Debug)]
+pub(super) enum Exit {
+    /// Out of a function, action or control.
+    Return {
+        label: LabelId,
+        used: bool,
+        result: Option<Place>,
+    },
+    /// Out of a loop.
+    Break { label: LabelId },
+    /// To the next round of a loop.
+    Continue { label: LabelId, used: bool },
+}
+
+impl Body<'_, '_> {
     /// Lowers statements in order, and stops when the program exceeds its allowed size.
     pub(super) fn statements(&mut self, stmts: &[hir::Stmt]) {
         for stmt in stmts {
@@ -32,7 +48,7 @@ impl Lowerer<'_> {
             Hir::Instance(var) => {
                 let path = self.current_path();
                 let object = self.instance(*var, &path);
-                self.env.insert(*var, Binding::Value(Value::Object(object)));
+                self.bind_name(*var, Binding::Value(Value::Object(object)));
             }
             Hir::Assign(target, value) => {
                 let lvalue = self.target(target, value);
@@ -45,7 +61,7 @@ impl Lowerer<'_> {
                 let old = self.read_lvalue(&lvalue);
                 let mut old = [self.evaluated(old, target)];
                 let right = self.scalar(value);
-                self.keep(&mut old, self.copies_arguments);
+                self.keep(&mut old, true);
                 let [old] = old;
                 let left = self.bits(old.value, &target.ty);
                 let signed = self.module.types.is_signed(&target.ty);
@@ -134,34 +150,8 @@ impl Lowerer<'_> {
             None => self.unset_value(ty),
         };
         let place = self.storage_of(var);
-        self.env.insert(var, Binding::Place(place.clone()));
+        self.bind_name(var, Binding::Place(place.clone()));
         self.assign(&Lvalue::Place(place), value, ty, span);
-    }
-
-    /// Emits a switch, without the cases that have no values. If the value is constant, emits only the
-    /// statements of the case that it chooses.
-    pub(super) fn emit_switch(
-        &mut self,
-        value: Expr,
-        cases: Vec<(Vec<Bits>, Vec<ir::Stmt>)>,
-        default: Vec<ir::Stmt>,
-    ) {
-        let cases: Vec<_> = cases
-            .into_iter()
-            .filter(|(values, _)| !values.is_empty())
-            .collect();
-        if let Expr::Const(known) = &value {
-            let chosen = cases.into_iter().find(|(values, _)| values.contains(known));
-            return self.splice(chosen.map_or(default, |(_, body)| body));
-        }
-        match cases.is_empty() {
-            true => self.splice(default),
-            false => self.emit(StmtKind::Switch {
-                value,
-                cases,
-                default,
-            }),
-        }
     }
 
     fn switch(
@@ -211,7 +201,7 @@ impl Lowerer<'_> {
 
     /// Emits the statements that `f` emits, as a body that a `return` in it leaves. `result` is the storage
     /// for the returned value.
-    pub(super) fn returning(&mut self, result: Option<super::Place>, f: impl FnOnce(&mut Self)) {
+    pub(super) fn returning(&mut self, result: Option<Place>, f: impl FnOnce(&mut Self)) {
         let label = self.new_label();
         self.exits.push(Exit::Return {
             label,
@@ -234,23 +224,26 @@ impl Lowerer<'_> {
 
     pub(super) fn exit(&mut self) {
         // A parameter passed by copy is copied back even so.
-        for frame in self.copy_outs.clone().into_iter().rev() {
+        let copies: Vec<_> = self
+            .scope
+            .left_by_exit()
+            .map(|s| s.copies.clone())
+            .collect();
+        for frame in copies {
             self.copy_back(&frame);
         }
-        let ActionExit::Told(_) = self.action_exit else {
+        let action = self.scope.left_by_exit().find_map(|s| s.action.as_ref());
+        let Some(told) = action.filter(|exit| exit.get() != ActionExit::Direct) else {
             return self.emit(StmtKind::Exit);
         };
         // The action ends, and where the table is applied there is an exit.
-        self.action_exit = ActionExit::Told(true);
-        let slot = match self.exit_slot {
+        told.set(ActionExit::Told(true));
+        let slot = match self.made.exit_slot {
             Some(slot) => slot,
             None => self.new_slot("$exit", 1),
         };
-        self.exit_slot = Some(slot);
-        self.emit(StmtKind::Assign {
-            dst: slot,
-            value: build::boolean(true),
-        });
+        self.made.exit_slot = Some(slot);
+        self.set(slot, build::boolean(true));
         let outermost = self.exits.iter_mut().find_map(|e| match e {
             Exit::Return { label, used, .. } => {
                 *used = true;
@@ -292,22 +285,21 @@ impl Lowerer<'_> {
             let cond = condition(l);
             let leave = l.capture(|l| l.emit(StmtKind::Break(label)));
             l.emit_if(cond, Vec::new(), leave);
-            l.exits.push(Exit::Continue {
-                label: round,
-                used: false,
-            });
-            let inner = l.capture(body);
-            match l.exits.pop() {
-                Some(Exit::Continue { used: true, .. }) => l.emit(StmtKind::Block {
-                    label: round,
-                    body: inner,
-                }),
-                _ => l.splice(inner),
-            }
+            l.round(round, body);
             update(l);
         });
         self.exits.pop();
         self.emit(StmtKind::Loop { label, body: stmts });
+    }
+
+    /// Emits the body of one round of a loop, which a `continue` in it leaves.
+    fn round(&mut self, label: LabelId, body: impl FnOnce(&mut Self)) {
+        self.exits.push(Exit::Continue { label, used: false });
+        let body = self.capture(body);
+        match self.exits.pop() {
+            Some(Exit::Continue { used: true, .. }) => self.emit(StmtKind::Block { label, body }),
+            _ => self.splice(body),
+        }
     }
 
     fn for_range(
@@ -327,7 +319,7 @@ impl Lowerer<'_> {
         );
         let width = first.width(&self.program.slots);
         let place = self.storage_of(variable);
-        let super::Place::Scalar(counter) = place else {
+        let Place::Scalar(counter) = place else {
             return;
         };
         // A write of the body to the variable must not change the values of the next rounds.
@@ -339,19 +331,10 @@ impl Lowerer<'_> {
         };
         let end = self.new_slot("$end", width);
         let done = self.new_slot("$done", 1);
-        self.env.insert(variable, Binding::Place(place));
-        self.emit(StmtKind::Assign {
-            dst: end,
-            value: last,
-        });
-        self.emit(StmtKind::Assign {
-            dst: counter,
-            value: first,
-        });
-        self.emit(StmtKind::Assign {
-            dst: done,
-            value: build::boolean(false),
-        });
+        self.bind_name(variable, Binding::Place(place));
+        self.set(end, last);
+        self.set(counter, first);
+        self.set(done, build::boolean(false));
         let signed = self.module.types.is_signed(&low.ty);
         let beyond = if signed { BinaryOp::Slt } else { BinaryOp::Ult };
         let slots = &self.program.slots;
@@ -366,19 +349,13 @@ impl Lowerer<'_> {
             |l| {
                 if let Some(dst) = written {
                     let value = Expr::Slot(counter);
-                    l.emit(StmtKind::Assign { dst, value });
+                    l.set(dst, value);
                 }
                 l.statements(body);
             },
             |l| {
-                l.emit(StmtKind::Assign {
-                    dst: done,
-                    value: at_end,
-                });
-                l.emit(StmtKind::Assign {
-                    dst: counter,
-                    value: next,
-                });
+                l.set(done, at_end);
+                l.set(counter, next);
             },
         );
     }
@@ -398,7 +375,7 @@ impl Lowerer<'_> {
         }
         let ty: Ty = self.module.var(variable).ty.clone();
         let place = self.storage_of(variable);
-        self.env.insert(variable, Binding::Place(place.clone()));
+        self.bind_name(variable, Binding::Place(place.clone()));
         let items: Vec<Value> = items
             .into_iter()
             .map(|v| self.snapshot(v, &ty, collection.span))
@@ -409,24 +386,41 @@ impl Lowerer<'_> {
             for item in items {
                 l.assign(&Lvalue::Place(place.clone()), item, &ty, collection.span);
                 let round = l.new_label();
-                l.exits.push(Exit::Continue {
-                    label: round,
-                    used: false,
-                });
-                let inner = l.body(body);
-                match l.exits.pop() {
-                    Some(Exit::Continue { used: true, .. }) => l.emit(StmtKind::Block {
-                        label: round,
-                        body: inner,
-                    }),
-                    _ => l.splice(inner),
-                }
+                l.round(round, |l| l.statements(body));
             }
         });
         self.exits.pop();
         match breaks_to(&stmts, label) {
             true => self.emit(StmtKind::Block { label, body: stmts }),
             false => self.splice(stmts),
+        }
+    }
+}
+
+impl Code<'_> {
+    /// Emits a switch, without the cases that have no values. If the value is constant, emits only the
+    /// statements of the case that it chooses.
+    pub(super) fn emit_switch(
+        &mut self,
+        value: Expr,
+        cases: Vec<(Vec<Bits>, Vec<ir::Stmt>)>,
+        default: Vec<ir::Stmt>,
+    ) {
+        let cases: Vec<_> = cases
+            .into_iter()
+            .filter(|(values, _)| !values.is_empty())
+            .collect();
+        if let Expr::Const(known) = &value {
+            let chosen = cases.into_iter().find(|(values, _)| values.contains(known));
+            return self.splice(chosen.map_or(default, |(_, body)| body));
+        }
+        match cases.is_empty() {
+            true => self.splice(default),
+            false => self.emit(StmtKind::Switch {
+                value,
+                cases,
+                default,
+            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use ir::{BinaryOp, Expr};
 
 use super::place::Value;
-use super::{Lowerer, Room, build};
+use super::{Body, Room, build};
 use crate::externs::{Externs, Function};
 use crate::hir::Arg;
 
@@ -25,7 +25,7 @@ pub(super) static ROOM: Room = Room {
     text: "",
 };
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     /// Lowers `hash(value)` and returns the number of ones in the value.
     fn ones(&mut self, args: &[Arg]) -> Value {
         let value = self.scalar_arg(args, 0);

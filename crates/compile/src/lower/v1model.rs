@@ -4,9 +4,9 @@ use ir::architecture::v1model::{AT, DROP_PORT, EGRESS, INGRESS, StandardMetadata
 use ir::{BinaryOp, Expr, HashAlgorithm, StmtKind};
 use syntax::source::Span;
 
-use super::externs::{Call, has_varbit};
+use super::externs::Call;
 use super::place::{Lvalue, Place, Value};
-use super::{FieldListKey, Lowerer, Room, build, control_plane_name};
+use super::{Body, FieldListKey, Room, Unit, build, control_plane_name};
 use crate::errors;
 use crate::externs::{Algorithm, Externs, Function, Method, Object, ObjectRow, Property};
 use crate::hir::{self, Arg};
@@ -201,7 +201,7 @@ enum Preserved {
     FieldList,
 }
 
-impl Lowerer<'_> {
+impl Body<'_, '_> {
     fn mark_to_drop(&mut self, args: &[Arg]) {
         let standard = StandardMetadata::of(&self.program.architecture);
         let (mut egress_spec, mut mcast_grp) = (standard.egress_spec, standard.mcast_grp);
@@ -216,14 +216,8 @@ impl Lowerer<'_> {
             egress_spec = slot("egress_spec").unwrap_or(egress_spec);
             mcast_grp = slot("mcast_grp").unwrap_or(mcast_grp);
         }
-        self.emit(StmtKind::Assign {
-            dst: egress_spec,
-            value: build::constant(9, DROP_PORT.into()),
-        });
-        self.emit(StmtKind::Assign {
-            dst: mcast_grp,
-            value: build::constant(16, 0),
-        });
+        self.set(egress_spec, build::constant(9, DROP_PORT.into()));
+        self.set(mcast_grp, build::constant(16, 0));
     }
 
     fn random(&mut self, args: &[Arg]) {
@@ -257,18 +251,9 @@ impl Lowerer<'_> {
             return;
         };
         let value = self.eval(data);
-        if has_varbit(&value) {
-            return self.report(errors::varbit_digest(data.span));
-        }
-        let mut values = Vec::new();
-        value.leaves(&mut values);
-        if values.is_empty() {
-            return self.report(errors::unsupported(data.span, "a digest without members"));
-        }
-        let widths: Vec<u32> = values
-            .iter()
-            .map(|e| e.width(&self.program.slots))
-            .collect();
+        let Some(values) = self.digest_values(&value, data.span) else {
+            return;
+        };
         let named = match &data.ty {
             Ty::Struct(id) | Ty::Header(id) => {
                 let def = self.module.types.structure(*id);
@@ -284,15 +269,9 @@ impl Lowerer<'_> {
         let digest = match known {
             Some((id, ..)) => *id,
             None => {
-                let id = ir::DigestId(self.program.digests.len() as u32);
-                let name = named.unwrap_or_else(|| format!("digest_{}", id.0));
-                self.program.digests.push(ir::Digest {
-                    name,
-                    id: 0,
-                    widths,
-                });
-                self.info.digests.push((id, data.ty.clone(), span));
-                id
+                let number = self.program.digests.len();
+                let name = named.unwrap_or_else(|| format!("digest_{number}"));
+                self.new_digest(name, &values, &data.ty, span)
             }
         };
         self.emit(StmtKind::Digest { digest, values });
@@ -318,7 +297,8 @@ impl Lowerer<'_> {
             _ => (ir::CloneKind::EgressToEgress, "E2E", EGRESS),
         };
         if block != self.block {
-            return self.report(errors::clone_kind(span, shown, self.stage().name));
+            let name = self.stage().name;
+            return self.report(errors::clone_kind(span, shown, name));
         }
         self.emit(StmtKind::Clone {
             kind,
@@ -386,38 +366,6 @@ impl Lowerer<'_> {
         Some(self.field_list(FieldListKey::Slots(unique.clone()), unique))
     }
 
-    fn field_list(&mut self, key: FieldListKey, slots: Vec<ir::SlotId>) -> ir::FieldListId {
-        if let Some(id) = self.field_lists.get(&key) {
-            return *id;
-        }
-        let id = ir::FieldListId(self.program.field_lists.len() as u32);
-        self.program.field_lists.push(ir::FieldList { slots });
-        self.field_lists.insert(key, id);
-        id
-    }
-
-    /// Returns the list of those fields of the user's metadata that have the annotation `@field_list(index)`.
-    fn annotated_list(&mut self, index: u32) -> ir::FieldListId {
-        let mut slots = Vec::new();
-        if let Some((place, ty)) = self.user_metadata.clone() {
-            self.annotated_slots(&place, &ty, index, &mut slots);
-        }
-        self.field_list(FieldListKey::Annotated(index), slots)
-    }
-
-    fn annotated_slots(&self, place: &Place, ty: &Ty, index: u32, out: &mut Vec<ir::SlotId>) {
-        let Ty::Struct(id) = ty else { return };
-        for (i, field) in self.module.types.structure(*id).fields.iter().enumerate() {
-            let Some(member) = place.field(i) else {
-                continue;
-            };
-            match field.field_lists.contains(&index) {
-                true => member.for_each_slot(&self.program.headers, &mut |s| out.push(s)),
-                false => self.annotated_slots(member, &field.ty, index, out),
-            }
-        }
-    }
-
     /// Appends to `out` the slots of `data`, the fields that the older form of a clone, resubmit or
     /// recirculation preserves. Reports an expression that is no variable.
     fn listed_slots(&mut self, data: &hir::Expr, out: &mut Vec<ir::SlotId>) {
@@ -459,7 +407,7 @@ impl Lowerer<'_> {
             let before = values.len();
             match &value {
                 Value::Int(v) => values.push(Expr::Const(crate::fold::to_bits(v, 64))),
-                value => value.leaves(&mut values),
+                value => values.extend(value.leaves()),
             }
             let shown = vec!["{}"; values.len() - before].join(", ");
             match value {
@@ -512,10 +460,7 @@ impl Lowerer<'_> {
                 differ = build::binary(BinaryOp::And, Expr::Slot(there), differ, slots);
             }
             let fail = l.capture(|l| {
-                l.emit(StmtKind::Assign {
-                    dst: error,
-                    value: build::constant(1, 1),
-                })
+                l.set(error, build::constant(1, 1))
             });
             l.emit_if(differ, fail, Vec::new());
         });
@@ -538,5 +483,39 @@ impl Lowerer<'_> {
             l.store(&target, Value::Bits(Expr::Slot(computed)));
         });
         self.emit_if(cond, body, Vec::new());
+    }
+}
+
+impl Unit<'_> {
+    fn field_list(&mut self, key: FieldListKey, slots: Vec<ir::SlotId>) -> ir::FieldListId {
+        if let Some(id) = self.made.field_lists.get(&key) {
+            return *id;
+        }
+        let id = ir::FieldListId(self.program.field_lists.len() as u32);
+        self.program.field_lists.push(ir::FieldList { slots });
+        self.made.field_lists.insert(key, id);
+        id
+    }
+
+    /// Returns the list of those fields of the user's metadata that have the annotation `@field_list(index)`.
+    fn annotated_list(&mut self, index: u32) -> ir::FieldListId {
+        let mut slots = Vec::new();
+        if let Some((place, ty)) = self.made.user_metadata.clone() {
+            self.annotated_slots(&place, &ty, index, &mut slots);
+        }
+        self.field_list(FieldListKey::Annotated(index), slots)
+    }
+
+    fn annotated_slots(&self, place: &Place, ty: &Ty, index: u32, out: &mut Vec<ir::SlotId>) {
+        let Ty::Struct(id) = ty else { return };
+        for (i, field) in self.module.types.structure(*id).fields.iter().enumerate() {
+            let Some(member) = place.field(i) else {
+                continue;
+            };
+            match field.field_lists.contains(&index) {
+                true => member.for_each_slot(&self.program.headers, &mut |s| out.push(s)),
+                false => self.annotated_slots(member, &field.ty, index, out),
+            }
+        }
     }
 }

@@ -2,16 +2,35 @@
 
 use std::rc::Rc;
 
-use ir::{BinaryOp, Bits, Expr, StmtKind};
+use ir::{BinaryOp, Bits, Expr};
 use num_bigint::BigInt;
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value, conjunction, is_header};
-use super::{Lowerer, build};
+use super::{Code, Context, Unit, build};
 use crate::fold;
 use crate::types::Ty;
 
-impl Lowerer<'_> {
+impl Code<'_> {
+    /// Copies a value into new slots and returns the copy, which later statements do not change. Returns a
+    /// constant without a copy.
+    pub(super) fn snapshot(&mut self, value: Value, ty: &Ty, span: Span) -> Value {
+        if value.is_constant() {
+            return value;
+        }
+        if let (Value::Bits(e), true) = (&value, matches!(value, Value::Bits(_))) {
+            let width = e.width(&self.program.slots);
+            let slot = self.new_slot("$tmp", width);
+            self.set(slot, e.clone());
+            return Value::Bits(Expr::Slot(slot));
+        }
+        let place = self.alloc(ty, "$tmp", span);
+        self.assign_place(&place, value);
+        self.read(&place)
+    }
+}
+
+impl Unit<'_> {
     /// Returns the value of the storage `place`, as expressions that read its slots.
     pub(super) fn read(&self, place: &Place) -> Value {
         let all = |items: &Rc<[Place]>| items.iter().map(|p| self.read(p)).collect();
@@ -128,46 +147,13 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Returns the default value of the type `ty`: all scalars are zero and all headers are invalid.
-    pub(super) fn default_value(&self, ty: &Ty) -> Value {
-        let types = &self.module.types;
-        let fields = |id: &crate::types::StructId| {
-            types
-                .structure(*id)
-                .fields
-                .iter()
-                .map(|f| self.default_value(&f.ty))
-                .collect::<Vec<_>>()
-        };
-        match types.representation(ty) {
-            Ty::Struct(id) => Value::Fields(fields(&id)),
-            Ty::Header(id) => Value::Header(build::boolean(false), fields(&id)),
-            Ty::Union(id) => Value::Union(fields(&id)),
-            Ty::Tuple(items) => {
-                Value::Fields(items.iter().map(|t| self.default_value(t)).collect())
-            }
-            Ty::Stack(element, size) => {
-                let items = vec![self.default_value(&element); size as usize];
-                match is_header(&element) {
-                    true => Value::Stack(items, build::constant(32, 0)),
-                    false => Value::Fields(items),
-                }
-            }
-            Ty::Varbit(w) => Value::Varbit(Expr::Const(Bits::zero(w)), build::constant(32, 0)),
-            Ty::Int => Value::Int(BigInt::ZERO),
-            ty => types
-                .scalar_width(&ty)
-                .map_or(Value::Nothing, |w| Value::Bits(Expr::Const(Bits::zero(w)))),
-        }
-    }
-
     /// Returns the initial value of a variable without an initialiser: the default value of its type. If
     /// the analysis asked for it, each scalar is marked as unset instead of zero.
     pub(super) fn unset_value(&mut self, ty: &Ty) -> Value {
         let value = self.default_value(ty);
-        match self.unset {
-            Some(_) => self.marked_unset(value),
-            None => value,
+        match self.marks_unset {
+            true => self.marked_unset(value),
+            false => value,
         }
     }
 
@@ -177,10 +163,9 @@ impl Lowerer<'_> {
         match value {
             Value::Bits(e) => {
                 let width = e.width(&self.program.slots);
-                let known = self.unset.as_ref().and_then(|slots| slots.get(&width));
-                let slot = known.copied().unwrap_or_else(|| {
+                let slot = self.unset.get(&width).copied().unwrap_or_else(|| {
                     let slot = self.new_slot("$unset", width);
-                    self.unset.get_or_insert_default().insert(width, slot);
+                    self.unset.insert(width, slot);
                     slot
                 });
                 Value::Bits(Expr::Slot(slot))
@@ -190,58 +175,6 @@ impl Lowerer<'_> {
             }
             value => value,
         }
-    }
-
-    /// Builds `cond ? a : b` for two values of the same structure.
-    pub(super) fn mux(&self, cond: &Expr, a: Value, b: Value) -> Value {
-        let all = |a: Vec<Value>, b: Vec<Value>| {
-            a.into_iter()
-                .zip(b)
-                .map(|(a, b)| self.mux(cond, a, b))
-                .collect()
-        };
-        let one = |a: Expr, b: Expr| build::mux(cond.clone(), a, b);
-        match (a, b) {
-            (Value::Bits(a), Value::Bits(b)) => Value::Bits(one(a, b)),
-            (Value::Varbit(a, x), Value::Varbit(b, y)) => Value::Varbit(one(a, b), one(x, y)),
-            (Value::Fields(a), Value::Fields(b)) => Value::Fields(all(a, b)),
-            (Value::Union(a), Value::Union(b)) => Value::Union(all(a, b)),
-            (Value::Header(x, a), Value::Header(y, b)) => Value::Header(one(x, y), all(a, b)),
-            (Value::Stack(a, x), Value::Stack(b, y)) => Value::Stack(all(a, b), one(x, y)),
-            (a, _) => a,
-        }
-    }
-
-    /// Returns a scalar value as one expression; an integer without a width gets the width of `ty`.
-    pub(super) fn bits(&self, value: Value, ty: &Ty) -> Expr {
-        match value {
-            Value::Bits(e) => e,
-            Value::Int(v) => Expr::Const(fold::to_bits(
-                &v,
-                self.module.types.scalar_width(ty).unwrap_or(32),
-            )),
-            _ => Expr::Const(Bits::zero(self.module.types.scalar_width(ty).unwrap_or(1))),
-        }
-    }
-
-    /// Copies a value into new slots and returns the copy, which later statements do not change. Returns a
-    /// constant without a copy.
-    pub(super) fn snapshot(&mut self, value: Value, ty: &Ty, span: Span) -> Value {
-        if value.is_constant() {
-            return value;
-        }
-        if let (Value::Bits(e), true) = (&value, matches!(value, Value::Bits(_))) {
-            let width = e.width(&self.program.slots);
-            let slot = self.new_slot("$tmp", width);
-            self.emit(StmtKind::Assign {
-                dst: slot,
-                value: e.clone(),
-            });
-            return Value::Bits(Expr::Slot(slot));
-        }
-        let place = self.alloc(ty, "$tmp", span);
-        self.assign_place(&place, value);
-        self.read(&place)
     }
 
     /// Builds the condition that two values of the same structure are equal. Two invalid headers are equal,
@@ -274,15 +207,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Builds the bits of a value, with its first member in the highest bits, as registers and digests
-    /// store structs; `None` if the value has no bits.
-    pub(super) fn pack(&self, value: &Value) -> Option<Expr> {
-        let mut leaves = Vec::new();
-        value.leaves(&mut leaves);
-        leaves.into_iter().reduce(build::concat)
-    }
-
-    /// Builds the value of type `ty` from `bits`, which [`Lowerer::pack`] laid out.
+    /// Builds the value of type `ty` from `bits`, which [`Context::pack`] laid out.
     pub(super) fn unpack(&self, bits: &Expr, ty: &Ty) -> Value {
         let mut high = bits.width(&self.program.slots);
         self.unpack_from(bits, ty, &mut high)
@@ -327,5 +252,78 @@ impl Lowerer<'_> {
                 _ => Value::Nothing,
             },
         }
+    }
+}
+
+impl Context<'_> {
+    /// Returns the default value of the type `ty`: all scalars are zero and all headers are invalid.
+    pub(super) fn default_value(&self, ty: &Ty) -> Value {
+        let types = &self.module.types;
+        let fields = |id: &crate::types::StructId| {
+            types
+                .structure(*id)
+                .fields
+                .iter()
+                .map(|f| self.default_value(&f.ty))
+                .collect::<Vec<_>>()
+        };
+        match types.representation(ty) {
+            Ty::Struct(id) => Value::Fields(fields(&id)),
+            Ty::Header(id) => Value::Header(build::boolean(false), fields(&id)),
+            Ty::Union(id) => Value::Union(fields(&id)),
+            Ty::Tuple(items) => {
+                Value::Fields(items.iter().map(|t| self.default_value(t)).collect())
+            }
+            Ty::Stack(element, size) => {
+                let items = vec![self.default_value(&element); size as usize];
+                match is_header(&element) {
+                    true => Value::Stack(items, build::constant(32, 0)),
+                    false => Value::Fields(items),
+                }
+            }
+            Ty::Varbit(w) => Value::Varbit(Expr::Const(Bits::zero(w)), build::constant(32, 0)),
+            Ty::Int => Value::Int(BigInt::ZERO),
+            ty => types
+                .scalar_width(&ty)
+                .map_or(Value::Nothing, |w| Value::Bits(Expr::Const(Bits::zero(w)))),
+        }
+    }
+
+    /// Builds `cond ? a : b` for two values of the same structure.
+    pub(super) fn mux(&self, cond: &Expr, a: Value, b: Value) -> Value {
+        let all = |a: Vec<Value>, b: Vec<Value>| {
+            a.into_iter()
+                .zip(b)
+                .map(|(a, b)| self.mux(cond, a, b))
+                .collect()
+        };
+        let one = |a: Expr, b: Expr| build::mux(cond.clone(), a, b);
+        match (a, b) {
+            (Value::Bits(a), Value::Bits(b)) => Value::Bits(one(a, b)),
+            (Value::Varbit(a, x), Value::Varbit(b, y)) => Value::Varbit(one(a, b), one(x, y)),
+            (Value::Fields(a), Value::Fields(b)) => Value::Fields(all(a, b)),
+            (Value::Union(a), Value::Union(b)) => Value::Union(all(a, b)),
+            (Value::Header(x, a), Value::Header(y, b)) => Value::Header(one(x, y), all(a, b)),
+            (Value::Stack(a, x), Value::Stack(b, y)) => Value::Stack(all(a, b), one(x, y)),
+            (a, _) => a,
+        }
+    }
+
+    /// Returns a scalar value as one expression; an integer without a width gets the width of `ty`.
+    pub(super) fn bits(&self, value: Value, ty: &Ty) -> Expr {
+        match value {
+            Value::Bits(e) => e,
+            Value::Int(v) => Expr::Const(fold::to_bits(
+                &v,
+                self.module.types.scalar_width(ty).unwrap_or(32),
+            )),
+            _ => Expr::Const(Bits::zero(self.module.types.scalar_width(ty).unwrap_or(1))),
+        }
+    }
+
+    /// Builds the bits of a value, with its first member in the highest bits, as registers and digests
+    /// store structs; `None` if the value has no bits.
+    pub(super) fn pack(&self, value: &Value) -> Option<Expr> {
+        value.leaves().into_iter().reduce(build::concat)
     }
 }
