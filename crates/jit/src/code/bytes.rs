@@ -5,7 +5,7 @@
 //! bytes at a time. Neither knows of headers.
 
 use super::wide::{Limbs, Wide, limbs_for};
-use super::{EntryPoint, Gen};
+use super::{EntryPoint, Memory, Words};
 use cranelift_codegen::ir::types::{I8, I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
 
@@ -66,7 +66,7 @@ fn integer(bytes: u32) -> Type {
     }
 }
 
-impl Gen<'_, '_> {
+impl Memory<'_, '_> {
     /// Returns the flags of loads from the packet. These loads must not be moved, since control flow has checked that
     /// the bytes exist.
     pub(crate) fn packet_memory(&self) -> MemFlagsData {
@@ -76,14 +76,6 @@ impl Gen<'_, '_> {
             EntryPoint::FastPath | EntryPoint::Unspecialised => flags,
             _ => flags.with_readonly(),
         }
-    }
-
-    /// Swaps the bytes of a value of 2, 4 or 8 bytes if the machine is little-endian.
-    fn network_order(&mut self, value: Value, bytes: u32) -> Value {
-        if bytes == 1 || cfg!(target_endian = "big") {
-            return value;
-        }
-        self.b.ins().bswap(value)
     }
 
     /// Loads 1, 2, 4 or 8 bytes of the window, from byte `first` on, as a number in network order.
@@ -169,6 +161,16 @@ impl Gen<'_, '_> {
     }
 }
 
+impl Words<'_> {
+    /// Swaps the bytes of a value of 2, 4 or 8 bytes if the machine is little-endian.
+    fn network_order(&mut self, value: Value, bytes: u32) -> Value {
+        if bytes == 1 || cfg!(target_endian = "big") {
+            return value;
+        }
+        self.b.ins().bswap(value)
+    }
+}
+
 /// Parts of memory to be: the offset of each, and its bytes as they lie there.
 pub(crate) type Pieces = Vec<(u32, Value)>;
 
@@ -221,7 +223,65 @@ impl Packer {
     }
 }
 
-impl Gen<'_, '_> {
+impl Memory<'_, '_> {
+    /// Loads `bytes` bytes of the packet from the address `from` on, in the order in which they lie in memory.
+    pub(crate) fn load_bytes(&mut self, from: Value, bytes: u32) -> Pieces {
+        let size = match bytes {
+            8.. => 8,
+            4..8 => 4,
+            2..4 => 2,
+            _ => 1,
+        };
+        let mut pieces = Pieces::new();
+        let mut at = 0;
+        while at < bytes {
+            // The last piece overlaps the one before it.
+            let start = at.min(bytes - size);
+            let load = self.packet_memory();
+            let value = (self.b.ins()).load(integer(size), load, from, start as i32);
+            pieces.push((start, value));
+            at = start + size;
+        }
+        pieces
+    }
+
+    /// Calculates a sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of `bytes` bytes of the
+    /// packet, padded with a zero byte. The sum is below 2^48 for 2^16 words, and zero only if all bytes are zero.
+    pub(crate) fn sum_bytes(&mut self, from: Value, bytes: u32) -> Value {
+        let mut sum: Option<Value> = None;
+        let mut at = 0;
+        while at < bytes {
+            let size = match bytes - at {
+                4.. => 4,
+                2..4 => 2,
+                _ => 1,
+            };
+            let flags = self.packet_memory();
+            let offset = at as i32;
+            let mut value = match size {
+                4 => self.b.ins().uload32(flags, from, offset),
+                2 => self.b.ins().uload16(I64, flags, from, offset),
+                _ => self.b.ins().uload8(I64, flags, from, offset),
+            };
+            if size == 1 && cfg!(target_endian = "big") {
+                value = self.shl_imm(value, 8);
+            }
+            sum = Some(match sum {
+                None => value,
+                Some(sum) => self.b.ins().iadd(sum, value),
+            });
+            at += size;
+        }
+        let sum = sum.unwrap_or_else(|| self.imm(0));
+        if cfg!(target_endian = "little") {
+            // Exchanging the bytes of a word is multiplying it by 2^8, modulo 2^16 - 1.
+            return self.shl_imm(sum, 8);
+        }
+        sum
+    }
+}
+
+impl Words<'_> {
     /// Appends the bits of a value to the packer, most significant bit first.
     pub(crate) fn pack(&mut self, packer: &mut Packer, value: &Wide) {
         let mut width = value.width;
@@ -306,67 +366,11 @@ impl Gen<'_, '_> {
         packer.kept()
     }
 
-    /// Loads `bytes` bytes of the packet from the address `from` on, in the order in which they lie in memory.
-    pub(crate) fn load_bytes(&mut self, from: Value, bytes: u32) -> Pieces {
-        let size = match bytes {
-            8.. => 8,
-            4..8 => 4,
-            2..4 => 2,
-            _ => 1,
-        };
-        let mut pieces = Pieces::new();
-        let mut at = 0;
-        while at < bytes {
-            // The last piece overlaps the one before it.
-            let start = at.min(bytes - size);
-            let load = self.packet_memory();
-            let value = (self.b.ins()).load(integer(size), load, from, start as i32);
-            pieces.push((start, value));
-            at = start + size;
-        }
-        pieces
-    }
-
     /// Writes each piece to memory at its offset behind `to`.
     pub(crate) fn store_pieces(&mut self, to: Value, pieces: &[(u32, Value)]) {
         for &(at, value) in pieces {
             let flags = MemFlagsData::new().with_notrap();
             self.b.ins().store(flags, value, to, at as i32);
         }
-    }
-
-    /// Calculates a sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of `bytes` bytes of the
-    /// packet, padded with a zero byte. The sum is below 2^48 for 2^16 words, and zero only if all bytes are zero.
-    pub(crate) fn sum_bytes(&mut self, from: Value, bytes: u32) -> Value {
-        let mut sum: Option<Value> = None;
-        let mut at = 0;
-        while at < bytes {
-            let size = match bytes - at {
-                4.. => 4,
-                2..4 => 2,
-                _ => 1,
-            };
-            let flags = self.packet_memory();
-            let offset = at as i32;
-            let mut value = match size {
-                4 => self.b.ins().uload32(flags, from, offset),
-                2 => self.b.ins().uload16(I64, flags, from, offset),
-                _ => self.b.ins().uload8(I64, flags, from, offset),
-            };
-            if size == 1 && cfg!(target_endian = "big") {
-                value = self.shl_imm(value, 8);
-            }
-            sum = Some(match sum {
-                None => value,
-                Some(sum) => self.b.ins().iadd(sum, value),
-            });
-            at += size;
-        }
-        let sum = sum.unwrap_or_else(|| self.imm(0));
-        if cfg!(target_endian = "little") {
-            // Exchanging the bytes of a word is multiplying it by 2^8, modulo 2^16 - 1.
-            return self.shl_imm(sum, 8);
-        }
-        sum
     }
 }

@@ -1,10 +1,10 @@
 //! Expressions.
 
-use super::Gen;
+use super::Slots;
 use super::wide::Wide;
 use ir::Expr;
 
-impl Gen<'_, '_> {
+impl Slots<'_, '_> {
     /// Generates the value of an expression. Since expressions have no side effects, both sides of an [`Expr::Mux`]
     /// are evaluated.
     pub(crate) fn expr(&mut self, expr: &Expr) -> Wide {
@@ -58,7 +58,8 @@ impl Gen<'_, '_> {
                 self.mux(cond.low(), &then, &otherwise)
             }
             Expr::PacketLength => {
-                let length = self.and_imm(self.packet_len, u32::MAX.into());
+                let length = self.packet_len;
+                let length = self.and_imm(length, u32::MAX.into());
                 Wide {
                     width: 32,
                     limbs: smallvec::smallvec![length],

@@ -15,8 +15,7 @@ mod reparse;
 
 use super::bytes::Pieces;
 use super::replicas::CurrentReplica;
-use super::wide::Wide;
-use super::{EntryPoint, FastPathAnalysis, Gen, Place, constant_memory};
+use super::{EntryPoint, FastPathAnalysis, Gen, Memory, Place, Slots, Words, constant_memory};
 use crate::analysis::bailouts::Bailouts;
 use crate::frame::{Arrival, Frame, drop_code, exit};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -27,7 +26,6 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::Variable;
 use engine::DropReason;
 use ir::{HeaderId, Input, Pipeline, SlotId, Stmt};
-use smallvec::smallvec;
 use std::collections::HashMap;
 use std::mem::offset_of;
 
@@ -43,13 +41,23 @@ pub(super) struct FastPath {
     sources: Vec<Option<Source>>,
     /// Not zero if headers moved.
     pub(super) moved: Variable,
-    pub(super) may_move: bool,
     /// Not zero if the program requested what only the slow path does.
     bailout: Variable,
     /// The port of the packet.
     pub(super) port: Variable,
     /// Checksums are being verified, or a parser runs.
     on_arrival: bool,
+    pub(super) course: Course,
+    /// By a value that was loaded from the packet as a header was extracted: which limb of which field it is.
+    loaded: HashMap<Value, Loaded>,
+    /// For each header, what is emitted of the packet, while that is written over.
+    read_ahead: HashMap<HeaderId, Pieces>,
+}
+
+/// What holds of the packet at this point of the generated code. It is different after code for packets that end there.
+#[derive(Clone, Copy)]
+pub(super) struct Course {
+    pub(super) may_move: bool,
     /// The half that is generated.
     half: Pipeline,
     /// The packet that egress parses may begin elsewhere than the one that arrived.
@@ -58,10 +66,6 @@ pub(super) struct FastPath {
     running: Option<Running>,
     /// While egress is generated for a replica.
     pub(super) replica: Option<CurrentReplica>,
-    /// By a value that was loaded from the packet as a header was extracted: which limb of which field it is.
-    loaded: HashMap<Value, Loaded>,
-    /// For each header, what is emitted of the packet, while that is written over.
-    read_ahead: HashMap<HeaderId, Pieces>,
 }
 
 /// A control in which packets may end.
@@ -92,7 +96,7 @@ enum Source {
 impl FastPath {
     /// Returns the half of the pipeline whose code is being generated.
     pub(super) fn half(&self) -> Pipeline {
-        self.half
+        self.course.half
     }
 
     /// Returns the variables that hold addresses of extracted headers.
@@ -105,7 +109,7 @@ impl FastPath {
     }
 }
 
-impl<'a> Gen<'a, '_> {
+impl Gen<'_, '_> {
     /// Generates the whole function of the fast path, either specialised for some outcomes of the parser or for all
     /// outcomes.
     pub(super) fn fast_path(&mut self) {
@@ -131,7 +135,7 @@ impl<'a> Gen<'a, '_> {
         let arrived = [self.packet, self.packet_len];
         let blocks = self.specialised_parser(parser, outcomes);
         self.exit_with(exit::UNSPECIALISED, None);
-        let may_move = self.fast_path_mut().may_move;
+        let may_move = self.fast_path_mut().course.may_move;
         let parsed = self.b.func.dfg.num_insts();
         for (validity, block) in outcomes.iter().zip(blocks) {
             self.continue_in(block);
@@ -142,7 +146,7 @@ impl<'a> Gen<'a, '_> {
             [self.packet, self.packet_len] = arrived;
             self.store_consumed();
             let fast_path = self.fast_path_mut();
-            (fast_path.may_move, fast_path.half) = (may_move, Pipeline::INGRESS);
+            (fast_path.course.may_move, fast_path.course.half) = (may_move, Pipeline::INGRESS);
             // Known values become constants here.
             let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
             let parser_error = self.program.architecture.parser_error(Pipeline::INGRESS);
@@ -162,7 +166,7 @@ impl<'a> Gen<'a, '_> {
     fn behind_parser(&mut self) {
         let program = self.program;
         self.fast_path_mut().on_arrival = true;
-        self.summed = None;
+        self.surroundings.summed = None;
         self.control(program.checksums(Pipeline::INGRESS));
         let from = self.b.func.dfg.num_insts();
         self.fast_path_mut().on_arrival = false;
@@ -172,20 +176,12 @@ impl<'a> Gen<'a, '_> {
         self.behind_ingress();
     }
 
-    /// Returns the form of a control to generate: `ordinary` for the specialised fast path, else the `program`'s own.
-    fn of_entry_point(&self, ordinary: &'a [Stmt], program: &'a [Stmt]) -> &'a [Stmt] {
-        match self.entry_point {
-            EntryPoint::FastPath => ordinary,
-            _ => program,
-        }
-    }
-
     /// Generates the statements `body` of a control in which the packet's run may end; `running` tells which control
     /// this is.
     fn run(&mut self, running: Running, body: &[Stmt]) {
-        self.fast_path_mut().running = Some(running);
+        self.fast_path_mut().course.running = Some(running);
         self.control(body);
-        self.fast_path_mut().running = None;
+        self.fast_path_mut().course.running = None;
     }
 
     /// Generates the rest of a packet's run directly where ingress exits, so that what is known on that path remains
@@ -198,8 +194,9 @@ impl<'a> Gen<'a, '_> {
         }
         let Some(running) = self
             .fast_path_mut()
+            .course
             .running
-            .filter(|_| self.loop_depth == 0)
+            .filter(|_| self.surroundings.loops == 0)
         else {
             return false;
         };
@@ -209,35 +206,20 @@ impl<'a> Gen<'a, '_> {
         if !is_short && !self.is_requested() {
             return false;
         }
-        let may_move = self.fast_path_mut().may_move;
-        self.fast_path_mut().running = None;
-        let labels = std::mem::take(&mut self.labels);
-        let (end, end_used) = (self.control_end, self.control_end_used);
-        let (branches, summed) = (self.branches, self.summed.take());
-        let (packet, packet_len) = (self.packet, self.packet_len);
         let fast_path = self.fast_path_mut();
-        let (half, relocated) = (fast_path.half, fast_path.relocated);
-        let loaded = fast_path.loaded.clone();
+        let (course, loaded) = (fast_path.course, fast_path.loaded.clone());
+        fast_path.course.running = None;
+        let surroundings = self.surroundings.aside();
+        let (packet, packet_len) = (self.packet, self.packet_len);
         match running {
             Running::Ingress(_) => self.behind_ingress(),
             Running::Egress => self.behind_egress(),
         }
         (self.packet, self.packet_len) = (packet, packet_len);
+        self.surroundings = surroundings;
         let fast_path = self.fast_path_mut();
-        (fast_path.half, fast_path.relocated, fast_path.loaded) = (half, relocated, loaded);
-        (self.control_end, self.control_end_used) = (end, end_used);
-        (self.labels, self.branches, self.summed) = (labels, branches, summed);
-        let fast_path = self.fast_path_mut();
-        (fast_path.may_move, fast_path.running) = (may_move, Some(running));
+        (fast_path.course, fast_path.loaded) = (course, loaded);
         true
-    }
-
-    /// Returns true if, at this point of the generated code, the packet certainly leaves the fast path.
-    fn is_requested(&mut self) -> bool {
-        let bailout = self.fast_path_mut().bailout;
-        let bailout = self.b.use_var(bailout);
-        self.known_value(bailout)
-            .is_some_and(|bailout| bailout != 0)
     }
 
     /// Generates all code behind ingress, up to the packet's departure.
@@ -266,135 +248,6 @@ impl<'a> Gen<'a, '_> {
         self.end_if_dropped();
         self.control(self.program.checksums(Pipeline::EGRESS));
         self.depart();
-    }
-
-    /// Generates a jump to `yes` if `value` is not zero, else to `no` with `args`.
-    pub(super) fn branch_on(&mut self, value: Value, yes: Block, no: Block, args: &[BlockArg]) {
-        match self.known_value(value) {
-            Some(0) => self.b.ins().jump(no, args),
-            Some(_) => self.b.ins().jump(yes, &[]),
-            None => self.b.ins().brif(value, yes, &[], no, args),
-        };
-    }
-
-    pub(super) fn fast_path_mut(&mut self) -> &mut FastPath {
-        let fast_path = self.fast_path.as_mut();
-        fast_path.expect("only on the fast path")
-    }
-
-    /// Returns the analysis of the program for its fast path.
-    ///
-    /// # Panics
-    /// If its halves cannot be in one function: then it has no fast path.
-    pub(super) fn facts(&self) -> &'a FastPathAnalysis<'a> {
-        let facts = self.analysis.fast_path.as_ref();
-        facts.expect("both halves are in one function")
-    }
-
-    pub(super) fn place_fast_path(&mut self, bailouts: &Bailouts) {
-        let program = self.program;
-        let FastPathAnalysis { usage, headers, .. } = self.facts();
-        let zero = self.imm(0);
-        for i in 0..program.slots.len() {
-            let id = SlotId(i as u32);
-            // A slot that is only ever set to zero is zero.
-            let place = match (usage.reads[i], usage.sets[i]) {
-                (false, _) if headers.stays_in_packet(id) => Place::InPacket,
-                (false, false) => Place::Unused,
-                (false, true) if !bailouts.contains(i) => Place::Unused,
-                (true, false) => Place::Zero,
-                (_, true) if self.analysis.in_memory[i] => Place::Memory,
-                (_, true) => self.declare_values(id, false, false, zero),
-            };
-            self.places.push(place);
-        }
-        self.clear_memory();
-        let sources = (program.headers.iter().enumerate())
-            .map(|(i, header)| {
-                let extracted = headers.is_extracted(HeaderId(i as u32));
-                extracted.then(|| self.new_source(header.valid))
-            })
-            .collect();
-        let [moved, bailout, port] = [(); 3].map(|()| self.b.declare_var(I64));
-        for variable in [self.cursor, self.steps, self.emit_at, moved, bailout, port] {
-            self.b.def_var(variable, zero);
-        }
-        self.fast_path = Some(FastPath {
-            sources,
-            moved,
-            may_move: headers.emitted.is_none(),
-            bailout,
-            port,
-            on_arrival: true,
-            half: Pipeline::INGRESS,
-            relocated: false,
-            running: None,
-            replica: None,
-            loaded: HashMap::new(),
-            read_ahead: HashMap::new(),
-        });
-    }
-
-    fn new_source(&mut self, valid: SlotId) -> Source {
-        if self.analysis.in_memory[valid.index()] {
-            let word = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
-            return Source::Memory(self.b.create_sized_stack_slot(word));
-        }
-        let variable = self.b.declare_var(I64);
-        self.b.def_var(variable, self.packet);
-        Source::Value(variable)
-    }
-
-    /// Loads a word of the frame, at an offset in bytes.
-    pub(super) fn frame_word(&mut self, offset: usize) -> Value {
-        (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
-    }
-
-    /// Loads a word of the frame that describes the packet's arrival and never changes. The load disappears if nothing
-    /// uses its value.
-    fn arrival_word(&mut self, offset: usize) -> Value {
-        (self.b.ins()).load(I64, constant_memory(), self.frame, offset as i32)
-    }
-
-    /// Writes `word`, resized, to a slot of the architecture's metadata if the slot's value is kept.
-    fn put_word(&mut self, slot: SlotId, word: Value) {
-        if !self.keeps(slot) {
-            return;
-        }
-        let word = Wide {
-            width: 64,
-            limbs: smallvec![word],
-        };
-        let value = self.resize(&word, self.width(slot));
-        self.put(slot, &value);
-    }
-
-    /// Writes the metadata of an arriving packet, and clears the requests in the frame.
-    pub(super) fn arrive(&mut self, bailouts: &Bailouts) {
-        let zero = self.imm(0);
-        for (may_be_set, offset) in [
-            (bailouts.clones, offset_of!(Frame, clone)),
-            (bailouts.repeats, offset_of!(Frame, resubmit)),
-            (bailouts.repeats, offset_of!(Frame, recirculate)),
-            (bailouts.truncates, offset_of!(Frame, truncate)),
-        ] {
-            if may_be_set {
-                self.store_frame(offset, zero);
-            }
-        }
-        for &(slot, input) in &self.facts().forwarding.arrival {
-            let value = match (input, self.burst) {
-                (Input::ArrivalPort, Some(burst)) => {
-                    let at = offset_of!(Arrival, port) as i32;
-                    (self.b.ins()).load(I64, constant_memory(), burst.arrival, at)
-                }
-                (Input::PacketBytes, _) => self.packet_len,
-                (Input::NowUs, _) => self.arrival_word(offset_of!(Frame, now_us)),
-                (Input::One, _) => self.imm(1),
-                _ => continue,
-            };
-            self.put_word(slot, value);
-        }
     }
 
     /// Generates the traffic manager's work between ingress and egress, for a packet that goes to one port. Returns
@@ -439,6 +292,165 @@ impl<'a> Gen<'a, '_> {
         true
     }
 
+    /// Generates the deparser, and the end of the packet's run.
+    fn depart(&mut self) {
+        let FastPathAnalysis {
+            headers, bailouts, ..
+        } = self.facts();
+        let fast_path = self.fast_path_mut();
+        let (moved, bailout) = (fast_path.moved, fast_path.bailout);
+        let may_move = fast_path.course.may_move;
+        let moved = may_move.then(|| self.b.use_var(moved));
+        let bailout = bailouts
+            .after_egress
+            .is_some()
+            .then(|| self.b.use_var(bailout));
+        let elsewhere = [moved, bailout].into_iter().flatten();
+        let elsewhere = elsewhere.reduce(|a, b| self.b.ins().bor(a, b));
+        let is_requested = self.is_requested();
+        if let Some(emitted) = headers.emitted.as_ref().filter(|_| !is_requested) {
+            let Some(elsewhere) = elsewhere else {
+                self.edit(emitted);
+                return self.send_edited();
+            };
+            let (emit, edit) = (self.b.create_block(), self.b.create_block());
+            self.branch_on(elsewhere, emit, edit, &[]);
+            self.continue_in(edit);
+            self.edit(emitted);
+            self.send_edited();
+            self.continue_in(emit);
+        }
+        let buffer = self.frame_word(offset_of!(Frame, emitted));
+        let in_front = headers.emitted.as_ref();
+        let in_front = in_front.filter(|e| !is_requested && self.has_known_lengths(e));
+        let fits = in_front.map(|emitted| self.begin_in_front(emitted, buffer, bailout));
+        if fits.is_none() {
+            self.set_emit_at(buffer);
+        }
+        let program = self.program;
+        self.emits_exactly = fits.is_some();
+        match &self.facts().reparse {
+            Some(reparse) => (reparse.egress.emits.iter()).for_each(|&header| self.emit(header)),
+            None => self.control(program.deparser(Pipeline::EGRESS)),
+        }
+        self.emits_exactly = false;
+        if let Some(fits) = fits {
+            let (there, in_buffer) = (self.b.create_block(), self.b.create_block());
+            self.b.set_cold_block(in_buffer);
+            self.b.ins().brif(fits, there, &[], in_buffer, &[]);
+            self.continue_in(there);
+            self.send([exit::SENT_MOVED, exit::CUT_MOVED]);
+            self.continue_in(in_buffer);
+        }
+        self.store_emitted_len();
+        if let (Some(exported), Some(bailout)) = (&bailouts.after_egress, bailout)
+            && !self.end_if(bailout, exit::AFTER_EGRESS, exported)
+        {
+            return;
+        }
+        let port = self.fast_path_mut().port;
+        let port = self.b.use_var(port);
+        self.exit_with(exit::SENT, Some(port));
+    }
+}
+
+impl Slots<'_, '_> {
+    /// Returns true if, at this point of the generated code, the packet certainly leaves the fast path.
+    fn is_requested(&mut self) -> bool {
+        let bailout = self.fast_path_mut().bailout;
+        let bailout = self.b.use_var(bailout);
+        self.known_value(bailout)
+            .is_some_and(|bailout| bailout != 0)
+    }
+
+    pub(super) fn fast_path_mut(&mut self) -> &mut FastPath {
+        let fast_path = self.fast_path.as_mut();
+        fast_path.expect("only on the fast path")
+    }
+
+    pub(super) fn place_fast_path(&mut self, bailouts: &Bailouts) {
+        let program = self.program;
+        let FastPathAnalysis { usage, headers, .. } = self.facts();
+        let zero = self.imm(0);
+        for i in 0..program.slots.len() {
+            let id = SlotId(i as u32);
+            // A slot that is only ever set to zero is zero.
+            let place = match (usage.reads[i], usage.sets[i]) {
+                (false, _) if headers.stays_in_packet(id) => Place::InPacket,
+                (false, false) => Place::Unused,
+                (false, true) if !bailouts.contains(i) => Place::Unused,
+                (true, false) => Place::Zero,
+                (_, true) if self.analysis.in_memory[i] => Place::Memory,
+                (_, true) => self.declare_values(id, false, false, zero),
+            };
+            self.places.push(place);
+        }
+        self.clear_memory();
+        let sources = (program.headers.iter().enumerate())
+            .map(|(i, header)| {
+                let extracted = headers.is_extracted(HeaderId(i as u32));
+                extracted.then(|| self.new_source(header.valid))
+            })
+            .collect();
+        let [moved, bailout, port] = [(); 3].map(|()| self.b.declare_var(I64));
+        for variable in [self.cursor, self.steps, self.emit_at, moved, bailout, port] {
+            self.b.def_var(variable, zero);
+        }
+        self.fast_path = Some(FastPath {
+            sources,
+            moved,
+            bailout,
+            port,
+            on_arrival: true,
+            course: Course {
+                may_move: headers.emitted.is_none(),
+                half: Pipeline::INGRESS,
+                relocated: false,
+                running: None,
+                replica: None,
+            },
+            loaded: HashMap::new(),
+            read_ahead: HashMap::new(),
+        });
+    }
+
+    /// Writes `word`, resized, to a slot of the architecture's metadata if the slot's value is kept.
+    fn put_word(&mut self, slot: SlotId, word: Value) {
+        if !self.keeps(slot) {
+            return;
+        }
+        let value = self.word_of(slot, word);
+        self.put(slot, &value);
+    }
+
+    /// Writes the metadata of an arriving packet, and clears the requests in the frame.
+    pub(super) fn arrive(&mut self, bailouts: &Bailouts) {
+        let zero = self.imm(0);
+        for (may_be_set, offset) in [
+            (bailouts.clones, offset_of!(Frame, clone)),
+            (bailouts.repeats, offset_of!(Frame, resubmit)),
+            (bailouts.repeats, offset_of!(Frame, recirculate)),
+            (bailouts.truncates, offset_of!(Frame, truncate)),
+        ] {
+            if may_be_set {
+                self.store_frame(offset, zero);
+            }
+        }
+        for &(slot, input) in &self.facts().forwarding.arrival {
+            let value = match (input, self.burst) {
+                (Input::ArrivalPort, Some(burst)) => {
+                    let at = offset_of!(Arrival, port) as i32;
+                    (self.b.ins()).load(I64, constant_memory(), burst.arrival, at)
+                }
+                (Input::PacketBytes, _) => self.packet_len,
+                (Input::NowUs, _) => self.arrival_word(offset_of!(Frame, now_us)),
+                (Input::One, _) => self.imm(1),
+                _ => continue,
+            };
+            self.put_word(slot, value);
+        }
+    }
+
     /// Writes the metadata with which a copy begins egress. The copy was never queued, so values about queues are
     /// zero.
     pub(super) fn start_egress(&mut self, port: Value, replica_id: Value, packet_path: Value) {
@@ -461,13 +473,12 @@ impl<'a> Gen<'a, '_> {
             self.put_word(slot, value);
         }
         // Egress has steps of its own.
-        self.b.def_var(self.steps, zero);
+        self.set_steps(zero);
     }
 
     /// Calculates the length of the packet in bytes, with its present headers.
     fn measure(&mut self) -> Value {
-        let cursor = self.b.use_var(self.cursor);
-        let payload = self.b.ins().isub(self.packet_len, cursor);
+        let payload = self.remaining();
         let headers = self.header_bytes();
         self.b.ins().iadd(payload, headers)
     }
@@ -562,67 +573,6 @@ impl<'a> Gen<'a, '_> {
         self.continue_in(next);
     }
 
-    /// Generates the deparser, and the end of the packet's run.
-    fn depart(&mut self) {
-        let FastPathAnalysis {
-            headers, bailouts, ..
-        } = self.facts();
-        let fast_path = self.fast_path_mut();
-        let (moved, bailout) = (fast_path.moved, fast_path.bailout);
-        let may_move = fast_path.may_move;
-        let moved = may_move.then(|| self.b.use_var(moved));
-        let bailout = bailouts
-            .after_egress
-            .is_some()
-            .then(|| self.b.use_var(bailout));
-        let elsewhere = [moved, bailout].into_iter().flatten();
-        let elsewhere = elsewhere.reduce(|a, b| self.b.ins().bor(a, b));
-        let is_requested = self.is_requested();
-        if let Some(emitted) = headers.emitted.as_ref().filter(|_| !is_requested) {
-            let Some(elsewhere) = elsewhere else {
-                self.edit(emitted);
-                return self.send_edited();
-            };
-            let (emit, edit) = (self.b.create_block(), self.b.create_block());
-            self.branch_on(elsewhere, emit, edit, &[]);
-            self.continue_in(edit);
-            self.edit(emitted);
-            self.send_edited();
-            self.continue_in(emit);
-        }
-        let buffer = self.frame_word(offset_of!(Frame, emitted));
-        let in_front = headers.emitted.as_ref();
-        let in_front = in_front.filter(|e| !is_requested && self.has_known_lengths(e));
-        let fits = in_front.map(|emitted| self.begin_in_front(emitted, buffer, bailout));
-        if fits.is_none() {
-            self.b.def_var(self.emit_at, buffer);
-        }
-        let program = self.program;
-        self.emits_exactly = fits.is_some();
-        match &self.facts().reparse {
-            Some(reparse) => (reparse.egress.emits.iter()).for_each(|&header| self.emit(header)),
-            None => self.control(program.deparser(Pipeline::EGRESS)),
-        }
-        self.emits_exactly = false;
-        if let Some(fits) = fits {
-            let (there, in_buffer) = (self.b.create_block(), self.b.create_block());
-            self.b.set_cold_block(in_buffer);
-            self.b.ins().brif(fits, there, &[], in_buffer, &[]);
-            self.continue_in(there);
-            self.send([exit::SENT_MOVED, exit::CUT_MOVED]);
-            self.continue_in(in_buffer);
-        }
-        self.store_emitted_len();
-        if let (Some(exported), Some(bailout)) = (&bailouts.after_egress, bailout)
-            && !self.end_if(bailout, exit::AFTER_EGRESS, exported)
-        {
-            return;
-        }
-        let port = self.fast_path_mut().port;
-        let port = self.b.use_var(port);
-        self.exit_with(exit::SENT, Some(port));
-    }
-
     /// Returns true if the length of every emitted header that may be valid is fixed: none that may be valid has a
     /// varbit.
     fn has_known_lengths(&mut self, emitted: &[HeaderId]) -> bool {
@@ -645,7 +595,7 @@ impl<'a> Gen<'a, '_> {
         let flags = MemFlagsData::trusted();
         let at = offset_of!(Arrival, headroom) as i32;
         let headroom = self.b.ins().load(I64, flags, arrival, at);
-        let cursor = self.b.use_var(self.cursor);
+        let cursor = self.cursor();
         let bytes = self.header_bytes_of(emitted);
         let room = self.b.ins().iadd(headroom, cursor);
         let mut fits = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, room, bytes);
@@ -654,22 +604,22 @@ impl<'a> Gen<'a, '_> {
             fits = self.b.ins().band(fits, none);
         }
         let mut left = self.b.ins().isub(room, bytes);
-        if self.fast_path_mut().half == Pipeline::EGRESS {
+        if self.fast_path_mut().course.half == Pipeline::EGRESS {
             // Where the packet begins is asked of one that is handed over, too.
             left = self.b.ins().select(fits, left, headroom);
         }
         self.b.ins().store(flags, left, arrival, at);
-        let payload = self.b.ins().iadd(self.packet, cursor);
+        let payload = self.at_cursor();
         let front = self.b.ins().isub(payload, bytes);
         let first = self.b.ins().select(fits, front, buffer);
-        self.b.def_var(self.emit_at, first);
+        self.set_emit_at(first);
         self.read_ahead(emitted);
         fits
     }
 
     /// Ends the run of a packet whose headers have been edited where they lie.
     fn send_edited(&mut self) {
-        let codes = match self.fast_path_mut().relocated {
+        let codes = match self.fast_path_mut().course.relocated {
             true => [exit::SENT_MOVED, exit::CUT_MOVED],
             false => [exit::SENT_IN_PLACE, exit::CUT_IN_PLACE],
         };
@@ -689,5 +639,45 @@ impl<'a> Gen<'a, '_> {
             self.continue_in(as_it_is);
         }
         self.exit_with(whole, Some(port));
+    }
+}
+
+impl<'a> Memory<'a, '_> {
+    /// Returns the form of a control to generate: `ordinary` for the specialised fast path, else the `program`'s own.
+    fn of_entry_point(&self, ordinary: &'a [Stmt], program: &'a [Stmt]) -> &'a [Stmt] {
+        match self.entry_point {
+            EntryPoint::FastPath => ordinary,
+            _ => program,
+        }
+    }
+
+    /// Returns the analysis of the program for its fast path.
+    ///
+    /// # Panics
+    /// If its halves cannot be in one function: then it has no fast path.
+    pub(super) fn facts(&self) -> &'a FastPathAnalysis<'a> {
+        let facts = self.analysis.fast_path.as_ref();
+        facts.expect("both halves are in one function")
+    }
+
+    fn new_source(&mut self, valid: SlotId) -> Source {
+        if self.analysis.in_memory[valid.index()] {
+            let word = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
+            return Source::Memory(self.b.create_sized_stack_slot(word));
+        }
+        let variable = self.b.declare_var(I64);
+        self.words.b.def_var(variable, self.packet);
+        Source::Value(variable)
+    }
+}
+
+impl Words<'_> {
+    /// Generates a jump to `yes` if `value` is not zero, else to `no` with `args`.
+    pub(super) fn branch_on(&mut self, value: Value, yes: Block, no: Block, args: &[BlockArg]) {
+        match self.known_value(value) {
+            Some(0) => self.b.ins().jump(no, args),
+            Some(_) => self.b.ins().jump(yes, &[]),
+            None => self.b.ins().brif(value, yes, &[], no, args),
+        };
     }
 }

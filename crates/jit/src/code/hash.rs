@@ -6,7 +6,7 @@
 
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
-use super::{Gen, Place};
+use super::{Gen, Memory, Place, Slots, Words};
 use crate::calls::algorithm_code;
 use crate::shims::Shim;
 use cranelift_codegen::ir::types::{I16, I32, I64};
@@ -55,14 +55,15 @@ impl Gen<'_, '_> {
         data: &[Expr],
         payload: bool,
     ) {
+        let width = self.width(dst);
         let result = match algorithm {
             HashAlgorithm::Csum16 if !payload => self.checksum(data),
             _ => {
                 let data = self.exprs(data);
-                self.hash_bytes(algorithm, &data, payload, self.width(dst))
+                self.hash_bytes(algorithm, &data, payload, width)
             }
         };
-        let result = self.resize(&result, self.width(dst));
+        let result = self.resize(&result, width);
         self.write(dst, &result);
     }
 
@@ -116,25 +117,16 @@ impl Gen<'_, '_> {
         self.checksum_of(sum)
     }
 
-    fn checksum_of(&mut self, sum: Value) -> Wide {
-        let sum = self.fold_words(sum);
-        let result = self.b.ins().bxor_imm_u(sum, 0xffff);
-        Wide {
-            width: 16,
-            limbs: smallvec::smallvec![result],
-        }
-    }
-
     /// Keeps a header's sum for [`Gen::sum_again`] if the header is certainly valid and all code generated later runs
     /// after this point, as for checksum verification.
     fn note_sum(&mut self, header: HeaderId, runs: Vec<(u32, u32)>, sum: Value) {
         let valid = self.program.headers[header.index()].valid;
-        let certain = self.branches == 0
-            && !self.control_end_used
+        let certain = self.surroundings.branches == 0
+            && !self.surroundings.end_used
             && self.parser_blocks.is_none()
             && self.is_on_arrival();
         if certain && self.known_slot(valid) == Some(1) {
-            self.summed = Some(Summed { header, runs, sum });
+            self.surroundings.summed = Some(Summed { header, runs, sum });
         }
     }
 
@@ -143,7 +135,7 @@ impl Gen<'_, '_> {
     /// exactly the sum of the bytes, neither negative nor too large. `None` if there is no such sum, the header may
     /// be invalid, or the machine is big-endian.
     fn sum_again(&mut self, data: &[Expr]) -> Option<Value> {
-        let Summed { header, runs, sum } = self.summed.clone()?;
+        let Summed { header, runs, sum } = self.surroundings.summed.clone()?;
         let valid = self.program.headers[header.index()].valid;
         if cfg!(target_endian = "big") || self.known_slot(valid) != Some(1) {
             return None;
@@ -169,18 +161,9 @@ impl Gen<'_, '_> {
         }
         Some(sum)
     }
+}
 
-    fn swap_bytes(&mut self, value: Value, width: u32) -> Value {
-        let narrow = match width {
-            8 => return value,
-            16 => I16,
-            _ => I32,
-        };
-        let value = self.b.ins().ireduce(narrow, value);
-        let value = self.b.ins().bswap(value);
-        self.b.ins().uextend(I64, value)
-    }
-
+impl Slots<'_, '_> {
     /// Returns the fields of `data` whose values differ from those in the packet. Returns `None` if `data` does not
     /// consist of the bytes in `runs` of the header, or if a change cannot be added to the sum directly.
     fn changes_since(
@@ -300,20 +283,9 @@ impl Gen<'_, '_> {
         }
         pieces
     }
+}
 
-    /// Adds up the four 16-bit words of a limb in one's complement: each carry is added back to the sum.
-    fn fold_words(&mut self, sum: Value) -> Value {
-        // A number added to itself with its halves exchanged has in its upper half the sum of the halves with the carry around.
-        let crossed = self.b.ins().rotl_imm_u(sum, 32);
-        let sum = self.b.ins().iadd(sum, crossed);
-        let sum = self.shr_imm(sum, 32);
-        let sum = self.b.ins().ireduce(I32, sum);
-        let crossed = self.b.ins().rotl_imm_u(sum, 16);
-        let sum = self.b.ins().iadd(sum, crossed);
-        let sum = self.b.ins().ushr_imm_u(sum, 16);
-        self.b.ins().uextend(I64, sum)
-    }
-
+impl Memory<'_, '_> {
     fn hash_bytes(
         &mut self,
         algorithm: HashAlgorithm,
@@ -334,11 +306,44 @@ impl Gen<'_, '_> {
         let algorithm = self.imm(algorithm_code(algorithm));
         let (bytes, payload) = (self.imm(bytes.into()), self.imm(payload.into()));
         let out_limbs = self.imm(limbs as u64);
-        let args = [
-            self.frame, algorithm, buffer, bytes, payload, out, out_limbs,
-        ];
+        let args = [algorithm, buffer, bytes, payload, out, out_limbs];
         self.call(Shim::Hash, &args);
         self.reload(out, limbs as u32 * 64)
+    }
+}
+
+impl Words<'_> {
+    fn checksum_of(&mut self, sum: Value) -> Wide {
+        let sum = self.fold_words(sum);
+        let result = self.b.ins().bxor_imm_u(sum, 0xffff);
+        Wide {
+            width: 16,
+            limbs: smallvec::smallvec![result],
+        }
+    }
+
+    fn swap_bytes(&mut self, value: Value, width: u32) -> Value {
+        let narrow = match width {
+            8 => return value,
+            16 => I16,
+            _ => I32,
+        };
+        let value = self.b.ins().ireduce(narrow, value);
+        let value = self.b.ins().bswap(value);
+        self.b.ins().uextend(I64, value)
+    }
+
+    /// Adds up the four 16-bit words of a limb in one's complement: each carry is added back to the sum.
+    fn fold_words(&mut self, sum: Value) -> Value {
+        // A number added to itself with its halves exchanged has in its upper half the sum of the halves with the carry around.
+        let crossed = self.b.ins().rotl_imm_u(sum, 32);
+        let sum = self.b.ins().iadd(sum, crossed);
+        let sum = self.shr_imm(sum, 32);
+        let sum = self.b.ins().ireduce(I32, sum);
+        let crossed = self.b.ins().rotl_imm_u(sum, 16);
+        let sum = self.b.ins().iadd(sum, crossed);
+        let sum = self.b.ins().ushr_imm_u(sum, 16);
+        self.b.ins().uextend(I64, sum)
     }
 }
 

@@ -5,7 +5,7 @@
 //! all other tables use. Indices come from the structures themselves, whose loads are therefore in range; code that is made
 //! with assertions checks each.
 
-use super::{Gen, constant_memory};
+use super::{Memory, Words, constant_memory};
 use crate::analysis::tables::{InPlaceTable, PrefixField};
 use crate::frame::Frame;
 use crate::views::TableView;
@@ -46,7 +46,7 @@ struct Lookup<'a> {
     wants_hit: bool,
 }
 
-impl Gen<'_, '_> {
+impl Memory<'_, '_> {
     /// Generates a lookup of `key` in a table's structures, and calls `call` to generate a function call for the cases
     /// that these structures do not cover. Returns the address of the record and whether an entry was hit.
     pub(super) fn look_up_in_place(
@@ -99,36 +99,13 @@ impl Gen<'_, '_> {
         [elsewhere, done]: [Block; 2],
         wants_hit: bool,
     ) -> Lookup<'t> {
-        let views = offset_of!(Frame, views) as i32;
         Lookup {
             table,
             view: number * size_of::<TableView>(),
-            views: (self.b.ins()).load(I64, constant_memory(), self.frame, views),
+            views: self.arrival_word(offset_of!(Frame, views)),
             elsewhere,
             done,
             wants_hit,
-        }
-    }
-
-    /// Ends the lookup with the address of a record and the hit flag.
-    fn done(&mut self, lookup: &Lookup<'_>, record: Value, hit: Value) {
-        let args = [record.into(), hit.into()];
-        let count = 1 + usize::from(lookup.wants_hit);
-        self.b.ins().jump(lookup.done, &args[..count]);
-    }
-
-    /// Loads the word of the table's view that is `offset` bytes from its beginning.
-    fn view_word(&mut self, lookup: &Lookup<'_>, offset: usize) -> Value {
-        let at = (lookup.view + offset) as i32;
-        self.b.ins().load(I64, constant_memory(), lookup.views, at)
-    }
-
-    /// Generates a trap, in builds with assertions, if `index` is not below the number at offset `count` of the view.
-    fn assert_below(&mut self, lookup: &Lookup<'_>, index: Value, count: usize) {
-        if cfg!(debug_assertions) {
-            let count = self.view_word(lookup, count);
-            let outside = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, index, count);
-            self.b.ins().trapnz(outside, TrapCode::HEAP_OUT_OF_BOUNDS);
         }
     }
 
@@ -153,7 +130,7 @@ impl Gen<'_, '_> {
         let counters = self.view_word(lookup, offset_of!(TableView, counters));
         let cell = self.element(counters, entry, size_of::<CounterData>());
         let zero = self.imm(0);
-        let bytes = self.b.ins().select(hit, self.packet_len, zero);
+        let bytes = self.words.b.ins().select(hit, self.packet_len, zero);
         for (more, offset) in [
             (hit, offset_of!(CounterData, packets)),
             (bytes, offset_of!(CounterData, bytes)),
@@ -162,6 +139,114 @@ impl Gen<'_, '_> {
             let count = self.b.ins().load(I64, flags, cell, offset as i32);
             let count = self.b.ins().iadd(count, more);
             self.b.ins().store(flags, count, cell, offset as i32);
+        }
+    }
+
+    /// Generates code that brings the data of a lookup of this exact key into the caches, if the key's entry is in its
+    /// first bucket.
+    pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
+        let table = &self.analysis.tables_in_place[number];
+        let after = self.b.create_block();
+        let lookup = self.lookup(number, table, [after; 2], false);
+        let entry = match table.is_direct {
+            true => self.direct_entry(&lookup, key[0]).0,
+            false => {
+                let buckets = self.buckets(&lookup);
+                let (_, first) = self.first_bucket(&lookup, key);
+                let at = self.element(buckets, first, 8 * (1 + key.len()));
+                let word = self.b.ins().load(I64, table_memory(), at, 0);
+                let (number, zero) = (self.number(word), self.imm(0));
+                self.b.ins().select(word, number, zero)
+            }
+        };
+        let numbers = self.view_word(&lookup, offset_of!(TableView, record_of_entry));
+        let at = self.element(numbers, entry, size_of::<u32>());
+        // A load that stays though nobody uses the value.
+        (self.b.ins()).load(I32, MemFlagsData::trusted(), at, 0);
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
+    }
+
+    /// Generates the whole lookup in a table that matches one field by longest prefix.
+    fn longest_prefix(&mut self, lookup: &Lookup<'_>, key: &[Value], field: PrefixField) {
+        let mut root = self.view_word(lookup, offset_of!(TableView, roots));
+        if lookup.table.is_hashed() {
+            let mut exact = key.to_vec();
+            exact[field.limb] = self.imm(0);
+            let number = self.probe(lookup, &exact);
+            self.assert_below(lookup, number, offset_of!(TableView, root_count));
+            root = self.element(root, number, size_of::<Root>());
+        }
+        let direct = self.direct(lookup, root);
+        let [here, above, none, alone, alone_here, in_block] =
+            [(); 6].map(|()| self.b.create_block());
+        self.b.append_block_param(here, I64);
+        // Limbs of a key have no bits beyond their width.
+        let bits = self.shl_imm(key[field.limb], 32 - field.width);
+        let found = self.direct_place(direct, bits);
+        let below = offset_of!(Direct, below) as i32;
+        let below = self.b.ins().load(I32, table_memory(), found, below);
+        let zero = self.b.ins().iconst(I32, 0);
+        let is_alone = (self.b.ins()).icmp(IntCC::SignedLessThan, below, zero);
+        self.b.ins().brif(is_alone, alone, &[], in_block, &[]);
+
+        self.continue_in(alone);
+        let differs = self.differs_from_alone(below, bits);
+        self.b.ins().brif(differs, none, &[], alone_here, &[]);
+        self.continue_in(alone_here);
+        let entry = (self.b.ins()).band_imm_u(below, (1 << ALONE_ENTRY_BITS) - 1);
+        let entry = self.b.ins().uextend(I64, entry);
+        self.b.ins().jump(here, &[entry.into()]);
+
+        self.continue_in(in_block);
+        let place = self.place(lookup, below, bits);
+        // An entry, which is what most lookups find, is the only positive number.
+        const { assert!(BELOW as i32 == i32::MIN) };
+        let zero = self.b.ins().iconst(I32, 0);
+        let is_entry = (self.b.ins()).icmp(IntCC::SignedGreaterThan, place, zero);
+        let entry = self.b.ins().uextend(I64, place);
+        (self.b.ins()).brif(is_entry, here, &[entry.into()], above, &[]);
+
+        self.continue_in(above);
+        (self.b.ins()).brif(place, lookup.elsewhere, &[], none, &[]);
+
+        self.continue_in(none);
+        let entry = offset_of!(Direct, entry) as i32;
+        let entry = self.b.ins().uload32(table_memory(), found, entry);
+        let default = offset_of!(Root, default) as i32;
+        let default = self.b.ins().uload32(table_memory(), root, default);
+        let best = self.b.ins().select(entry, entry, default);
+        self.b.ins().jump(here, &[best.into()]);
+
+        self.continue_in(here);
+        let entry = self.b.block_params(here)[0];
+        let zero = self.imm(0);
+        let hit = self.b.ins().icmp(IntCC::NotEqual, entry, zero);
+        let hit = self.b.ins().uextend(I64, hit);
+        self.found(lookup, entry, hit);
+    }
+}
+
+impl Words<'_> {
+    /// Ends the lookup with the address of a record and the hit flag.
+    fn done(&mut self, lookup: &Lookup<'_>, record: Value, hit: Value) {
+        let args = [record.into(), hit.into()];
+        let count = 1 + usize::from(lookup.wants_hit);
+        self.b.ins().jump(lookup.done, &args[..count]);
+    }
+
+    /// Loads the word of the table's view that is `offset` bytes from its beginning.
+    fn view_word(&mut self, lookup: &Lookup<'_>, offset: usize) -> Value {
+        let at = (lookup.view + offset) as i32;
+        self.b.ins().load(I64, constant_memory(), lookup.views, at)
+    }
+
+    /// Generates a trap, in builds with assertions, if `index` is not below the number at offset `count` of the view.
+    fn assert_below(&mut self, lookup: &Lookup<'_>, index: Value, count: usize) {
+        if cfg!(debug_assertions) {
+            let count = self.view_word(lookup, count);
+            let outside = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, index, count);
+            self.b.ins().trapnz(outside, TrapCode::HEAP_OUT_OF_BOUNDS);
         }
     }
 
@@ -192,31 +277,6 @@ impl Gen<'_, '_> {
             }
         };
         self.b.ins().iadd(first, offset)
-    }
-
-    /// Generates code that brings the data of a lookup of this exact key into the caches, if the key's entry is in its
-    /// first bucket.
-    pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
-        let table = &self.analysis.tables_in_place[number];
-        let after = self.b.create_block();
-        let lookup = self.lookup(number, table, [after; 2], false);
-        let entry = match table.is_direct {
-            true => self.direct_entry(&lookup, key[0]).0,
-            false => {
-                let buckets = self.buckets(&lookup);
-                let (_, first) = self.first_bucket(&lookup, key);
-                let at = self.element(buckets, first, 8 * (1 + key.len()));
-                let word = self.b.ins().load(I64, table_memory(), at, 0);
-                let (number, zero) = (self.number(word), self.imm(0));
-                self.b.ins().select(word, number, zero)
-            }
-        };
-        let numbers = self.view_word(&lookup, offset_of!(TableView, record_of_entry));
-        let at = self.element(numbers, entry, size_of::<u32>());
-        // A load that stays though nobody uses the value.
-        (self.b.ins()).load(I32, MemFlagsData::trusted(), at, 0);
-        self.b.ins().jump(after, &[]);
-        self.continue_in(after);
     }
 
     /// Loads the entry number stored at index `key` of the table's direct index, and whether there is an entry. Jumps
@@ -361,64 +421,5 @@ impl Gen<'_, '_> {
         let differences = differences.expect("a key has limbs");
         let zero = self.imm(0);
         self.b.ins().icmp(IntCC::Equal, differences, zero)
-    }
-
-    /// Generates the whole lookup in a table that matches one field by longest prefix.
-    fn longest_prefix(&mut self, lookup: &Lookup<'_>, key: &[Value], field: PrefixField) {
-        let mut root = self.view_word(lookup, offset_of!(TableView, roots));
-        if lookup.table.is_hashed() {
-            let mut exact = key.to_vec();
-            exact[field.limb] = self.imm(0);
-            let number = self.probe(lookup, &exact);
-            self.assert_below(lookup, number, offset_of!(TableView, root_count));
-            root = self.element(root, number, size_of::<Root>());
-        }
-        let direct = self.direct(lookup, root);
-        let [here, above, none, alone, alone_here, in_block] =
-            [(); 6].map(|()| self.b.create_block());
-        self.b.append_block_param(here, I64);
-        // Limbs of a key have no bits beyond their width.
-        let bits = self.shl_imm(key[field.limb], 32 - field.width);
-        let found = self.direct_place(direct, bits);
-        let below = offset_of!(Direct, below) as i32;
-        let below = self.b.ins().load(I32, table_memory(), found, below);
-        let zero = self.b.ins().iconst(I32, 0);
-        let is_alone = (self.b.ins()).icmp(IntCC::SignedLessThan, below, zero);
-        self.b.ins().brif(is_alone, alone, &[], in_block, &[]);
-
-        self.continue_in(alone);
-        let differs = self.differs_from_alone(below, bits);
-        self.b.ins().brif(differs, none, &[], alone_here, &[]);
-        self.continue_in(alone_here);
-        let entry = (self.b.ins()).band_imm_u(below, (1 << ALONE_ENTRY_BITS) - 1);
-        let entry = self.b.ins().uextend(I64, entry);
-        self.b.ins().jump(here, &[entry.into()]);
-
-        self.continue_in(in_block);
-        let place = self.place(lookup, below, bits);
-        // An entry, which is what most lookups find, is the only positive number.
-        const { assert!(BELOW as i32 == i32::MIN) };
-        let zero = self.b.ins().iconst(I32, 0);
-        let is_entry = (self.b.ins()).icmp(IntCC::SignedGreaterThan, place, zero);
-        let entry = self.b.ins().uextend(I64, place);
-        (self.b.ins()).brif(is_entry, here, &[entry.into()], above, &[]);
-
-        self.continue_in(above);
-        (self.b.ins()).brif(place, lookup.elsewhere, &[], none, &[]);
-
-        self.continue_in(none);
-        let entry = offset_of!(Direct, entry) as i32;
-        let entry = self.b.ins().uload32(table_memory(), found, entry);
-        let default = offset_of!(Root, default) as i32;
-        let default = self.b.ins().uload32(table_memory(), root, default);
-        let best = self.b.ins().select(entry, entry, default);
-        self.b.ins().jump(here, &[best.into()]);
-
-        self.continue_in(here);
-        let entry = self.b.block_params(here)[0];
-        let zero = self.imm(0);
-        let hit = self.b.ins().icmp(IntCC::NotEqual, entry, zero);
-        let hit = self.b.ins().uextend(I64, hit);
-        self.found(lookup, entry, hit);
     }
 }

@@ -4,7 +4,7 @@
 //! over the index. This module recognises both. Anything that it does not is generated as it is written.
 
 use super::wide::Wide;
-use super::{Gen, Place};
+use super::{Memory, Place, Slots};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
@@ -110,7 +110,7 @@ fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
     simple.then_some((*valid, *dst, value))
 }
 
-impl Gen<'_, '_> {
+impl Slots<'_, '_> {
     /// Returns the distance in limbs between consecutive slots, or `None` unless all live in memory at equal distances
     /// and have the same width.
     fn stride(&self, slots: &[SlotId]) -> Option<usize> {
@@ -125,15 +125,6 @@ impl Gen<'_, '_> {
                 && self.layout.offset(*slot) == start + i * stride
         });
         regular.then_some(stride)
-    }
-
-    /// Calculates the address of the slot that lies `number` times `stride` limbs behind the slot `first`.
-    fn address(&mut self, first: SlotId, stride: usize, number: Value) -> Value {
-        let bytes = self.imm(8 * stride as u64);
-        let behind = self.b.ins().imul(number, bytes);
-        let at = self.b.ins().iadd(self.state, behind);
-        let offset = 8 * self.layout.offset(first) as i64;
-        self.b.ins().iadd_imm_u(at, offset)
     }
 
     /// Loads the value of an expression that chooses an element of a header stack in memory by index; `None` if the
@@ -247,5 +238,16 @@ impl Gen<'_, '_> {
         }
         self.b.ins().jump(after, &[]);
         blocks
+    }
+}
+
+impl Memory<'_, '_> {
+    /// Calculates the address of the slot that lies `number` times `stride` limbs behind the slot `first`.
+    fn address(&mut self, first: SlotId, stride: usize, number: Value) -> Value {
+        let bytes = self.imm(8 * stride as u64);
+        let behind = self.b.ins().imul(number, bytes);
+        let at = self.words.b.ins().iadd(self.state, behind);
+        let offset = 8 * self.layout.offset(first) as i64;
+        self.b.ins().iadd_imm_u(at, offset)
     }
 }

@@ -5,7 +5,7 @@
 
 use super::bytes::Window;
 use super::wide::{Wide, limbs_for};
-use super::{Gen, Place};
+use super::{Gen, Memory, Place};
 use crate::analysis::ParserForm;
 use crate::analysis::paths::{Validity, leads_to};
 use crate::frame::Frame;
@@ -164,19 +164,14 @@ impl Gen<'_, '_> {
             self.b.switch_to_block(block);
             self.b.seal_block(block);
             let error = self.small_constant(ERROR_WIDTH, code);
-            self.write(program.architecture.parser_error(self.pipeline()), &error);
+            let slot = program.architecture.parser_error(self.pipeline());
+            self.write(slot, &error);
             self.b.ins().jump(done, &[]);
         }
         self.continue_in(done);
         self.parser_blocks = None;
         self.store_consumed();
         outcome_blocks
-    }
-
-    /// Stores the number of bytes that the parser consumed into the frame.
-    pub(super) fn store_consumed(&mut self) {
-        let cursor = self.b.use_var(self.cursor);
-        self.store_frame(offset_of!(Frame, consumed), cursor);
     }
 
     fn parser_mut(&mut self) -> &mut ParserBlocks {
@@ -204,29 +199,11 @@ impl Gen<'_, '_> {
         self.continue_in(next);
     }
 
-    /// Calculates the number of bytes from the cursor to the packet's end.
-    fn remaining(&mut self) -> Value {
-        let cursor = self.b.use_var(self.cursor);
-        self.b.ins().isub(self.packet_len, cursor)
-    }
-
     /// Generates code that rejects the packet unless `bytes` bytes follow the cursor.
     fn demand(&mut self, bytes: Value) {
         let remaining = self.remaining();
         let short = (self.b.ins()).icmp(IntCC::UnsignedLessThan, remaining, bytes);
         self.fail_if(short, core_error::PACKET_TOO_SHORT);
-    }
-
-    /// Calculates the address of the byte at the cursor.
-    fn at_cursor(&mut self) -> Value {
-        let cursor = self.b.use_var(self.cursor);
-        self.b.ins().iadd(self.packet, cursor)
-    }
-
-    fn move_cursor(&mut self, bytes: Value) {
-        let cursor = self.b.use_var(self.cursor);
-        let cursor = self.b.ins().iadd(cursor, bytes);
-        self.b.def_var(self.cursor, cursor);
     }
 
     /// Generates [`ir::StmtKind::Extract`]: loads a header's fields, and moves the cursor behind the header.
@@ -314,14 +291,6 @@ impl Gen<'_, '_> {
         let too_long = (self.b.ins()).icmp(IntCC::UnsignedGreaterThan, length, max);
         self.fail_if(too_long, core_error::HEADER_TOO_SHORT);
         bytes
-    }
-
-    /// Reads `count` bits that start `offset` bits behind `base`, as a value of `width` bits.
-    fn read_bits(&mut self, base: Value, offset: Value, count: Value, width: u32) -> Wide {
-        let out = self.scratch(limbs_for(width));
-        let limbs = self.imm(limbs_for(width) as u64);
-        self.call(Shim::ReadBits, &[base, offset, count, out, limbs]);
-        self.reload(out, width)
     }
 
     /// Generates [`ir::StmtKind::Lookahead`]: reads bits behind the cursor without moving it.
@@ -435,13 +404,47 @@ impl Gen<'_, '_> {
         self.b.ins().jump(failure, &[]);
         self.transitions_back(again);
     }
+}
+
+impl Memory<'_, '_> {
+    /// Stores the number of bytes that the parser consumed into the frame.
+    pub(super) fn store_consumed(&mut self) {
+        let cursor = self.cursor();
+        self.store_frame(offset_of!(Frame, consumed), cursor);
+    }
+
+    /// Calculates the number of bytes from the cursor to the packet's end.
+    pub(super) fn remaining(&mut self) -> Value {
+        let cursor = self.cursor();
+        self.words.b.ins().isub(self.packet_len, cursor)
+    }
+
+    /// Calculates the address of the byte at the cursor.
+    pub(super) fn at_cursor(&mut self) -> Value {
+        let cursor = self.cursor();
+        self.words.b.ins().iadd(self.packet, cursor)
+    }
+
+    fn move_cursor(&mut self, bytes: Value) {
+        let cursor = self.cursor();
+        let cursor = self.b.ins().iadd(cursor, bytes);
+        self.set_cursor(cursor);
+    }
+
+    /// Reads `count` bits that start `offset` bits behind `base`, as a value of `width` bits.
+    fn read_bits(&mut self, base: Value, offset: Value, count: Value, width: u32) -> Wide {
+        let out = self.scratch(limbs_for(width));
+        let limbs = self.imm(limbs_for(width) as u64);
+        self.call_without_frame(Shim::ReadBits, &[base, offset, count, out, limbs]);
+        self.reload(out, width)
+    }
 
     /// Generates the condition that all keys match; `None` if they always match.
     fn case_matches(&mut self, keys: &[Wide], matches: &[KeySet]) -> Option<Value> {
         if let [KeySet::ValueSet(value_set)] = matches {
             let (key, limbs) = self.spill_all(keys);
             let id = self.imm(value_set.0.into());
-            return self.call(Shim::ValueSetContains, &[self.frame, id, key, limbs]);
+            return self.call(Shim::ValueSetContains, &[id, key, limbs]);
         }
         let mut all = None;
         for (key, key_set) in keys.iter().zip(matches) {

@@ -6,7 +6,7 @@
 //! keys that are looked up in place, of entries with few arguments), it is done right there; else the keys are noted, for the table to take
 //! them together step by step. So are indices of large arrays of cells; those that are arguments of entries follow when these are found.
 
-use super::Gen;
+use super::{Gen, Memory, Slots, Words};
 use crate::analysis::bailouts::Bailouts;
 use crate::analysis::tables::{cell_of, runs_to_prefetch};
 use crate::frame::Frame;
@@ -28,28 +28,6 @@ impl Gen<'_, '_> {
         self.first_parser();
         self.control(program.main_control(Pipeline::INGRESS));
         self.next_packet();
-    }
-
-    /// Returns true if the function that prefetches omits a statement.
-    fn is_left_out(&self, stmt: &StmtKind) -> bool {
-        // Statements with effects outside, and those that take time.
-        matches!(
-            stmt,
-            StmtKind::RegisterRead { .. }
-                | StmtKind::RegisterWrite { .. }
-                | StmtKind::Count { .. }
-                | StmtKind::MeterExecute { .. }
-                | StmtKind::Hash { .. }
-                | StmtKind::Random { .. }
-                | StmtKind::Clone { .. }
-                | StmtKind::Resubmit { .. }
-                | StmtKind::Recirculate { .. }
-                | StmtKind::Truncate { .. }
-                | StmtKind::Digest { .. }
-                | StmtKind::Log { .. }
-                | StmtKind::Assert { .. }
-                | StmtKind::Loop { .. }
-        )
     }
 
     /// Generates a statement that the prefetch function treats differently from the program. Returns whether control
@@ -92,16 +70,9 @@ impl Gen<'_, '_> {
             _ => None,
         }
     }
+}
 
-    /// Returns true if these statements contain a lookup or a cell access that is worth prefetching.
-    fn leads_to_any(&self, stmts: &[Stmt]) -> bool {
-        let prefetched = &self.analysis.prefetched;
-        ir::statements(stmts).any(|stmt| match &stmt.kind {
-            StmtKind::Apply { table, .. } => prefetched.tables.iter().any(|t| t.table == *table),
-            other => cell_of(other).is_some_and(|(cells, _)| prefetched.cells.contains(&cells)),
-        })
-    }
-
+impl Slots<'_, '_> {
     /// Generates code that records the index of a cell that the packet will access, if the index is known in advance.
     fn note_cell(&mut self, cells: CellArray, index: &Expr) {
         let prefetched = &self.analysis.prefetched;
@@ -112,6 +83,37 @@ impl Gen<'_, '_> {
             let index = self.expr(index).low();
             self.note(list, &[index]);
         }
+    }
+
+    /// Generates what stands for a table in the prefetch: touches the entry or records the key, and assumes a hit.
+    fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
+        let prefetched = &self.analysis.prefetched.tables;
+        if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
+            let keys = self.exprs(keys);
+            let in_place = self.view_of(table);
+            if let Some(number) = in_place.filter(|_| prefetched[wanted].touched) {
+                let key = self.key_in_place(table, &keys);
+                self.touch(number, &key);
+            } else {
+                let limbs: Vec<Value> = keys.iter().flat_map(|k| &k.limbs).copied().collect();
+                self.note(wanted, &limbs);
+            }
+        }
+        if let Some(hit) = hit {
+            let one = self.imm(1);
+            self.write_word(hit, one);
+        }
+    }
+}
+
+impl Memory<'_, '_> {
+    /// Returns true if these statements contain a lookup or a cell access that is worth prefetching.
+    fn leads_to_any(&self, stmts: &[Stmt]) -> bool {
+        let prefetched = &self.analysis.prefetched;
+        ir::statements(stmts).any(|stmt| match &stmt.kind {
+            StmtKind::Apply { table, .. } => prefetched.tables.iter().any(|t| t.table == *table),
+            other => cell_of(other).is_some_and(|(cells, _)| prefetched.cells.contains(&cells)),
+        })
     }
 
     /// Generates code that appends a key or index to a list of the frame, if the list has room.
@@ -135,25 +137,29 @@ impl Gen<'_, '_> {
         self.b.ins().jump(after, &[]);
         self.continue_in(after);
     }
+}
 
-    /// Generates what stands for a table in the prefetch: touches the entry or records the key, and assumes a hit.
-    fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
-        let prefetched = &self.analysis.prefetched.tables;
-        if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
-            let keys = self.exprs(keys);
-            let in_place = self.view_of(table);
-            if let Some(number) = in_place.filter(|_| prefetched[wanted].touched) {
-                let key = self.key_in_place(table, &keys);
-                self.touch(number, &key);
-            } else {
-                let limbs: Vec<Value> = keys.iter().flat_map(|k| &k.limbs).copied().collect();
-                self.note(wanted, &limbs);
-            }
-        }
-        if let Some(hit) = hit {
-            let one = self.imm(1);
-            self.write_word(hit, one);
-        }
+impl Words<'_> {
+    /// Returns true if the function that prefetches omits a statement.
+    fn is_left_out(&self, stmt: &StmtKind) -> bool {
+        // Statements with effects outside, and those that take time.
+        matches!(
+            stmt,
+            StmtKind::RegisterRead { .. }
+                | StmtKind::RegisterWrite { .. }
+                | StmtKind::Count { .. }
+                | StmtKind::MeterExecute { .. }
+                | StmtKind::Hash { .. }
+                | StmtKind::Random { .. }
+                | StmtKind::Clone { .. }
+                | StmtKind::Resubmit { .. }
+                | StmtKind::Recirculate { .. }
+                | StmtKind::Truncate { .. }
+                | StmtKind::Digest { .. }
+                | StmtKind::Log { .. }
+                | StmtKind::Assert { .. }
+                | StmtKind::Loop { .. }
+        )
     }
 }
 

@@ -5,7 +5,7 @@
 //! their length is not known before. The last replica takes the packet itself, whose headers are replaced when the function has ended: all others are made of it.
 
 use super::wide::limbs_for;
-use super::{Gen, Place, nth};
+use super::{Gen, Memory, Place, Slots, nth};
 use crate::frame::{Frame, drop_code, exit};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -38,7 +38,7 @@ impl Gen<'_, '_> {
     /// packet's run.
     pub(super) fn replicate(&mut self, group: Value) {
         let program = self.program;
-        let results = self.call_for_all(Shim::Replicas, &[self.frame, group]);
+        let results = self.call_for_all(Shim::Replicas, &[group]);
         let (first, end) = (results[0], results[1]);
         let none = self.b.ins().icmp(IntCC::Equal, first, end);
         self.exit_if(
@@ -50,7 +50,7 @@ impl Gen<'_, '_> {
         self.b.def_var(at, first);
         let kept = self.values_now();
         let saved = self.save_memory();
-        let may_move = self.fast_path_mut().may_move;
+        let may_move = self.fast_path_mut().course.may_move;
         let again = self.b.create_block();
         self.b.ins().jump(again, &[]);
         self.b.switch_to_block(again);
@@ -62,9 +62,9 @@ impl Gen<'_, '_> {
         self.start_replica(replica);
         let [next, done] = [(); 2].map(|()| self.b.create_block());
         let current = CurrentReplica { replica, end, next };
-        self.fast_path_mut().replica = Some(current);
+        self.fast_path_mut().course.replica = Some(current);
         self.control(program.main_control(Pipeline::EGRESS));
-        self.fast_path_mut().replica = None;
+        self.fast_path_mut().course.replica = None;
         self.end_replica(&current);
 
         self.continue_in(next);
@@ -76,26 +76,22 @@ impl Gen<'_, '_> {
         self.b.seal_block(again);
         self.continue_in(done);
         self.exit_with(exit::REPLICATED, None);
-        self.fast_path_mut().may_move = may_move;
+        self.fast_path_mut().course.may_move = may_move;
     }
 
     /// Generates the end of a replica's run directly where egress exits. Returns false, with nothing generated, for
     /// packets that go to one port and within a loop.
     pub(super) fn replica_ends_here(&mut self) -> bool {
-        let replica = self.fast_path.as_ref().and_then(|f| f.replica);
-        let Some(replica) = replica.filter(|_| self.loop_depth == 0) else {
+        let replica = self.fast_path.as_ref().and_then(|f| f.course.replica);
+        let Some(replica) = replica.filter(|_| self.surroundings.loops == 0) else {
             return false;
         };
-        let may_move = self.fast_path_mut().may_move;
-        self.fast_path_mut().replica = None;
-        let labels = std::mem::take(&mut self.labels);
-        let (end, end_used) = (self.control_end, self.control_end_used);
-        let (branches, summed) = (self.branches, self.summed.take());
+        let course = self.fast_path_mut().course;
+        self.fast_path_mut().course.replica = None;
+        let surroundings = self.surroundings.aside();
         self.end_replica(&replica);
-        (self.control_end, self.control_end_used) = (end, end_used);
-        (self.labels, self.branches, self.summed) = (labels, branches, summed);
-        let fast_path = self.fast_path_mut();
-        (fast_path.may_move, fast_path.replica) = (may_move, Some(replica));
+        self.surroundings = surroundings;
+        self.fast_path_mut().course = course;
         true
     }
 
@@ -134,22 +130,21 @@ impl Gen<'_, '_> {
             self.begin_emitting();
             self.control(program.deparser(Pipeline::EGRESS));
             self.store_emitted_len();
-            self.call(
-                Shim::ReplicaOfEmitted,
-                &[self.frame, arrival, port, is_last],
-            );
+            self.call(Shim::ReplicaOfEmitted, &[arrival, port, is_last]);
             return;
         }
         let bytes = self.header_bytes();
-        let args = [self.frame, arrival, port, bytes, is_last];
+        let args = [arrival, port, bytes, is_last];
         let headers = self.call(Shim::ReplicaRoom, &args);
         let headers = headers.expect("gives a result");
-        self.b.def_var(self.emit_at, headers);
+        self.set_emit_at(headers);
         self.emits_exactly = true;
         self.control(program.deparser(Pipeline::EGRESS));
         self.emits_exactly = false;
     }
+}
 
+impl Slots<'_, '_> {
     /// Returns the present values of all variables that egress may read, with which each replica begins.
     fn values_now(&mut self) -> Vec<(Variable, Value)> {
         let mut variables = vec![self.cursor, self.fast_path_mut().moved];
@@ -168,6 +163,25 @@ impl Gen<'_, '_> {
         variables.into_iter().map(now).collect()
     }
 
+    fn start_replica(&mut self, replica: Value) {
+        let flags = MemFlagsData::trusted();
+        let (port_at, rid_at) = (offset_of!(Replica, port), offset_of!(Replica, rid));
+        let port = self.b.ins().uload32(flags, replica, port_at as i32);
+        let rid = (self.b.ins()).uload16(I64, flags, replica, rid_at as i32);
+        let variable = self.fast_path_mut().port;
+        self.b.def_var(variable, port);
+        let facts = self.facts();
+        if facts.bailouts.truncates {
+            // The length that ingress truncates to does not concern replicas.
+            let zero = self.imm(0);
+            self.store_frame(offset_of!(Frame, truncate), zero);
+        }
+        let path = self.imm(facts.forwarding.replica_path);
+        self.start_egress(port, rid, path);
+    }
+}
+
+impl Memory<'_, '_> {
     /// Generates code that saves the parts of the state array that egress may change, for the next replica.
     fn save_memory(&mut self) -> Saved {
         let ranges = self.facts().bailouts.egress_memory.iter();
@@ -193,24 +207,7 @@ impl Gen<'_, '_> {
     /// Returns the address of the saved copy of a range of the state array, and the address of the range itself.
     fn saved_addresses(&mut self, range: &Range<usize>, saved: StackSlot) -> [Value; 2] {
         let saved = self.b.ins().stack_addr(I64, saved, 0);
-        let state = (self.b.ins()).iadd_imm_u(self.state, 8 * range.start as i64);
+        let state = (self.words.b.ins()).iadd_imm_u(self.state, 8 * range.start as i64);
         [saved, state]
-    }
-
-    fn start_replica(&mut self, replica: Value) {
-        let flags = MemFlagsData::trusted();
-        let (port_at, rid_at) = (offset_of!(Replica, port), offset_of!(Replica, rid));
-        let port = self.b.ins().uload32(flags, replica, port_at as i32);
-        let rid = (self.b.ins()).uload16(I64, flags, replica, rid_at as i32);
-        let variable = self.fast_path_mut().port;
-        self.b.def_var(variable, port);
-        let facts = self.facts();
-        if facts.bailouts.truncates {
-            // The length that ingress truncates to does not concern replicas.
-            let zero = self.imm(0);
-            self.store_frame(offset_of!(Frame, truncate), zero);
-        }
-        let path = self.imm(facts.forwarding.replica_path);
-        self.start_egress(port, rid, path);
     }
 }

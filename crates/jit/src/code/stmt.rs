@@ -5,7 +5,9 @@
 
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
-use super::{EntryPoint, Gen, Label, MAX_INSTRUCTIONS, Place, constant_memory};
+use super::{
+    EntryPoint, Gen, Label, MAX_INSTRUCTIONS, Memory, Place, Slots, Words, constant_memory,
+};
 use crate::analysis::MAX_VALUE_LIMBS;
 use crate::frame::{Frame, preserve_code};
 use crate::shims::Shim;
@@ -68,7 +70,7 @@ impl Gen<'_, '_> {
             StmtKind::Block { label, body } => self.block(*label, body),
             StmtKind::Loop { label, body } => self.endless_loop(*label, body),
             StmtKind::Break(label) => {
-                let label = (self.labels.iter_mut().rev())
+                let label = (self.surroundings.labels.iter_mut().rev())
                     .find(|l| l.id == *label)
                     .expect("a break is inside what it names");
                 label.used = true;
@@ -78,8 +80,8 @@ impl Gen<'_, '_> {
             }
             StmtKind::Exit if self.ends_here() || self.replica_ends_here() => false,
             StmtKind::Exit => {
-                self.control_end_used = true;
-                let end = self.control_end;
+                self.surroundings.end_used = true;
+                let end = self.surroundings.end;
                 self.b.ins().jump(end, &[]);
                 false
             }
@@ -150,6 +152,187 @@ impl Gen<'_, '_> {
         }
     }
 
+    fn if_else(&mut self, cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> bool {
+        if let Some(holds) = self.known(cond) {
+            return self.stmts(if holds { then } else { otherwise });
+        }
+        if otherwise.is_empty()
+            && let Some(flag) = self.flag_set(cond, then)
+        {
+            let holds = self.expr(cond).low();
+            self.write_word(flag, holds);
+            return true;
+        }
+        let (first, after) = (self.b.create_block(), self.b.create_block());
+        if otherwise.is_empty() {
+            self.branch(cond, first, after);
+            self.continue_in(first);
+            self.body(then, after);
+            self.continue_in(after);
+            return true;
+        }
+        let second = self.b.create_block();
+        self.branch(cond, first, second);
+        self.continue_in(first);
+        let from_first = self.body(then, after);
+        self.continue_in(second);
+        let from_second = self.body(otherwise, after);
+        self.join_in(after, from_first || from_second)
+    }
+
+    /// Generates a body that continues at the block `after`, and returns whether control can reach its end.
+    pub(super) fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
+        self.surroundings.branches += 1;
+        let falls_through = self.stmts(stmts);
+        self.surroundings.branches -= 1;
+        if falls_through {
+            self.b.ins().jump(after, &[]);
+        }
+        falls_through
+    }
+
+    fn switch(&mut self, value: &Expr, cases: &[(Vec<Bits>, Vec<Stmt>)], default: &[Stmt]) -> bool {
+        let store = self.store_of(cases, default);
+        let value = self.expr(value);
+        let after = self.b.create_block();
+        if let Some(store) = store.filter(|_| value.width <= 64) {
+            for (other, block) in self.store_at(&value, &store, cases, after) {
+                self.continue_in(block);
+                self.body(&cases[other].1, after);
+            }
+            return self.join_in(after, true);
+        }
+        let otherwise = self.b.create_block();
+        let blocks: Vec<Block> = cases.iter().map(|_| self.b.create_block()).collect();
+        if value.width <= 64 {
+            let mut switch = Switch::new();
+            for ((values, _), &block) in cases.iter().zip(&blocks) {
+                for value in values {
+                    switch.set_entry(value.low_u64().into(), block);
+                }
+            }
+            switch.emit(&mut self.b, value.low(), otherwise);
+        } else {
+            for ((values, _), &block) in cases.iter().zip(&blocks) {
+                for wanted in values {
+                    let wanted = self.constant(wanted);
+                    let equal = self.equal(&value, &wanted);
+                    let next = self.b.create_block();
+                    self.b.ins().brif(equal, block, &[], next, &[]);
+                    self.continue_in(next);
+                }
+            }
+            self.b.ins().jump(otherwise, &[]);
+        }
+        let mut reached = false;
+        for ((_, body), &block) in cases.iter().zip(&blocks) {
+            self.continue_in(block);
+            reached |= self.body(body, after);
+        }
+        self.continue_in(otherwise);
+        reached |= self.body(default, after);
+        self.join_in(after, reached)
+    }
+
+    fn labelled(&mut self, label: LabelId, body: &[Stmt]) -> (bool, Block, bool) {
+        let after = self.b.create_block();
+        self.surroundings.labels.push(Label {
+            id: label,
+            after,
+            used: false,
+        });
+        self.surroundings.branches += 1;
+        let falls_through = self.stmts(body);
+        self.surroundings.branches -= 1;
+        let label = self.surroundings.labels.pop().expect("pushed above");
+        (falls_through, after, label.used)
+    }
+
+    fn block(&mut self, label: LabelId, body: &[Stmt]) -> bool {
+        let (falls_through, after, used) = self.labelled(label, body);
+        if falls_through {
+            self.b.ins().jump(after, &[]);
+        }
+        self.join_in(after, falls_through || used)
+    }
+
+    fn endless_loop(&mut self, label: LabelId, body: &[Stmt]) -> bool {
+        let start = self.b.create_block();
+        self.b.ins().jump(start, &[]);
+        self.b.switch_to_block(start);
+        self.surroundings.loops += 1;
+        let (falls_through, after, used) = self.labelled(label, body);
+        self.surroundings.loops -= 1;
+        if falls_through {
+            self.spend_step();
+            self.b.ins().jump(start, &[]);
+        }
+        self.b.seal_block(start);
+        self.join_in(after, used)
+    }
+
+    fn assert(&mut self, cond: &Expr) {
+        let cond = self.expr(cond).low();
+        let failed = match self.assert_failed {
+            Some(block) => block,
+            None => {
+                let block = self.b.create_block();
+                self.b.set_cold_block(block);
+                *self.assert_failed.insert(block)
+            }
+        };
+        let next = self.b.create_block();
+        self.b.ins().brif(cond, next, &[], failed, &[]);
+        self.continue_in(next);
+    }
+
+    /// Generates code that appends a header, if it is valid, to the bytes that the deparser has emitted.
+    pub(super) fn emit(&mut self, header: HeaderId) {
+        let program = self.program;
+        let fields = &program.headers[header.index()].fields;
+        let valid = self.read(program.headers[header.index()].valid).low();
+        let (valid_block, after) = (self.b.create_block(), self.b.create_block());
+        self.branch_on(valid, valid_block, after, &[]);
+        self.continue_in(valid_block);
+        if self.surroundings.loops > 0 {
+            let end = self.emit_at();
+            let room = super::emit_capacity(self.analysis);
+            let room = self.imm(room as u64);
+            let end = self.call(Shim::Reserve, &[end, room]);
+            self.set_emit_at(end.expect("gives a result"));
+        }
+        let base = self.emit_at();
+        let bytes = if fields.iter().any(|f| f.varbit_length.is_some()) {
+            self.emit_varbit(base, fields)
+        } else {
+            let bytes = self.emit_fixed(base, header);
+            self.imm(bytes.into())
+        };
+        let end = self.b.ins().iadd(base, bytes);
+        self.set_emit_at(end);
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
+    }
+
+    /// Generates code that writes a header without a varbit to the address `base`; returns its length in bytes.
+    fn emit_fixed(&mut self, base: Value, header: HeaderId) -> u32 {
+        if self.emit_from_packet(base, header) {
+            return self.program.header_max_bytes(header) as u32;
+        }
+        let mut packer = Packer::new(base);
+        for field in &self.program.headers[header.index()].fields {
+            let value = self.read(field.slot);
+            self.pack(&mut packer, &value);
+        }
+        if self.emits_exactly {
+            self.pack_end_exactly(packer);
+            return self.program.header_max_bytes(header) as u32;
+        }
+        self.pack_end(packer)
+    }
+}
+
+impl Slots<'_, '_> {
     /// Generates a statement that uses an object of the switch: a register, counter, meter, digest or random
     /// number.
     fn extern_call(&mut self, stmt: &StmtKind) {
@@ -170,25 +353,25 @@ impl Gen<'_, '_> {
             StmtKind::MeterExecute { meter, index, dst } => {
                 let index = self.expr(index).low();
                 let id = self.imm(meter.0.into());
-                let colour = self.call(Shim::MeterExecute, &[self.frame, id, index]);
+                let colour = self.call(Shim::MeterExecute, &[id, index]);
                 self.write_word(*dst, colour.expect("gives a result"));
             }
             StmtKind::DirectMeterRead { meter, dst } => {
                 let id = self.imm(meter.0.into());
-                let colour = self.call(Shim::DirectMeterRead, &[self.frame, id]);
+                let colour = self.call(Shim::DirectMeterRead, &[id]);
                 self.write_word(*dst, colour.expect("gives a result"));
             }
             StmtKind::Random { dst, low, high } => {
                 let low = self.expr(low).low();
                 let high = self.expr(high).low();
-                let value = self.call(Shim::Random, &[self.frame, low, high]);
+                let value = self.call(Shim::Random, &[low, high]);
                 self.write_word(*dst, value.expect("gives a result"));
             }
             StmtKind::Digest { digest, values } => {
                 let values = self.exprs(values);
                 let (at, limbs) = self.spill_all(&values);
                 let id = self.imm(digest.0.into());
-                self.call(Shim::Digest, &[self.frame, id, at, limbs]);
+                self.call(Shim::Digest, &[id, at, limbs]);
             }
             // A log goes to the trace, which machine code does not write; its values have no side effects.
             StmtKind::Log { .. } => {}
@@ -219,40 +402,8 @@ impl Gen<'_, '_> {
 
     /// Writes a word to a slot, cut or extended with zeros to its width.
     pub(crate) fn write_word(&mut self, dst: SlotId, word: Value) {
-        let word = Wide {
-            width: 64,
-            limbs: smallvec![word],
-        };
-        let value = self.resize(&word, self.width(dst));
+        let value = self.word_of(dst, word);
         self.write(dst, &value);
-    }
-
-    fn if_else(&mut self, cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> bool {
-        if let Some(holds) = self.known(cond) {
-            return self.stmts(if holds { then } else { otherwise });
-        }
-        if otherwise.is_empty()
-            && let Some(flag) = self.flag_set(cond, then)
-        {
-            let holds = self.expr(cond).low();
-            self.write_word(flag, holds);
-            return true;
-        }
-        let (first, after) = (self.b.create_block(), self.b.create_block());
-        if otherwise.is_empty() {
-            self.branch(cond, first, after);
-            self.continue_in(first);
-            self.body(then, after);
-            self.continue_in(after);
-            return true;
-        }
-        let second = self.b.create_block();
-        self.branch(cond, first, second);
-        self.continue_in(first);
-        let from_first = self.body(then, after);
-        self.continue_in(second);
-        let from_second = self.body(otherwise, after);
-        self.join_in(after, from_first || from_second)
     }
 
     /// Returns the flag that `then` sets if that is all it does, the flag is zero before and `cond` is a comparison.
@@ -411,118 +562,6 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the number if `value` is a constant of the generated code; else `None`.
-    pub(crate) fn known_value(&self, value: Value) -> Option<u64> {
-        let dfg = &self.b.func.dfg;
-        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
-        match dfg.insts[inst] {
-            InstructionData::UnaryImm {
-                opcode: Opcode::Iconst,
-                imm,
-            } => Some(imm.bits() as u64),
-            _ => None,
-        }
-    }
-
-    /// Generates a body that continues at the block `after`, and returns whether control can reach its end.
-    pub(super) fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
-        self.branches += 1;
-        let falls_through = self.stmts(stmts);
-        self.branches -= 1;
-        if falls_through {
-            self.b.ins().jump(after, &[]);
-        }
-        falls_through
-    }
-
-    /// Continues generating code in the block `after` if it is `reached`; returns `reached`.
-    pub(super) fn join_in(&mut self, after: Block, reached: bool) -> bool {
-        if reached {
-            self.continue_in(after);
-        }
-        reached
-    }
-
-    fn switch(&mut self, value: &Expr, cases: &[(Vec<Bits>, Vec<Stmt>)], default: &[Stmt]) -> bool {
-        let store = self.store_of(cases, default);
-        let value = self.expr(value);
-        let after = self.b.create_block();
-        if let Some(store) = store.filter(|_| value.width <= 64) {
-            for (other, block) in self.store_at(&value, &store, cases, after) {
-                self.continue_in(block);
-                self.body(&cases[other].1, after);
-            }
-            return self.join_in(after, true);
-        }
-        let otherwise = self.b.create_block();
-        let blocks: Vec<Block> = cases.iter().map(|_| self.b.create_block()).collect();
-        if value.width <= 64 {
-            let mut switch = Switch::new();
-            for ((values, _), &block) in cases.iter().zip(&blocks) {
-                for value in values {
-                    switch.set_entry(value.low_u64().into(), block);
-                }
-            }
-            switch.emit(&mut self.b, value.low(), otherwise);
-        } else {
-            for ((values, _), &block) in cases.iter().zip(&blocks) {
-                for wanted in values {
-                    let wanted = self.constant(wanted);
-                    let equal = self.equal(&value, &wanted);
-                    let next = self.b.create_block();
-                    self.b.ins().brif(equal, block, &[], next, &[]);
-                    self.continue_in(next);
-                }
-            }
-            self.b.ins().jump(otherwise, &[]);
-        }
-        let mut reached = false;
-        for ((_, body), &block) in cases.iter().zip(&blocks) {
-            self.continue_in(block);
-            reached |= self.body(body, after);
-        }
-        self.continue_in(otherwise);
-        reached |= self.body(default, after);
-        self.join_in(after, reached)
-    }
-
-    fn labelled(&mut self, label: LabelId, body: &[Stmt]) -> (bool, Block, bool) {
-        let after = self.b.create_block();
-        self.labels.push(Label {
-            id: label,
-            after,
-            used: false,
-        });
-        self.branches += 1;
-        let falls_through = self.stmts(body);
-        self.branches -= 1;
-        let label = self.labels.pop().expect("pushed above");
-        (falls_through, after, label.used)
-    }
-
-    fn block(&mut self, label: LabelId, body: &[Stmt]) -> bool {
-        let (falls_through, after, used) = self.labelled(label, body);
-        if falls_through {
-            self.b.ins().jump(after, &[]);
-        }
-        self.join_in(after, falls_through || used)
-    }
-
-    fn endless_loop(&mut self, label: LabelId, body: &[Stmt]) -> bool {
-        let start = self.b.create_block();
-        self.b.ins().jump(start, &[]);
-        self.b.switch_to_block(start);
-        self.loop_depth += 1;
-        let (falls_through, after, used) = self.labelled(label, body);
-        self.loop_depth -= 1;
-        if falls_through {
-            self.spend_step();
-            self.b.ins().jump(start, &[]);
-        }
-        self.b.seal_block(start);
-        self.join_in(after, used)
-    }
-
     fn set_invalid(&mut self, header: HeaderId) {
         self.note_validity(header, false);
         self.put_validity(header, false);
@@ -530,21 +569,6 @@ impl Gen<'_, '_> {
         for slot in program.headers[header.index()].field_slots() {
             self.clear(slot);
         }
-    }
-
-    fn assert(&mut self, cond: &Expr) {
-        let cond = self.expr(cond).low();
-        let failed = match self.assert_failed {
-            Some(block) => block,
-            None => {
-                let block = self.b.create_block();
-                self.b.set_cold_block(block);
-                *self.assert_failed.insert(block)
-            }
-        };
-        let next = self.b.create_block();
-        self.b.ins().brif(cond, next, &[], failed, &[]);
-        self.continue_in(next);
     }
 
     fn clone_packet(&mut self, session: &Expr, preserve: Option<FieldListId>) {
@@ -587,42 +611,6 @@ impl Gen<'_, '_> {
         self.write(dst, &Wide { width, limbs });
     }
 
-    fn register_by_call(&mut self, register: RegisterId, index: Value, width: u32) -> Wide {
-        let id = self.imm(register.0.into());
-        if limbs_for(width) == 1 {
-            let word = self.call(Shim::RegisterReadWord, &[self.frame, id, index]);
-            let limbs = smallvec![word.expect("gives a result")];
-            return Wide { width, limbs };
-        }
-        let cell = self.call(Shim::RegisterCell, &[self.frame, id, index]);
-        self.reload(cell.expect("gives a result"), width)
-    }
-
-    /// Returns `view`, the number of a view of cells of `limbs` limbs, if the generated code may access these cells
-    /// without a call; else `None`.
-    fn cells_in_place(&self, view: Option<usize>, limbs: usize) -> Option<usize> {
-        view.filter(|_| self.entry_point.is_fast_path() && limbs <= MAX_VALUE_LIMBS)
-    }
-
-    /// Generates the address of the cell at `index` of a view, and continues where the view has such a cell. Returns
-    /// the address, and the block that is reached if the view has no such cell.
-    fn cell_in_place(&mut self, view: usize, index: Value, limbs: usize) -> (Value, Block) {
-        let at = offset_of!(Frame, cells) as i32;
-        let views = (self.b.ins()).load(I64, constant_memory(), self.frame, at);
-        let mut word = |offset: usize| {
-            let at = (view * size_of::<CellsView>() + offset) as i32;
-            self.b.ins().load(I64, constant_memory(), views, at)
-        };
-        let first = word(offset_of!(CellsView, first));
-        let count = word(offset_of!(CellsView, count));
-        let (there, elsewhere) = (self.b.create_block(), self.b.create_block());
-        self.b.set_cold_block(elsewhere);
-        let is_there = self.b.ins().icmp(IntCC::UnsignedLessThan, index, count);
-        (self.b.ins()).brif(is_there, there, &[], elsewhere, &[]);
-        self.continue_in(there);
-        (self.element(first, index, 8 * limbs), elsewhere)
-    }
-
     /// Generates [`ir::StmtKind::Count`]: counts the packet in a cell.
     fn count(&mut self, counter: CounterId, index: &Expr) {
         let index = self.expr(index).low();
@@ -645,7 +633,7 @@ impl Gen<'_, '_> {
             }
         };
         let id = self.imm(counter.0.into());
-        self.call(Shim::Count, &[self.frame, id, index]);
+        self.call(Shim::Count, &[id, index]);
         if let Some(after) = after {
             self.b.ins().jump(after, &[]);
             self.continue_in(after);
@@ -671,65 +659,6 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    fn write_register_by_call(&mut self, register: RegisterId, index: Value, value: &Wide) {
-        if value.limbs.len() == 1 {
-            let id = self.imm(register.0.into());
-            let args = [self.frame, id, index, value.low()];
-            self.call(Shim::RegisterWriteWord, &args);
-            return;
-        }
-        let at = self.spill(&[value]);
-        let (id, limbs) = (
-            self.imm(register.0.into()),
-            self.imm(value.limbs.len() as u64),
-        );
-        self.call(Shim::RegisterWrite, &[self.frame, id, index, at, limbs]);
-    }
-
-    /// Generates code that appends a header, if it is valid, to the bytes that the deparser has emitted.
-    pub(super) fn emit(&mut self, header: HeaderId) {
-        let program = self.program;
-        let fields = &program.headers[header.index()].fields;
-        let valid = self.read(program.headers[header.index()].valid).low();
-        let (valid_block, after) = (self.b.create_block(), self.b.create_block());
-        self.branch_on(valid, valid_block, after, &[]);
-        self.continue_in(valid_block);
-        if self.loop_depth > 0 {
-            let end = self.b.use_var(self.emit_at);
-            let room = self.imm(super::emit_capacity(self.analysis) as u64);
-            let end = self.call(Shim::Reserve, &[self.frame, end, room]);
-            self.b.def_var(self.emit_at, end.expect("gives a result"));
-        }
-        let base = self.b.use_var(self.emit_at);
-        let bytes = if fields.iter().any(|f| f.varbit_length.is_some()) {
-            self.emit_varbit(base, fields)
-        } else {
-            let bytes = self.emit_fixed(base, header);
-            self.imm(bytes.into())
-        };
-        let end = self.b.ins().iadd(base, bytes);
-        self.b.def_var(self.emit_at, end);
-        self.b.ins().jump(after, &[]);
-        self.continue_in(after);
-    }
-
-    /// Generates code that writes a header without a varbit to the address `base`; returns its length in bytes.
-    fn emit_fixed(&mut self, base: Value, header: HeaderId) -> u32 {
-        if self.emit_from_packet(base, header) {
-            return self.program.header_max_bytes(header) as u32;
-        }
-        let mut packer = Packer::new(base);
-        for field in &self.program.headers[header.index()].fields {
-            let value = self.read(field.slot);
-            self.pack(&mut packer, &value);
-        }
-        if self.emits_exactly {
-            self.pack_end_exactly(packer);
-            return self.program.header_max_bytes(header) as u32;
-        }
-        self.pack_end(packer)
-    }
-
     /// Generates code that writes the fields of a header with a varbit to the address `base`; returns its length in
     /// bytes.
     fn emit_varbit(&mut self, base: Value, fields: &[ir::Field]) -> Value {
@@ -745,12 +674,87 @@ impl Gen<'_, '_> {
                 None => self.imm(value.width.into()),
             };
             let at = self.spill(&[&value]);
-            self.call(Shim::AppendBits, &[base, offset, at, bits]);
+            self.call_without_frame(Shim::AppendBits, &[base, offset, at, bits]);
             offset = self.b.ins().iadd(offset, bits);
         }
         let seven = self.imm(7);
         let up = self.b.ins().iadd(offset, seven);
         self.shr_imm(up, 3)
+    }
+}
+
+impl Memory<'_, '_> {
+    fn register_by_call(&mut self, register: RegisterId, index: Value, width: u32) -> Wide {
+        let id = self.imm(register.0.into());
+        if limbs_for(width) == 1 {
+            let word = self.call(Shim::RegisterReadWord, &[id, index]);
+            let limbs = smallvec![word.expect("gives a result")];
+            return Wide { width, limbs };
+        }
+        let cell = self.call(Shim::RegisterCell, &[id, index]);
+        self.reload(cell.expect("gives a result"), width)
+    }
+
+    /// Returns `view`, the number of a view of cells of `limbs` limbs, if the generated code may access these cells
+    /// without a call; else `None`.
+    fn cells_in_place(&self, view: Option<usize>, limbs: usize) -> Option<usize> {
+        view.filter(|_| self.entry_point.is_fast_path() && limbs <= MAX_VALUE_LIMBS)
+    }
+
+    /// Generates the address of the cell at `index` of a view, and continues where the view has such a cell. Returns
+    /// the address, and the block that is reached if the view has no such cell.
+    fn cell_in_place(&mut self, view: usize, index: Value, limbs: usize) -> (Value, Block) {
+        let views = self.arrival_word(offset_of!(Frame, cells));
+        let mut word = |offset: usize| {
+            let at = (view * size_of::<CellsView>() + offset) as i32;
+            self.b.ins().load(I64, constant_memory(), views, at)
+        };
+        let first = word(offset_of!(CellsView, first));
+        let count = word(offset_of!(CellsView, count));
+        let (there, elsewhere) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(elsewhere);
+        let is_there = self.b.ins().icmp(IntCC::UnsignedLessThan, index, count);
+        (self.b.ins()).brif(is_there, there, &[], elsewhere, &[]);
+        self.continue_in(there);
+        (self.element(first, index, 8 * limbs), elsewhere)
+    }
+
+    fn write_register_by_call(&mut self, register: RegisterId, index: Value, value: &Wide) {
+        if value.limbs.len() == 1 {
+            let id = self.imm(register.0.into());
+            let args = [id, index, value.low()];
+            self.call(Shim::RegisterWriteWord, &args);
+            return;
+        }
+        let at = self.spill(&[value]);
+        let (id, limbs) = (
+            self.imm(register.0.into()),
+            self.imm(value.limbs.len() as u64),
+        );
+        self.call(Shim::RegisterWrite, &[id, index, at, limbs]);
+    }
+}
+
+impl Words<'_> {
+    /// Returns the number if `value` is a constant of the generated code; else `None`.
+    pub(crate) fn known_value(&self, value: Value) -> Option<u64> {
+        let dfg = &self.b.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        match dfg.insts[inst] {
+            InstructionData::UnaryImm {
+                opcode: Opcode::Iconst,
+                imm,
+            } => Some(imm.bits() as u64),
+            _ => None,
+        }
+    }
+
+    /// Continues generating code in the block `after` if it is `reached`; returns `reached`.
+    pub(super) fn join_in(&mut self, after: Block, reached: bool) -> bool {
+        if reached {
+            self.continue_in(after);
+        }
+        reached
     }
 }
 
@@ -771,7 +775,7 @@ fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
 
 /// Returns the value that the one-bit operand `a` must have for its comparison with the constant `b` to hold; `None`
 /// if this is no such comparison.
-fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
+fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Slots<'_, '_>) -> Option<bool> {
     let Expr::Const(bits) = b else { return None };
     let one = a.width(&g.program.slots) == 1;
     match op {
@@ -782,6 +786,6 @@ fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
 }
 
 /// Returns true if `op` with the first operand `a` is a logical "and" or "or": the operands have one bit.
-fn is_logical(op: BinaryOp, a: &Expr, g: &Gen<'_, '_>) -> bool {
+fn is_logical(op: BinaryOp, a: &Expr, g: &Slots<'_, '_>) -> bool {
     matches!(op, BinaryOp::And | BinaryOp::Or) && a.width(&g.program.slots) == 1
 }

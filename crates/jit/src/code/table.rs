@@ -2,7 +2,7 @@
 
 use super::in_place::Found;
 use super::wide::{Limbs, Wide, limbs_for};
-use super::{EntryPoint, Gen};
+use super::{EntryPoint, Gen, Memory, Slots, Words};
 use crate::frame::Frame;
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -55,6 +55,123 @@ impl Gen<'_, '_> {
         self.dispatch(position, args, &actions)
     }
 
+    /// Generates a lookup followed by the choice that depends on the hit. Returns whether control can reach the code
+    /// behind it.
+    pub(super) fn apply_and_choose(&mut self, lookup: &ChosenByHit<'_>) -> bool {
+        let (args, _, hit) = self.look_up_anyhow(lookup.table, lookup.keys, true);
+        let hit = hit.expect("asked for");
+        let [found, missed, after] = [(); 3].map(|()| self.b.create_block());
+        self.b.ins().brif(hit, found, &[], missed, &[]);
+        self.continue_in(found);
+        let action = &self.program.actions[lookup.action.index()];
+        let one = self.imm(1);
+        self.write_word(lookup.hit, one);
+        self.load_params(args, action);
+        self.surroundings.branches += 1;
+        let goes_on = self.stmts(&action.body);
+        self.surroundings.branches -= 1;
+        let from_found = goes_on && self.body(lookup.found, after);
+        self.continue_in(missed);
+        let zero = self.imm(0);
+        self.write_word(lookup.hit, zero);
+        let from_missed = self.body(lookup.missed, after);
+        self.join_in(after, from_found || from_missed)
+    }
+
+    /// Generates the actions of a table, of which the one at `position` runs; a position beyond the end runs none.
+    /// Returns whether control can reach the code behind them.
+    fn dispatch(&mut self, position: Value, args: Value, actions: &[ActionId]) -> bool {
+        let program = self.program;
+        let after = self.b.create_block();
+        let mut bodies = Vec::new();
+        for (i, action) in actions.iter().enumerate() {
+            let action = &program.actions[action.index()];
+            if action.body.is_empty() && action.params.is_empty() {
+                continue;
+            }
+            let block = self.b.create_block();
+            bodies.push((i, block, action));
+        }
+        if bodies.len() <= COMPARED_ACTIONS {
+            for &(i, block, _) in &bodies {
+                let wanted = self.b.ins().iconst(I32, i as i64);
+                let found = self.b.ins().icmp(IntCC::Equal, position, wanted);
+                let next = self.b.create_block();
+                self.b.ins().brif(found, block, &[], next, &[]);
+                self.continue_in(next);
+            }
+            self.b.ins().jump(after, &[]);
+        } else {
+            let mut switch = Switch::new();
+            for &(i, block, _) in &bodies {
+                switch.set_entry(i as u128, block);
+            }
+            switch.emit(&mut self.b, position, after);
+        }
+        for (_, block, action) in bodies {
+            self.continue_in(block);
+            self.load_params(args, action);
+            self.surroundings.branches += 1;
+            if self.stmts(&action.body) {
+                self.b.ins().jump(after, &[]);
+            }
+            self.surroundings.branches -= 1;
+        }
+        // The table's default always leads here for the code generator, though perhaps never taken.
+        self.continue_in(after);
+        true
+    }
+}
+
+impl Slots<'_, '_> {
+    /// Generates a lookup, in place or by a call. Returns the address of the action's arguments, the position of the
+    /// action, and the hit if `wants_hit`.
+    fn look_up_anyhow(
+        &mut self,
+        table: TableId,
+        keys: &[Expr],
+        wants_hit: bool,
+    ) -> (Value, Value, Option<Value>) {
+        let keys = self.exprs(keys);
+        let in_place = self.view_of(table);
+        match in_place.filter(|_| self.entry_point.takes_packets()) {
+            None => {
+                let (args, found) = self.look_up(table, &keys);
+                // The position without the bit that tells of a hit.
+                let position = self.b.ins().ireduce(I32, found);
+                (args, position, Some(self.shr_imm(found, 32)))
+            }
+            Some(number) => {
+                let key = self.key_in_place(table, &keys);
+                let table = &self.analysis.tables_in_place[number];
+                let found = self.look_up_in_place(number, table, &key, wants_hit, |g| {
+                    let (args, found) = g.find(table.table, &keys);
+                    let record = g.b.ins().iadd_imm_s(args, -8);
+                    let hit = Some(g.shr_imm(found, 32));
+                    Found { record, hit }
+                });
+                let flags = MemFlagsData::trusted();
+                let position = self.b.ins().load(I32, flags, found.record, 0);
+                let args = self.b.ins().iadd_imm_u(found.record, 8);
+                (args, position, found.hit)
+            }
+        }
+    }
+
+    fn load_params(&mut self, args: Value, action: &ir::Action) {
+        let mut at = 0;
+        for param in &action.params {
+            let width = self.width(param.slot);
+            let limbs = (0..limbs_for(width))
+                .map(|i| (self.b.ins()).load(I64, MemFlagsData::trusted(), args, at + 8 * i as i32))
+                .collect();
+            self.write(param.slot, &Wide { width, limbs });
+            at += 8 * limbs_for(width) as i32;
+        }
+    }
+}
+
+impl Memory<'_, '_> {
     /// Recognises a table lookup and the choice behind it that can be generated as one: the choice depends on the hit
     /// alone, a hit runs the only action that entries have, and a miss runs none. Returns `None` otherwise.
     pub(super) fn chosen_by_hit<'s>(
@@ -105,63 +222,6 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// Generates a lookup followed by the choice that depends on the hit. Returns whether control can reach the code
-    /// behind it.
-    pub(super) fn apply_and_choose(&mut self, lookup: &ChosenByHit<'_>) -> bool {
-        let (args, _, hit) = self.look_up_anyhow(lookup.table, lookup.keys, true);
-        let hit = hit.expect("asked for");
-        let [found, missed, after] = [(); 3].map(|()| self.b.create_block());
-        self.b.ins().brif(hit, found, &[], missed, &[]);
-        self.continue_in(found);
-        let action = &self.program.actions[lookup.action.index()];
-        let one = self.imm(1);
-        self.write_word(lookup.hit, one);
-        self.load_params(args, action);
-        self.branches += 1;
-        let goes_on = self.stmts(&action.body);
-        self.branches -= 1;
-        let from_found = goes_on && self.body(lookup.found, after);
-        self.continue_in(missed);
-        let zero = self.imm(0);
-        self.write_word(lookup.hit, zero);
-        let from_missed = self.body(lookup.missed, after);
-        self.join_in(after, from_found || from_missed)
-    }
-
-    /// Generates a lookup, in place or by a call. Returns the address of the action's arguments, the position of the
-    /// action, and the hit if `wants_hit`.
-    fn look_up_anyhow(
-        &mut self,
-        table: TableId,
-        keys: &[Expr],
-        wants_hit: bool,
-    ) -> (Value, Value, Option<Value>) {
-        let keys = self.exprs(keys);
-        let in_place = self.view_of(table);
-        match in_place.filter(|_| self.entry_point.takes_packets()) {
-            None => {
-                let (args, found) = self.look_up(table, &keys);
-                // The position without the bit that tells of a hit.
-                let position = self.b.ins().ireduce(I32, found);
-                (args, position, Some(self.shr_imm(found, 32)))
-            }
-            Some(number) => {
-                let key = self.key_in_place(table, &keys);
-                let table = &self.analysis.tables_in_place[number];
-                let found = self.look_up_in_place(number, table, &key, wants_hit, |g| {
-                    let (args, found) = g.find(table.table, &keys);
-                    let record = g.b.ins().iadd_imm_s(args, -8);
-                    let hit = Some(g.shr_imm(found, 32));
-                    Found { record, hit }
-                });
-                let flags = MemFlagsData::trusted();
-                let position = self.b.ins().load(I32, flags, found.record, 0);
-                let args = self.b.ins().iadd_imm_u(found.record, 8);
-                (args, position, found.hit)
-            }
-        }
-    }
-
     /// Returns the limbs of a key in the form in which a table that is looked up in place stores it.
     pub(super) fn key_in_place(&mut self, table: TableId, keys: &[Wide]) -> Limbs {
         let shape = KeyShape::new(&self.program.tables[table.index()].keys);
@@ -186,14 +246,14 @@ impl Gen<'_, '_> {
             let packed = self.packed(&packing, keys);
             let limbs = self.imm(packed.limbs.len() as u64);
             let key = self.spill(&[&packed]);
-            self.call_for_all(Shim::LookupPacked, &[self.frame, id, key, limbs])
+            self.call_for_all(Shim::LookupPacked, &[id, key, limbs])
         } else if let [key] = keys
             && let [limb] = key.limbs[..]
         {
-            self.call_for_all(Shim::LookupWord, &[self.frame, id, limb])
+            self.call_for_all(Shim::LookupWord, &[id, limb])
         } else {
             let (key, limbs) = self.spill_all(keys);
-            self.call_for_all(Shim::Lookup, &[self.frame, id, key, limbs])
+            self.call_for_all(Shim::Lookup, &[id, key, limbs])
         };
         (results[0], results[1])
     }
@@ -205,15 +265,17 @@ impl Gen<'_, '_> {
         if let [key] = keys
             && let [limb] = key.limbs[..]
         {
-            self.call(Shim::FindWord, &[self.frame, self.packet, limb, id]);
+            self.call(Shim::FindWord, &[self.packet, limb, id]);
         } else {
             let (key, limbs) = self.spill_all(keys);
-            self.call(Shim::Find, &[self.frame, self.packet, key, limbs, id]);
+            self.call(Shim::Find, &[self.packet, key, limbs, id]);
         }
         let args = self.frame_word(offset_of!(Frame, found_args));
         (args, self.frame_word(offset_of!(Frame, found)))
     }
+}
 
+impl Words<'_> {
     /// Packs the fields of a key into fewer limbs. The fields have no bits above their widths.
     fn packed(&mut self, packing: &Packing, keys: &[Wide]) -> Wide {
         let mut limbs: Limbs = SmallVec::new();
@@ -227,61 +289,5 @@ impl Gen<'_, '_> {
         }
         let width = 64 * limbs.len() as u32;
         Wide { width, limbs }
-    }
-
-    /// Generates the actions of a table, of which the one at `position` runs; a position beyond the end runs none.
-    /// Returns whether control can reach the code behind them.
-    fn dispatch(&mut self, position: Value, args: Value, actions: &[ActionId]) -> bool {
-        let program = self.program;
-        let after = self.b.create_block();
-        let mut bodies = Vec::new();
-        for (i, action) in actions.iter().enumerate() {
-            let action = &program.actions[action.index()];
-            if action.body.is_empty() && action.params.is_empty() {
-                continue;
-            }
-            let block = self.b.create_block();
-            bodies.push((i, block, action));
-        }
-        if bodies.len() <= COMPARED_ACTIONS {
-            for &(i, block, _) in &bodies {
-                let wanted = self.b.ins().iconst(I32, i as i64);
-                let found = self.b.ins().icmp(IntCC::Equal, position, wanted);
-                let next = self.b.create_block();
-                self.b.ins().brif(found, block, &[], next, &[]);
-                self.continue_in(next);
-            }
-            self.b.ins().jump(after, &[]);
-        } else {
-            let mut switch = Switch::new();
-            for &(i, block, _) in &bodies {
-                switch.set_entry(i as u128, block);
-            }
-            switch.emit(&mut self.b, position, after);
-        }
-        for (_, block, action) in bodies {
-            self.continue_in(block);
-            self.load_params(args, action);
-            self.branches += 1;
-            if self.stmts(&action.body) {
-                self.b.ins().jump(after, &[]);
-            }
-            self.branches -= 1;
-        }
-        // The table's default always leads here for the code generator, though perhaps never taken.
-        self.continue_in(after);
-        true
-    }
-
-    fn load_params(&mut self, args: Value, action: &ir::Action) {
-        let mut at = 0;
-        for param in &action.params {
-            let width = self.width(param.slot);
-            let limbs = (0..limbs_for(width))
-                .map(|i| (self.b.ins()).load(I64, MemFlagsData::trusted(), args, at + 8 * i as i32))
-                .collect();
-            self.write(param.slot, &Wide { width, limbs });
-            at += 8 * limbs_for(width) as i32;
-        }
     }
 }

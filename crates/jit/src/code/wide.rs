@@ -5,11 +5,12 @@
 //! code for exactly its limbs; only what would expand without bound (wide multiplication, division, very wide variable shifts)
 //! goes through a function of [`crate::shims`]. Nothing here knows of slots, packets or statements.
 
-use super::Gen;
+use super::Memory;
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
+use cranelift_frontend::FunctionBuilder;
 use ir::{BinaryOp, Bits, UnaryOp};
 use smallvec::{SmallVec, smallvec};
 
@@ -17,6 +18,11 @@ use smallvec::{SmallVec, smallvec};
 const INLINE_MUL_LIMBS: usize = 5;
 /// Variable shifts of more limbs than this are calls.
 const INLINE_SHIFT_LIMBS: usize = 16;
+
+/// The arithmetic of the function. It knows no program.
+pub(crate) struct Words<'f> {
+    pub(crate) b: FunctionBuilder<'f>,
+}
 
 /// A value of a fixed width.
 #[derive(Clone, Debug)]
@@ -54,7 +60,169 @@ impl Wide {
     }
 }
 
-impl Gen<'_, '_> {
+impl Memory<'_, '_> {
+    /// Applies a binary operator, with the meaning of [`Bits::binary`].
+    pub fn binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
+        match op {
+            BinaryOp::Add => self.add(a, b),
+            BinaryOp::Sub => self.sub(a, b),
+            BinaryOp::Mul => self.mul(a, b),
+            BinaryOp::Div | BinaryOp::Mod => self.div_mod(op, a, b),
+            BinaryOp::And => self.zip(a, b, |g, x, y| g.b.ins().band(x, y)),
+            BinaryOp::Or => self.zip(a, b, |g, x, y| g.b.ins().bor(x, y)),
+            BinaryOp::Xor => self.zip(a, b, |g, x, y| g.b.ins().bxor(x, y)),
+            BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Sar => self.shift(op, a, b),
+            BinaryOp::AddSat => {
+                let sum = self.add(a, b);
+                let overflow = self.less(&sum, a, false);
+                let ones = self.constant(&Bits::ones(a.width));
+                self.mux(overflow, &ones, &sum)
+            }
+            BinaryOp::SubSat => {
+                let difference = self.sub(a, b);
+                let overflow = self.less(a, b, false);
+                let zero = self.constant(&Bits::zero(a.width));
+                self.mux(overflow, &zero, &difference)
+            }
+            BinaryOp::SAddSat => self.signed_add_saturating(a, b),
+            BinaryOp::SSubSat => self.signed_sub_saturating(a, b),
+            BinaryOp::Eq => {
+                let equal = self.equal(a, b);
+                self.one_bit(equal)
+            }
+            BinaryOp::Ne if a.limbs.len() == 1 => {
+                let differs = self.b.ins().icmp(IntCC::NotEqual, a.low(), b.low());
+                self.one_bit(differs)
+            }
+            BinaryOp::Ule if a.limbs.len() == 1 => {
+                let code = IntCC::UnsignedLessThanOrEqual;
+                let at_most = self.b.ins().icmp(code, a.low(), b.low());
+                self.one_bit(at_most)
+            }
+            BinaryOp::Ne => {
+                let equal = self.equal(a, b);
+                let one = self.b.ins().bxor_imm_u(equal, 1);
+                self.one_bit(one)
+            }
+            BinaryOp::Ult | BinaryOp::Slt => {
+                let less = self.less(a, b, op == BinaryOp::Slt);
+                self.one_bit(less)
+            }
+            BinaryOp::Ule | BinaryOp::Sle => {
+                let greater = self.less(b, a, op == BinaryOp::Sle);
+                let one = self.b.ins().bxor_imm_u(greater, 1);
+                self.one_bit(one)
+            }
+        }
+    }
+
+    fn mul(&mut self, a: &Wide, b: &Wide) -> Wide {
+        match a.limbs.len() {
+            1 => {
+                let product = self.b.ins().imul(a.low(), b.low());
+                self.masked(a.width, smallvec![product])
+            }
+            2 => {
+                let (x, y) = (self.as_i128(a), self.as_i128(b));
+                let product = self.b.ins().imul(x, y);
+                self.split_i128(a.width, product)
+            }
+            n if n <= INLINE_MUL_LIMBS => self.mul_rows(a, b),
+            _ => self.call_binary(BinaryOp::Mul, a, b),
+        }
+    }
+
+    fn div_mod(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
+        if a.limbs.len() > 1 {
+            return self.call_binary(op, a, b);
+        }
+        // A zero divisor is replaced, because the instruction would trap, and the result with it.
+        let (x, y) = (a.low(), b.low());
+        let (zero, one) = (self.imm(0), self.imm(1));
+        let by_zero = self.b.ins().icmp(IntCC::Equal, y, zero);
+        let divisor = self.b.ins().select(by_zero, one, y);
+        let result = if op == BinaryOp::Div {
+            self.b.ins().udiv(x, divisor)
+        } else {
+            self.b.ins().urem(x, divisor)
+        };
+        let result = self.b.ins().select(by_zero, zero, result);
+        Wide {
+            width: a.width,
+            limbs: smallvec![result],
+        }
+    }
+
+    /// Applies an operator by a call of [`Bits::binary`].
+    fn call_binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
+        let (x, y) = (self.spill(&[a]), self.spill(&[b]));
+        let out = self.scratch(a.limbs.len());
+        let op = self.imm(crate::calls::operator_code(op));
+        let (width, by_width) = (self.imm(a.width.into()), self.imm(b.width.into()));
+        self.call_without_frame(Shim::Binary, &[op, width, by_width, x, y, out]);
+        self.reload(out, a.width)
+    }
+
+    fn shift(&mut self, op: BinaryOp, a: &Wide, by: &Wide) -> Wide {
+        if a.limbs.len() > INLINE_SHIFT_LIMBS {
+            return self.call_binary(op, a, by);
+        }
+        let width = self.imm(a.width.into());
+        let mut too_far = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, by.low(), width);
+        for &limb in &by.limbs[1..] {
+            let zero = self.imm(0);
+            let more = self.b.ins().icmp(IntCC::NotEqual, limb, zero);
+            too_far = self.b.ins().bor(too_far, more);
+        }
+        let n = by.low();
+        match op {
+            BinaryOp::Shl => {
+                let limbs = self.shl_variable(&a.limbs, n);
+                let shifted = self.masked(a.width, limbs);
+                let zero = self.constant(&Bits::zero(a.width));
+                self.mux(too_far, &zero, &shifted)
+            }
+            BinaryOp::Shr => {
+                let limbs = self.shr_variable(&a.limbs, n, false);
+                let shifted = Wide {
+                    width: a.width,
+                    limbs,
+                };
+                let zero = self.constant(&Bits::zero(a.width));
+                self.mux(too_far, &zero, &shifted)
+            }
+            _ => {
+                let sign = self.sign_mask(a);
+                let mut limbs = a.limbs.clone();
+                *limbs.last_mut().expect("at least one limb") = self.signed_top(a);
+                let limbs = self.shr_variable(&limbs, n, true);
+                let shifted = self.masked(a.width, limbs);
+                let signs = self.masked(a.width, smallvec![sign; a.limbs.len()]);
+                self.mux(too_far, &signs, &shifted)
+            }
+        }
+    }
+}
+
+impl Words<'_> {
+    /// Loads a value of `width` bits from the address `at`, where the bits above the width are zero.
+    pub(super) fn reload(&mut self, at: Value, width: u32) -> Wide {
+        let limbs = (0..limbs_for(width))
+            .map(|i| {
+                self.b
+                    .ins()
+                    .load(I64, MemFlagsData::trusted(), at, 8 * i as i32)
+            })
+            .collect();
+        Wide { width, limbs }
+    }
+
+    /// Continues generating code in the block `next`, which only the current block jumps to.
+    pub(super) fn continue_in(&mut self, next: Block) {
+        self.b.switch_to_block(next);
+        self.b.seal_block(next);
+    }
+
     /// Makes a constant of 64 bits in the generated code.
     pub fn imm(&mut self, value: u64) -> Value {
         self.b.ins().iconst(I64, value as i64)
@@ -271,61 +439,6 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Applies a binary operator, with the meaning of [`Bits::binary`].
-    pub fn binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
-        match op {
-            BinaryOp::Add => self.add(a, b),
-            BinaryOp::Sub => self.sub(a, b),
-            BinaryOp::Mul => self.mul(a, b),
-            BinaryOp::Div | BinaryOp::Mod => self.div_mod(op, a, b),
-            BinaryOp::And => self.zip(a, b, |g, x, y| g.b.ins().band(x, y)),
-            BinaryOp::Or => self.zip(a, b, |g, x, y| g.b.ins().bor(x, y)),
-            BinaryOp::Xor => self.zip(a, b, |g, x, y| g.b.ins().bxor(x, y)),
-            BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Sar => self.shift(op, a, b),
-            BinaryOp::AddSat => {
-                let sum = self.add(a, b);
-                let overflow = self.less(&sum, a, false);
-                let ones = self.constant(&Bits::ones(a.width));
-                self.mux(overflow, &ones, &sum)
-            }
-            BinaryOp::SubSat => {
-                let difference = self.sub(a, b);
-                let overflow = self.less(a, b, false);
-                let zero = self.constant(&Bits::zero(a.width));
-                self.mux(overflow, &zero, &difference)
-            }
-            BinaryOp::SAddSat => self.signed_add_saturating(a, b),
-            BinaryOp::SSubSat => self.signed_sub_saturating(a, b),
-            BinaryOp::Eq => {
-                let equal = self.equal(a, b);
-                self.one_bit(equal)
-            }
-            BinaryOp::Ne if a.limbs.len() == 1 => {
-                let differs = self.b.ins().icmp(IntCC::NotEqual, a.low(), b.low());
-                self.one_bit(differs)
-            }
-            BinaryOp::Ule if a.limbs.len() == 1 => {
-                let code = IntCC::UnsignedLessThanOrEqual;
-                let at_most = self.b.ins().icmp(code, a.low(), b.low());
-                self.one_bit(at_most)
-            }
-            BinaryOp::Ne => {
-                let equal = self.equal(a, b);
-                let one = self.b.ins().bxor_imm_u(equal, 1);
-                self.one_bit(one)
-            }
-            BinaryOp::Ult | BinaryOp::Slt => {
-                let less = self.less(a, b, op == BinaryOp::Slt);
-                self.one_bit(less)
-            }
-            BinaryOp::Ule | BinaryOp::Sle => {
-                let greater = self.less(b, a, op == BinaryOp::Sle);
-                let one = self.b.ins().bxor_imm_u(greater, 1);
-                self.one_bit(one)
-            }
-        }
-    }
-
     fn as_i128(&mut self, a: &Wide) -> Value {
         self.b.ins().iconcat(a.limbs[0], a.limbs[1])
     }
@@ -401,22 +514,6 @@ impl Gen<'_, '_> {
         self.masked(a.width, out)
     }
 
-    fn mul(&mut self, a: &Wide, b: &Wide) -> Wide {
-        match a.limbs.len() {
-            1 => {
-                let product = self.b.ins().imul(a.low(), b.low());
-                self.masked(a.width, smallvec![product])
-            }
-            2 => {
-                let (x, y) = (self.as_i128(a), self.as_i128(b));
-                let product = self.b.ins().imul(x, y);
-                self.split_i128(a.width, product)
-            }
-            n if n <= INLINE_MUL_LIMBS => self.mul_rows(a, b),
-            _ => self.call_binary(BinaryOp::Mul, a, b),
-        }
-    }
-
     /// Multiplies by long multiplication: each limb of `a` makes one row, which is added with its carries to the rows
     /// before.
     fn mul_rows(&mut self, a: &Wide, b: &Wide) -> Wide {
@@ -436,37 +533,6 @@ impl Gen<'_, '_> {
             out = self.add_limbs(&out, &high_row);
         }
         self.masked(a.width, out)
-    }
-
-    fn div_mod(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
-        if a.limbs.len() > 1 {
-            return self.call_binary(op, a, b);
-        }
-        // A zero divisor is replaced, because the instruction would trap, and the result with it.
-        let (x, y) = (a.low(), b.low());
-        let (zero, one) = (self.imm(0), self.imm(1));
-        let by_zero = self.b.ins().icmp(IntCC::Equal, y, zero);
-        let divisor = self.b.ins().select(by_zero, one, y);
-        let result = if op == BinaryOp::Div {
-            self.b.ins().udiv(x, divisor)
-        } else {
-            self.b.ins().urem(x, divisor)
-        };
-        let result = self.b.ins().select(by_zero, zero, result);
-        Wide {
-            width: a.width,
-            limbs: smallvec![result],
-        }
-    }
-
-    /// Applies an operator by a call of [`Bits::binary`].
-    fn call_binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
-        let (x, y) = (self.spill(&[a]), self.spill(&[b]));
-        let out = self.scratch(a.limbs.len());
-        let op = self.imm(crate::calls::operator_code(op));
-        let (width, by_width) = (self.imm(a.width.into()), self.imm(b.width.into()));
-        self.call(Shim::Binary, &[op, width, by_width, x, y, out]);
-        self.reload(out, a.width)
     }
 
     /// Compares two values for equality; returns a one-bit condition.
@@ -545,46 +611,6 @@ impl Gen<'_, '_> {
         let sign_limb = *sign_bit.limbs().last().expect("at least one limb");
         let overflow = self.and_imm(overflow, sign_limb);
         self.mux(overflow, &end, result)
-    }
-
-    fn shift(&mut self, op: BinaryOp, a: &Wide, by: &Wide) -> Wide {
-        if a.limbs.len() > INLINE_SHIFT_LIMBS {
-            return self.call_binary(op, a, by);
-        }
-        let width = self.imm(a.width.into());
-        let mut too_far = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, by.low(), width);
-        for &limb in &by.limbs[1..] {
-            let zero = self.imm(0);
-            let more = self.b.ins().icmp(IntCC::NotEqual, limb, zero);
-            too_far = self.b.ins().bor(too_far, more);
-        }
-        let n = by.low();
-        match op {
-            BinaryOp::Shl => {
-                let limbs = self.shl_variable(&a.limbs, n);
-                let shifted = self.masked(a.width, limbs);
-                let zero = self.constant(&Bits::zero(a.width));
-                self.mux(too_far, &zero, &shifted)
-            }
-            BinaryOp::Shr => {
-                let limbs = self.shr_variable(&a.limbs, n, false);
-                let shifted = Wide {
-                    width: a.width,
-                    limbs,
-                };
-                let zero = self.constant(&Bits::zero(a.width));
-                self.mux(too_far, &zero, &shifted)
-            }
-            _ => {
-                let sign = self.sign_mask(a);
-                let mut limbs = a.limbs.clone();
-                *limbs.last_mut().expect("at least one limb") = self.signed_top(a);
-                let limbs = self.shr_variable(&limbs, n, true);
-                let shifted = self.masked(a.width, limbs);
-                let signs = self.masked(a.width, smallvec![sign; a.limbs.len()]);
-                self.mux(too_far, &signs, &shifted)
-            }
-        }
     }
 
     /// Calculates `a << n` for `n` below the number of bits of the limbs.

@@ -1,7 +1,7 @@
 //! The exit of a packet from the fast path, and the state array with which the switch continues.
 
 use crate::code::wide::Wide;
-use crate::code::{Gen, Place};
+use crate::code::{Memory, Place, Slots, Words};
 use crate::frame::{Arrival, Frame, exit};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I64, I64X2};
@@ -16,7 +16,7 @@ const INLINE_LIMBS: usize = 16;
 /// Memory that is cleared may have so many limbs in between that need not be.
 const SMALL_GAP: usize = 8;
 
-impl Gen<'_, '_> {
+impl Slots<'_, '_> {
     /// Generates code that records a request which only the slow path can carry out. Does nothing outside the fast
     /// path.
     pub(in crate::code) fn note_request(&mut self) {
@@ -57,7 +57,9 @@ impl Gen<'_, '_> {
                 let value = self.read(slot);
                 self.store_state(slot, &value);
             } else if self.places[i] != Place::Memory {
-                self.clear_state(slot);
+                let first = self.layout.offset(slot);
+                let limbs = self.layout.slot_limbs(slot);
+                self.clear_state(first..first + limbs);
             }
         }
         for header in &program.headers {
@@ -87,29 +89,6 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    fn clear_state(&mut self, slot: SlotId) {
-        let offset = 8 * self.layout.offset(slot) as i64;
-        let first = self.b.ins().iadd_imm_u(self.state, offset);
-        self.clear_limbs(first, self.layout.slot_limbs(slot));
-    }
-
-    fn store_state(&mut self, slot: SlotId, value: &Wide) {
-        for (i, &limb) in value.limbs.iter().enumerate() {
-            let offset = 8 * (self.layout.offset(slot) + i);
-            (self.b.ins()).store(MemFlagsData::trusted(), limb, self.state, offset as i32);
-        }
-    }
-
-    /// Generates code that records that slots in memory are in use. Generates nothing if all `limbs` written are the
-    /// constant zero.
-    pub(in crate::code) fn note_memory(&mut self, limbs: &[Value]) {
-        let is_zero = |limb: &Value| self.known_value(*limb) == Some(0);
-        if self.burst.is_some() && !limbs.iter().all(is_zero) {
-            let one = self.imm(1);
-            self.store_frame(offset_of!(Frame, memory_used), one);
-        }
-    }
-
     /// Generates code that clears the slots that live in memory if an earlier packet has used them. The few limbs
     /// between these slots, in which nothing is kept, are cleared as well.
     pub(super) fn clear_memory(&mut self) {
@@ -131,15 +110,68 @@ impl Gen<'_, '_> {
         self.b.ins().brif(used, clear, &[], after, &[]);
         self.continue_in(clear);
         for run in runs {
-            let first = self.b.ins().iadd_imm_u(self.state, 8 * run.start as i64);
-            self.clear_limbs(first, run.len());
+            self.clear_state(run);
         }
         let zero = self.imm(0);
         self.store_frame(offset_of!(Frame, memory_used), zero);
         self.b.ins().jump(after, &[]);
         self.continue_in(after);
     }
+}
 
+impl Memory<'_, '_> {
+    /// Clears limbs of the state array.
+    fn clear_state(&mut self, limbs: Range<usize>) {
+        let offset = 8 * limbs.start as i64;
+        let first = self.words.b.ins().iadd_imm_u(self.state, offset);
+        self.clear_limbs(first, limbs.len());
+    }
+
+    fn store_state(&mut self, slot: SlotId, value: &Wide) {
+        for (i, &limb) in value.limbs.iter().enumerate() {
+            self.store_limb(slot, i, limb);
+        }
+    }
+
+    /// Generates code that records that slots in memory are in use. Generates nothing if all `limbs` written are the
+    /// constant zero.
+    pub(in crate::code) fn note_memory(&mut self, limbs: &[Value]) {
+        let is_zero = |limb: &Value| self.known_value(*limb) == Some(0);
+        if self.burst.is_some() && !limbs.iter().all(is_zero) {
+            let one = self.imm(1);
+            self.store_frame(offset_of!(Frame, memory_used), one);
+        }
+    }
+
+    /// Generates the end of a packet's run with `code`. The function then continues with the next packet, unless this
+    /// packet needs something that the function cannot do.
+    pub(in crate::code) fn exit_with(&mut self, code: u64, port: Option<Value>) {
+        let mut result = self.imm(code);
+        if let Some(port) = port {
+            let port = self.shl_imm(port, 8);
+            result = self.b.ins().bor(result, port);
+        }
+        let burst = self.burst.expect("only on the fast path");
+        let at = offset_of!(Arrival, code) as i32;
+        (self.b.ins()).store(MemFlagsData::trusted(), result, burst.arrival, at);
+        if code <= exit::SENT_MOVED || code > exit::DROPPED {
+            self.next_packet();
+        } else {
+            self.b.ins().return_(&[burst.arrival]);
+        }
+    }
+
+    /// Generates code that ends a packet's run with `code` if `condition` holds.
+    pub(in crate::code) fn exit_if(&mut self, condition: Value, code: u64) {
+        let (stop, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, stop, &[], next, &[]);
+        self.continue_in(stop);
+        self.exit_with(code, None);
+        self.continue_in(next);
+    }
+}
+
+impl Words<'_> {
     /// Generates code that clears `limbs` limbs of memory from the address `first` on.
     fn clear_limbs(&mut self, first: Value, limbs: usize) {
         let zero = self.imm(0);
@@ -192,32 +224,5 @@ impl Gen<'_, '_> {
         for i in 0..rest {
             each(self, next, 8 * i as i32, I64);
         }
-    }
-
-    /// Generates the end of a packet's run with `code`. The function then continues with the next packet, unless this
-    /// packet needs something that the function cannot do.
-    pub(in crate::code) fn exit_with(&mut self, code: u64, port: Option<Value>) {
-        let mut result = self.imm(code);
-        if let Some(port) = port {
-            let port = self.shl_imm(port, 8);
-            result = self.b.ins().bor(result, port);
-        }
-        let burst = self.burst.expect("only on the fast path");
-        let at = offset_of!(Arrival, code) as i32;
-        (self.b.ins()).store(MemFlagsData::trusted(), result, burst.arrival, at);
-        if code <= exit::SENT_MOVED || code > exit::DROPPED {
-            self.next_packet();
-        } else {
-            self.b.ins().return_(&[burst.arrival]);
-        }
-    }
-
-    /// Generates code that ends a packet's run with `code` if `condition` holds.
-    pub(in crate::code) fn exit_if(&mut self, condition: Value, code: u64) {
-        let (stop, next) = (self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(condition, stop, &[], next, &[]);
-        self.continue_in(stop);
-        self.exit_with(code, None);
-        self.continue_in(next);
     }
 }

@@ -5,12 +5,12 @@ use crate::analysis::ParserForm;
 use crate::analysis::headers::Home;
 use crate::code::bytes::{Packer, Pieces, Window};
 use crate::code::wide::{Wide, limbs_for};
-use crate::code::{EntryPoint, Gen, Place, nth};
+use crate::code::{EntryPoint, Place, Slots, nth};
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value};
 use ir::{Expr, HeaderId, Pipeline, SlotId};
 
-impl<'a> Gen<'a, '_> {
+impl<'a> Slots<'a, '_> {
     /// Returns the fields that live in the packet while their headers are valid. Nothing else occupies their bytes:
     /// extracted headers do not overlap, and the payload begins behind them.
     pub(super) fn edited(&mut self) -> Vec<(HeaderId, SlotId)> {
@@ -402,7 +402,7 @@ impl<'a> Gen<'a, '_> {
 
     fn note_move_if(&mut self, condition: Value) {
         let fast_path = self.fast_path_mut();
-        fast_path.may_move = true;
+        fast_path.course.may_move = true;
         let variable = fast_path.moved;
         let moved = self.b.use_var(variable);
         let moved = self.b.ins().bor(moved, condition);

@@ -6,7 +6,7 @@
 
 use crate::analysis::paths::Validity;
 use crate::analysis::reparse::Reparse;
-use crate::code::{EntryPoint, Gen};
+use crate::code::{EntryPoint, Gen, Slots};
 use crate::frame::{Arrival, drop_code, exit};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
@@ -43,45 +43,6 @@ impl<'a> Gen<'a, '_> {
         self.parse_again(likely);
     }
 
-    /// Returns the outcome of the egress parser that packets with the present headers probably have: it takes headers of the
-    /// same shape in the same order, and most of them. Returns `None` unless all present headers are known.
-    fn likely_outcome(&mut self, reparse: &Reparse<'a>) -> Option<&'a Validity> {
-        if self.entry_point != EntryPoint::FastPath {
-            return None;
-        }
-        let program = self.program;
-        let shape = |header: HeaderId| -> Vec<u32> {
-            let fields = program.headers[header.index()].fields.iter();
-            fields
-                .map(|field| program.slots[field.slot.index()].width)
-                .collect()
-        };
-        let mut present = Vec::new();
-        for &header in &reparse.ingress.emits {
-            match self.known_slot(program.headers[header.index()].valid)? {
-                0 => {}
-                _ => present.push(shape(header)),
-            }
-        }
-        let taken = |validity: &Validity| -> Vec<Vec<u32>> {
-            let emits = reparse.egress.emits.iter();
-            let valid = emits.filter(|header| validity[header.index()]);
-            valid.map(|&header| shape(header)).collect()
-        };
-        let outcomes = self
-            .facts()
-            .egress_parser
-            .as_ref()?
-            .accepted
-            .iter()
-            .flatten();
-        outcomes
-            .map(|outcome| (outcome, taken(outcome)))
-            .filter(|(_, taken)| present.starts_with(taken))
-            .max_by_key(|(_, taken)| taken.len())
-            .map(|(outcome, _)| outcome)
-    }
-
     /// Generates the end of the packet's run behind ingress: its headers are in the buffer, and the packet is as it arrived.
     fn hand_over(&mut self, headers: &[HeaderId]) {
         self.begin_emitting();
@@ -99,13 +60,13 @@ impl<'a> Gen<'a, '_> {
     /// unchanged, if it has no room for them. Returns the packet's address and its length.
     fn write_headers(&mut self, headers: &[HeaderId], elsewhere: Block) -> [Value; 2] {
         let fast_path = self.fast_path_mut();
-        let (may_move, moved) = (fast_path.may_move, fast_path.moved);
+        let (may_move, moved) = (fast_path.course.may_move, fast_path.moved);
         let moved = self.b.use_var(moved);
         if !may_move || self.known_value(moved) == Some(0) {
             self.edit(headers);
             return [self.packet, self.packet_len];
         }
-        self.fast_path_mut().relocated = true;
+        self.fast_path_mut().course.relocated = true;
         let [edit, emit, done] = [(); 3].map(|()| self.b.create_block());
         let place = [(); 2].map(|()| self.b.append_block_param(done, I64));
         self.branch_on(moved, emit, edit, &[]);
@@ -130,7 +91,7 @@ impl<'a> Gen<'a, '_> {
         let arrival = self.burst.expect("only on the fast path").arrival;
         let (flags, at) = (MemFlagsData::trusted(), offset_of!(Arrival, headroom));
         let headroom = self.b.ins().load(I64, flags, arrival, at as i32);
-        let cursor = self.b.use_var(self.cursor);
+        let cursor = self.cursor();
         let bytes = self.header_bytes_of(headers);
         let room = self.b.ins().iadd(headroom, cursor);
         let fits = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, room, bytes);
@@ -139,12 +100,12 @@ impl<'a> Gen<'a, '_> {
         self.continue_in(there);
         let left = self.b.ins().isub(room, bytes);
         self.b.ins().store(flags, left, arrival, at as i32);
-        let payload = self.b.ins().iadd(self.packet, cursor);
+        let payload = self.at_cursor();
         let front = self.b.ins().isub(payload, bytes);
-        let rest = self.b.ins().isub(self.packet_len, cursor);
+        let rest = self.remaining();
         let length = self.b.ins().iadd(rest, bytes);
         self.read_ahead(headers);
-        self.b.def_var(self.emit_at, front);
+        self.set_emit_at(front);
         self.emits_exactly = true;
         for &header in headers {
             self.emit(header);
@@ -164,12 +125,12 @@ impl<'a> Gen<'a, '_> {
         let zero = self.imm(0);
         let may_move = self.facts().headers.emitted.is_none();
         let fast_path = self.fast_path_mut();
-        fast_path.may_move = may_move;
-        fast_path.half = Pipeline::EGRESS;
+        fast_path.course.may_move = may_move;
+        fast_path.course.half = Pipeline::EGRESS;
         // These bytes may have been written over.
         fast_path.loaded.clear();
         let (moved, bailout, of_port) = (fast_path.moved, fast_path.bailout, fast_path.port);
-        self.summed = None;
+        self.surroundings.summed = None;
         for variable in [self.cursor, moved] {
             self.b.def_var(variable, zero);
         }
@@ -214,7 +175,7 @@ impl<'a> Gen<'a, '_> {
         let others = self.b.create_block();
         self.b.set_cold_block(others);
         self.b.ins().jump(others, &[]);
-        let may_move = self.fast_path_mut().may_move;
+        let may_move = self.fast_path_mut().course.may_move;
 
         self.continue_in(known);
         self.store_consumed();
@@ -233,7 +194,7 @@ impl<'a> Gen<'a, '_> {
         self.egress();
 
         self.continue_in(others);
-        self.fast_path_mut().may_move = may_move;
+        self.fast_path_mut().course.may_move = may_move;
         self.egress();
     }
 
@@ -255,6 +216,47 @@ impl<'a> Gen<'a, '_> {
         self.b.ins().jump(next, &[]);
         self.continue_in(next);
         self.depart();
+    }
+}
+
+impl<'a> Slots<'a, '_> {
+    /// Returns the outcome of the egress parser that packets with the present headers probably have: it takes headers of the
+    /// same shape in the same order, and most of them. Returns `None` unless all present headers are known.
+    fn likely_outcome(&mut self, reparse: &Reparse<'a>) -> Option<&'a Validity> {
+        if self.entry_point != EntryPoint::FastPath {
+            return None;
+        }
+        let program = self.program;
+        let shape = |header: HeaderId| -> Vec<u32> {
+            let fields = program.headers[header.index()].fields.iter();
+            fields
+                .map(|field| program.slots[field.slot.index()].width)
+                .collect()
+        };
+        let mut present = Vec::new();
+        for &header in &reparse.ingress.emits {
+            match self.known_slot(program.headers[header.index()].valid)? {
+                0 => {}
+                _ => present.push(shape(header)),
+            }
+        }
+        let taken = |validity: &Validity| -> Vec<Vec<u32>> {
+            let emits = reparse.egress.emits.iter();
+            let valid = emits.filter(|header| validity[header.index()]);
+            valid.map(|&header| shape(header)).collect()
+        };
+        let outcomes = self
+            .facts()
+            .egress_parser
+            .as_ref()?
+            .accepted
+            .iter()
+            .flatten();
+        outcomes
+            .map(|outcome| (outcome, taken(outcome)))
+            .filter(|(_, taken)| present.starts_with(taken))
+            .max_by_key(|(_, taken)| taken.len())
+            .map(|(outcome, _)| outcome)
     }
 
     /// Generates the sum of `first` and all `slots`, as bits: not zero if one of them is not.
