@@ -5,6 +5,10 @@
 //! become slots. Expressions with side effects are taken apart so that everything happens in the order the language
 //! demands.
 //!
+//! The state of lowering is four types, each around the one before, so that a method's type says what it can touch:
+//! [`unit::Context`] is what is given and never changes; [`unit::Unit`] is the program as far as it is lowered;
+//! [`code::Code`] adds the statements being emitted; [`Body`] adds what is known in the body being lowered, and ends with it.
+//!
 //! Field writes are emitted here whether the header is valid or not; the pass [`crate::validity`] guards them after.
 
 mod assign;

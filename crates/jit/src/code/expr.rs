@@ -60,10 +60,7 @@ impl Slots<'_, '_> {
             Expr::PacketLength => {
                 let length = self.packet_len;
                 let length = self.and_imm(length, u32::MAX.into());
-                Wide {
-                    width: 32,
-                    limbs: smallvec::smallvec![length],
-                }
+                Wide::word(32, length)
             }
         }
     }

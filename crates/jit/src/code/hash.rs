@@ -316,10 +316,7 @@ impl Words<'_> {
     fn checksum_of(&mut self, sum: Value) -> Wide {
         let sum = self.fold_words(sum);
         let result = self.b.ins().bxor_imm_u(sum, 0xffff);
-        Wide {
-            width: 16,
-            limbs: smallvec::smallvec![result],
-        }
+        Wide::word(16, result)
     }
 
     fn swap_bytes(&mut self, value: Value, width: u32) -> Value {

@@ -146,10 +146,7 @@ impl Slots<'_, '_> {
             self.b.ins().select(inside, limb, zero)
         });
         let limbs = limbs.collect();
-        Some(Wide {
-            width: self.width(slots[0]),
-            limbs,
-        })
+        Some(Wide::new(self.width(slots[0]), limbs))
     }
 
     /// Returns the indexed assignment that most cases of a switch without a default perform; `None` if they have none

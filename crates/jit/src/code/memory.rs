@@ -16,7 +16,6 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use ir::{Layout, Program, SlotId};
-use smallvec::smallvec;
 use std::mem::offset_of;
 
 /// The loop over packets of a function that runs on several.
@@ -161,10 +160,7 @@ impl Memory<'_, '_> {
 
     /// Returns a word as a value of the slot.
     pub(super) fn word_of(&mut self, slot: SlotId, word: Value) -> Wide {
-        let word = Wide {
-            width: 64,
-            limbs: smallvec![word],
-        };
+        let word = Wide::word(64, word);
         let width = self.width(slot);
         self.resize(&word, width)
     }

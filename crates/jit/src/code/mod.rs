@@ -4,9 +4,11 @@
 //! engine may read is also written to the state array at every assignment, which costs a store but keeps nothing alive
 //! until the end of the function.
 //!
-//! [`Gen`] is the state of generation; its methods are spread over the files of this module by subject: [`wide`]
-//! (operators), [`expr`], [`stmt`] (statements), [`table`] and [`in_place`] (lookups), [`indexed`] (elements of stacks), [`parser`], [`bytes`] (packet bytes to values and
-//! back), [`hash`].
+//! The state of generation is four types, each around the one before, so that a method's type says what it can touch:
+//! [`Words`] is arithmetic and knows no program; [`Memory`] is the frame, the state array and the packet of the function;
+//! [`Slots`] adds where each slot lives; [`Gen`] adds the statements around the current one. Their methods are in files by subject:
+//! [`wide`] (operators), [`expr`], [`stmt`] (statements), [`table`] and [`in_place`] (lookups), [`indexed`] (elements of
+//! stacks), [`parser`], [`bytes`] (packet bytes to values and back), [`hash`].
 
 mod bytes;
 mod expr;
@@ -33,6 +35,7 @@ use ir::{BlockId, LabelId, MAX_STEPS};
 use memory::{Memory, constant_memory};
 use parser::ParserBlocks;
 use slots::{Place, Slots, nth};
+use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 use wide::Words;
@@ -121,10 +124,8 @@ pub(crate) struct Gen<'a, 'f> {
     surroundings: Surroundings,
     /// Nothing may be written behind what is emitted.
     emits_exactly: bool,
-    /// Stops it: the packet has spent its steps.
-    step_limit: Option<Block>,
-    /// Stops it: an assertion failed.
-    assert_failed: Option<Block>,
+    /// Where it stops early, by the reason for which the packet is dropped.
+    early_ends: BTreeMap<DropReason, Block>,
     /// While the parser is generated.
     parser_blocks: Option<ParserBlocks>,
     /// [`MAX_INSTRUCTIONS`] was reached, and nothing has been generated since.
@@ -210,8 +211,7 @@ pub(crate) fn generate(
         slots: Slots::new(memory),
         surroundings,
         emits_exactly: false,
-        step_limit: None,
-        assert_failed: None,
+        early_ends: BTreeMap::new(),
         parser_blocks: None,
         too_large: false,
     };
@@ -231,22 +231,23 @@ pub(crate) fn generate(
 }
 
 impl Gen<'_, '_> {
+    /// Returns the block in which the function stops because of `reason`.
+    fn early_end(&mut self, reason: DropReason) -> Block {
+        let b = &mut self.slots.memory.words.b;
+        *self.early_ends.entry(reason).or_insert_with(|| {
+            let block = b.create_block();
+            b.set_cold_block(block);
+            block
+        })
+    }
+
     /// Generates code that uses up one of the packet's steps, and leaves the function if none is left.
     fn spend_step(&mut self) {
-        let stop = match self.step_limit {
-            Some(block) => block,
-            None => {
-                let block = self.b.create_block();
-                self.b.set_cold_block(block);
-                *self.step_limit.insert(block)
-            }
-        };
+        let stop = self.early_end(DropReason::StepLimit);
         let steps = self.next_step();
         let limit = self.imm(MAX_STEPS.into());
         let over = (self.b.ins()).icmp(IntCC::UnsignedGreaterThan, steps, limit);
-        let next = self.b.create_block();
-        self.b.ins().brif(over, stop, &[], next, &[]);
-        self.continue_in(next);
+        self.leave_if(over, stop);
     }
 
     fn part(&mut self) {
@@ -303,20 +304,14 @@ impl Gen<'_, '_> {
 
     /// Generates the blocks in which the function stops early: at the step limit, and after a failed assertion.
     fn finish(&mut self) {
-        for (block, code) in [
-            (self.step_limit, drop_code(DropReason::StepLimit)),
-            (self.assert_failed, drop_code(DropReason::AssertFailed)),
-        ] {
-            if let Some(block) = block {
-                self.b.switch_to_block(block);
-                if self.entry_point == EntryPoint::Prefetch {
-                    self.next_packet();
-                    continue;
-                }
-                if self.entry_point.is_fast_path() {
-                    self.exit_with(exit::DROPPED + code, None);
-                    continue;
-                }
+        for (reason, block) in std::mem::take(&mut self.early_ends) {
+            self.b.switch_to_block(block);
+            let code = drop_code(reason);
+            if self.entry_point == EntryPoint::Prefetch {
+                self.next_packet();
+            } else if self.entry_point.is_fast_path() {
+                self.exit_with(exit::DROPPED + code, None);
+            } else {
                 let code = self.imm(code);
                 self.store_frame(offset_of!(Frame, drop), code);
                 self.b.ins().return_(&[]);

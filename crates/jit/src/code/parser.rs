@@ -194,9 +194,7 @@ impl Gen<'_, '_> {
     /// Generates code that rejects the packet with `error` if the condition holds.
     fn fail_if(&mut self, condition: Value, error: u64) {
         let failure = self.failure(error);
-        let next = self.b.create_block();
-        self.b.ins().brif(condition, failure, &[], next, &[]);
-        self.continue_in(next);
+        self.leave_if(condition, failure);
     }
 
     /// Generates code that rejects the packet unless `bytes` bytes follow the cursor.
@@ -255,10 +253,7 @@ impl Gen<'_, '_> {
             let width = self.width(field.slot);
             let value = if let Some(length_slot) = field.varbit_length {
                 shift = Some(length);
-                let length = Wide {
-                    width: 32,
-                    limbs: smallvec::smallvec![length],
-                };
+                let length = Wide::word(32, length);
                 self.put(length_slot, &length);
                 let at = self.imm(offset.into());
                 self.read_bits(base, at, length.low(), width)
@@ -396,9 +391,7 @@ impl Gen<'_, '_> {
                 self.b.ins().jump(block, &[]);
                 return self.transitions_back(again);
             };
-            let next = self.b.create_block();
-            self.b.ins().brif(condition, block, &[], next, &[]);
-            self.continue_in(next);
+            self.leave_if(condition, block);
         }
         let failure = self.failure(core_error::NO_MATCH);
         self.b.ins().jump(failure, &[]);

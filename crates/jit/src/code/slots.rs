@@ -93,10 +93,7 @@ impl Slots<'_, '_> {
                 Place::Values { first, .. } => self.b.use_var(nth(first, i)),
             })
             .collect();
-        Wide {
-            width: self.width(slot),
-            limbs,
-        }
+        Wide::new(self.width(slot), limbs)
     }
 
     /// Assigns a value to a slot, and records the assignment for the fast path.

@@ -16,6 +16,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, MemFlagsData, Opcode, Value};
 use cranelift_frontend::Switch;
+use engine::DropReason;
 use ir::{
     BinaryOp, Bits, CounterId, Expr, FieldListId, HeaderId, LabelId, RegisterId, SlotId, Stmt,
     StmtKind, UnaryOp,
@@ -217,9 +218,7 @@ impl Gen<'_, '_> {
                 for wanted in values {
                     let wanted = self.constant(wanted);
                     let equal = self.equal(&value, &wanted);
-                    let next = self.b.create_block();
-                    self.b.ins().brif(equal, block, &[], next, &[]);
-                    self.continue_in(next);
+                    self.leave_if(equal, block);
                 }
             }
             self.b.ins().jump(otherwise, &[]);
@@ -273,14 +272,7 @@ impl Gen<'_, '_> {
 
     fn assert(&mut self, cond: &Expr) {
         let cond = self.expr(cond).low();
-        let failed = match self.assert_failed {
-            Some(block) => block,
-            None => {
-                let block = self.b.create_block();
-                self.b.set_cold_block(block);
-                *self.assert_failed.insert(block)
-            }
-        };
+        let failed = self.early_end(DropReason::AssertFailed);
         let next = self.b.create_block();
         self.b.ins().brif(cond, next, &[], failed, &[]);
         self.continue_in(next);

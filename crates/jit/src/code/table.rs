@@ -96,9 +96,7 @@ impl Gen<'_, '_> {
             for &(i, block, _) in &bodies {
                 let wanted = self.b.ins().iconst(I32, i as i64);
                 let found = self.b.ins().icmp(IntCC::Equal, position, wanted);
-                let next = self.b.create_block();
-                self.b.ins().brif(found, block, &[], next, &[]);
-                self.continue_in(next);
+                self.leave_if(found, block);
             }
             self.b.ins().jump(after, &[]);
         } else {

@@ -50,6 +50,16 @@ pub(crate) fn top_mask(width: u32) -> u64 {
 }
 
 impl Wide {
+    /// Returns a value of `width` bits with these limbs.
+    pub fn new(width: u32, limbs: Limbs) -> Wide {
+        Wide { width, limbs }
+    }
+
+    /// Returns a value of at most one limb.
+    pub fn word(width: u32, limb: Value) -> Wide {
+        Wide::new(width, smallvec![limb])
+    }
+
     /// Returns the least significant limb.
     pub fn low(&self) -> Value {
         self.limbs[0]
@@ -147,10 +157,7 @@ impl Memory<'_, '_> {
             self.b.ins().urem(x, divisor)
         };
         let result = self.b.ins().select(by_zero, zero, result);
-        Wide {
-            width: a.width,
-            limbs: smallvec![result],
-        }
+        Wide::word(a.width, result)
     }
 
     /// Applies an operator by a call of [`Bits::binary`].
@@ -184,10 +191,7 @@ impl Memory<'_, '_> {
             }
             BinaryOp::Shr => {
                 let limbs = self.shr_variable(&a.limbs, n, false);
-                let shifted = Wide {
-                    width: a.width,
-                    limbs,
-                };
+                let shifted = Wide::new(a.width, limbs);
                 let zero = self.constant(&Bits::zero(a.width));
                 self.mux(too_far, &zero, &shifted)
             }
@@ -217,6 +221,13 @@ impl Words<'_> {
         Wide { width, limbs }
     }
 
+    /// Generates a jump to `elsewhere` if `condition` is not zero, and continues otherwise.
+    pub(super) fn leave_if(&mut self, condition: Value, elsewhere: Block) {
+        let next = self.b.create_block();
+        self.b.ins().brif(condition, elsewhere, &[], next, &[]);
+        self.continue_in(next);
+    }
+
     /// Continues generating code in the block `next`, which only the current block jumps to.
     pub(super) fn continue_in(&mut self, next: Block) {
         self.b.switch_to_block(next);
@@ -230,10 +241,10 @@ impl Words<'_> {
 
     /// Makes a constant of any width in the generated code.
     pub fn constant(&mut self, bits: &Bits) -> Wide {
-        Wide {
-            width: bits.width(),
-            limbs: bits.limbs().iter().map(|&l| self.imm(l)).collect(),
-        }
+        Wide::new(
+            bits.width(),
+            bits.limbs().iter().map(|&l| self.imm(l)).collect(),
+        )
     }
 
     /// Makes a constant of `width` bits, at most 64, in the generated code.
@@ -248,10 +259,7 @@ impl Words<'_> {
 
     fn one_bit(&mut self, condition: Value) -> Wide {
         let limb = self.flag(condition);
-        Wide {
-            width: 1,
-            limbs: smallvec![limb],
-        }
+        Wide::word(1, limb)
     }
 
     pub(crate) fn and_imm(&mut self, value: Value, mask: u64) -> Value {
@@ -409,20 +417,14 @@ impl Words<'_> {
         let limbs = (then.limbs.iter().zip(&otherwise.limbs))
             .map(|(&t, &o)| self.b.ins().select(condition, t, o))
             .collect();
-        Wide {
-            width: then.width,
-            limbs,
-        }
+        Wide::new(then.width, limbs)
     }
 
     fn zip(&mut self, a: &Wide, b: &Wide, f: impl Fn(&mut Self, Value, Value) -> Value) -> Wide {
         let limbs = (a.limbs.iter().zip(&b.limbs))
             .map(|(&x, &y)| f(self, x, y))
             .collect();
-        Wide {
-            width: a.width,
-            limbs,
-        }
+        Wide::new(a.width, limbs)
     }
 
     /// Applies a unary operator, with the meaning of [`Bits::unary`].

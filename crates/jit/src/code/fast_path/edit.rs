@@ -170,10 +170,7 @@ impl<'a> Slots<'a, '_> {
         let limbs: Vec<_> = value.limbs.iter().map(|&l| l.into()).collect();
         self.b.ins().jump(after, &limbs);
         self.continue_in(after);
-        Wide {
-            width,
-            limbs: self.b.block_params(after).iter().copied().collect(),
-        }
+        Wide::new(width, self.b.block_params(after).iter().copied().collect())
     }
 
     /// Returns the address in the packet of a valid header that lies there as extracted, except for assigned fields;
