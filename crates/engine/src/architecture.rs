@@ -11,7 +11,7 @@ macro_rules! rooms {
     ($($(#[$only:meta])* $room:ident),*) => {
         $($(#[$only])* mod $room;)*
 
-        /// The rules of each architecture, by its name.
+        /// The names of the architectures, each with the function that makes its rules.
         const ROOMS: &[(&str, RulesOf)] = &[
             $($(#[$only])* (ir::architecture::$room::DESCRIPTION.name, $room::rules)),*
         ];
@@ -22,12 +22,12 @@ ir::architectures!(rooms);
 /// Picoseconds in a microsecond, the unit of timestamps.
 const PS_PER_US: u64 = 1_000_000;
 
-/// Why there is a packet, or a copy of one.
+/// The path by which a packet came to the block that begins: it is the received packet or a copy of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PacketPath {
-    /// It goes from ingress to the egress of one port.
+    /// Sent by ingress to the egress of one port.
     Unicast,
-    /// It is a multicast replica.
+    /// One of the replicas of a multicast group.
     Replica,
     /// It was cloned from ingress.
     IngressClone,
@@ -39,7 +39,7 @@ pub(crate) enum PacketPath {
     Recirculated,
 }
 
-/// The position of a slot of at most 64 bits.
+/// The position in the packet state of a slot of at most 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     offset: usize,
@@ -68,7 +68,7 @@ impl Place {
     }
 }
 
-/// The input of a copy that begins egress.
+/// The properties of a packet, or copy, that begins egress; they become metadata.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EgressStart {
     pub now_ps: Time,
@@ -78,52 +78,52 @@ pub(crate) struct EgressStart {
     pub priority: u8,
     pub enq_qdepth: u32,
     pub deq_qdepth: u32,
-    /// Bytes of the packet that the parser did not take.
+    /// The bytes of the packet behind what the parser extracted.
     pub payload_bytes: usize,
 }
 
-/// A clone session, and what the clone brings along.
+/// The clone session, and the field list whose fields the clone keeps.
 pub(crate) type CloneRequest = (u32, Option<FieldListId>);
 
-/// The decision on a packet behind ingress.
+/// What is done with a packet after ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IngressVerdict {
     /// The clone that the program requested, if any.
     pub clone: Option<CloneRequest>,
-    /// The destination of the packet itself.
+    /// What is done with the packet itself.
     pub next: AfterIngress,
 }
 
-/// The destination of a packet behind ingress.
+/// What is done with a packet itself, besides its clone, after ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterIngress {
-    /// To the parser as it arrived, with what it brings along.
+    /// It is resubmitted: parsed again as it arrived, keeping the fields of this list.
     Resubmit(Option<FieldListId>),
-    /// To the egress of each port of this group.
+    /// It goes to the egress of each port of this multicast group.
     Multicast(u32),
-    /// Nowhere.
+    /// It is dropped.
     Drop,
-    /// To the egress of this port.
+    /// It goes to the egress of this port.
     Unicast(u32),
 }
 
-/// The decision on a packet behind egress.
+/// What is done with a packet after egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EgressVerdict {
     /// The clone that the program requested, if any.
     pub clone: Option<CloneRequest>,
-    /// The destination of the packet itself.
+    /// What is done with the packet itself.
     pub next: AfterEgress,
 }
 
-/// The destination of a packet behind egress.
+/// What is done with a packet itself, besides its clone, after egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterEgress {
-    /// Nowhere.
+    /// It is dropped.
     Drop,
-    /// To the parser, as it was deparsed, with what it brings along.
+    /// It is recirculated: parsed again as it was deparsed, keeping the fields of this list.
     Recirculate(Option<FieldListId>),
-    /// Out of its port.
+    /// It leaves at its port.
     Send,
 }
 

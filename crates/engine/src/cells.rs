@@ -26,15 +26,15 @@ const DENSE_LIMBS: u64 = 1 << 22;
 /// Cells with their indices, and the index at which a search for further ones continues.
 pub(crate) type CellSlice<'a> = (Vec<(u64, &'a [u64])>, Option<u64>);
 
-/// Cells of a fixed number of limbs, zero at first.
+/// An array of cells with a fixed number of 64-bit limbs each, initially zero. It is either dense or sparse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
     size: u64,
     pub(crate) stride: usize,
     dense: Vec<u64>,
-    /// Without dense cells: those that differ, or did, from `rest`.
+    /// In a sparse array: the cells that differ from `rest`, or once did.
     sparse: BTreeMap<u64, Box<[u64]>>,
-    /// Without dense cells: the value of all others.
+    /// In a sparse array: the value of all other cells.
     rest: Box<[u64]>,
 }
 
@@ -137,7 +137,7 @@ impl Cells {
     }
 }
 
-/// Cells that [`Cells::nonzero_from`] looks at for each that it gives at most.
+/// The most cells that [`Cells::nonzero_from`] examines for each cell that it may return.
 const LOOKED_AT: usize = 16;
 
 /// Splits `cells` at `most`: returns the first `most` of them, and the index of the cell that follows; `next` if they

@@ -13,16 +13,16 @@ use ir::{Bits, DigestId, Program};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 
-/// Messages of one type that may wait; more are lost, and counted.
+/// The most messages of one type that wait; further ones are lost, and counted.
 pub const MAX_WAITING: usize = 1 << 16;
 
-/// Bytes of messages of one type that may wait. As many may be remembered until they are acknowledged.
+/// The most bytes of messages of one type that wait. Lists that are not acknowledged may hold as many again.
 pub const MAX_WAITING_BYTES: usize = 8 << 20;
 
-/// Messages of one list, whatever its configuration says.
+/// The most messages of one list, whatever its configuration allows.
 pub const MAX_LIST: usize = 1024;
 
-/// Bytes that a message takes besides its values.
+/// The bytes of memory that are reckoned for a message besides its values.
 const OVERHEAD_BYTES: usize = 64;
 
 /// Returns the largest number of messages of one type that may wait for the controller, or be remembered until it
@@ -32,7 +32,7 @@ fn most_waiting(widths: &[u32]) -> usize {
     MAX_WAITING.min(MAX_WAITING_BYTES / (OVERHEAD_BYTES + 8 * limbs))
 }
 
-/// The delivery of a digest type.
+/// How the messages of a digest type are delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DigestConfig {
     /// Most messages in a list, which is due when it has them; 0 is no limit but [`MAX_LIST`].
@@ -52,34 +52,34 @@ impl DigestConfig {
     }
 }
 
-/// Messages of one type.
+/// A list of messages of one digest type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestList {
     /// Type.
     pub digest: DigestId,
-    /// Names the list in an acknowledgement; counts up from 1 for each type.
+    /// The number that an acknowledgement names; it counts up from 1 for each type.
     pub list_id: u64,
-    /// When its first message was sent.
+    /// The time at which the program sent the first message of the list.
     pub first_ps: Time,
     /// The messages: one value per member.
     pub messages: Vec<Vec<Bits>>,
 }
 
-/// Messages of one type, and what became of earlier ones.
+/// The messages of one digest type that wait, and those of lists that are not acknowledged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     widths: Vec<u32>,
     config: Option<DigestConfig>,
     waiting: VecDeque<(Time, Vec<u64>)>,
-    /// The messages that wait, if there is a configuration.
+    /// The values of the waiting messages, if there is a configuration: an equal message is not added again.
     waiting_values: BTreeSet<Vec<u64>>,
-    /// The outstanding lists by id: when each was taken, and its messages.
+    /// The lists that are not acknowledged, by id: when each was taken, and its messages.
     outstanding: BTreeMap<u64, (Time, Vec<Vec<u64>>)>,
-    /// The number of times that each message is in an outstanding list.
+    /// For each message in lists that are not acknowledged, how often it is in them; equal messages are suppressed.
     suppressed: BTreeMap<Vec<u64>, usize>,
-    /// Messages that may wait, and that outstanding lists may have together.
+    /// The most messages that may wait, and the most that unacknowledged lists may have together.
     most: usize,
-    /// Messages of outstanding lists.
+    /// The number of messages in lists that are not acknowledged.
     outstanding_messages: usize,
     last_list_id: u64,
     lost: u64,
@@ -98,7 +98,7 @@ pub enum Former {
 #[derive(Clone, Debug)]
 pub struct DigestQueue {
     queues: Vec<Queue>,
-    /// True if somebody was told that messages are due, and took none since.
+    /// True if the controller was told that lists are due, and has taken none since.
     announced: bool,
 }
 

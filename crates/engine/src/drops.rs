@@ -1,26 +1,26 @@
 //! Why packets are dropped.
 
-/// Why a packet went nowhere. Every drop is counted under one of these.
+/// Why a packet was dropped. Every drop is counted under one of these reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// The program wants it after ingress: in v1model, `egress_spec` is the drop port.
+    /// The program dropped it in ingress: in v1model, `egress_spec` is the drop port.
     IngressDrop,
-    /// The program wants it after egress.
+    /// The program dropped it in egress.
     EgressDrop,
-    /// The multicast group has no entry or no replica.
+    /// Its multicast group does not exist or has no replica.
     EmptyMulticastGroup,
-    /// The clone session does not exist (the original goes on).
+    /// The clone session of a clone does not exist (the original goes on).
     UnknownCloneSession,
-    /// Too many backward transitions in parser loops or `for` loops.
+    /// It took too many backward transitions in parser loops or `for` loops.
     StepLimit,
     /// An `assert` was false.
     AssertFailed,
-    /// Resubmitted or recirculated too often.
+    /// It was resubmitted or recirculated too often.
     RecirculationLimit,
 }
 
 impl DropReason {
-    /// All of them, in order.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [DropReason; 7] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,

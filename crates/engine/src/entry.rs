@@ -8,23 +8,24 @@ use ir::{ActionCall, KeyMatch};
 /// A table entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// One match per key field, of its kind and width and in canonical form (no bits set that do not count). A selector field's is
-    /// `Optional(None)`.
+    /// One match per key field, of the field's kind and width, in canonical form: bits that the match ignores are
+    /// zero. That of a selector field is `Optional(None)`.
     pub matches: Vec<KeyMatch>,
-    /// Above zero in a table with ternary, range or optional fields, the highest first; else zero.
+    /// The priority, above zero, in a table with ternary, range or optional fields, where the highest one wins; zero
+    /// in other tables.
     pub priority: i32,
     /// The action of a hit.
     pub action: EntryAction,
-    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`](crate::Switch::take_idle_entries) names the entry; 0 is never,
-    /// and the least is [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
+    /// The nanoseconds without a hit after which [`Switch::take_idle_entries`](crate::Switch::take_idle_entries)
+    /// returns the entry; 0 is never, and the shortest is [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
     pub idle_timeout_ns: u64,
-    /// Configuration of the direct meter, if the table has one; without it everything is green.
+    /// The configuration of the direct meter, if the table has one; without it, all packets are green.
     pub meter: Option<MeterConfig>,
-    /// Data that the control plane wants to find again with the entry.
+    /// Data that the control plane stores with the entry.
     pub note: Option<Note>,
 }
 
-/// Data of the control plane that a switch keeps for it without looking at them.
+/// Data that a switch stores for the control plane and does not interpret.
 pub type Note = std::sync::Arc<[u8]>;
 
 /// The action, member or group of an entry.
@@ -32,7 +33,7 @@ pub type Note = std::sync::Arc<[u8]>;
 pub enum EntryAction {
     /// An action, in a table without an implementation.
     Call(ActionCall),
-    /// Something of the table's implementation.
+    /// A member, group or action set of the table's action profile.
     Target(Target),
     /// In a modify: the action, member or group that the entry has so far.
     Keep,
@@ -52,17 +53,17 @@ impl Entry {
     }
 }
 
-/// An entry as it is read.
+/// An entry as a read returns it, with its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstalledEntry {
     /// The entry.
     pub entry: Entry,
-    /// From the source, and not to be changed.
+    /// True if it is from the program's source and cannot be changed.
     pub is_const: bool,
     /// The direct counter, if the table has one.
     pub counter: Option<CounterData>,
     /// The packets and bytes of each colour of the direct meter, if it is configured.
     pub meter_counts: Option<[CounterData; 3]>,
-    /// Since the last hit (or the insertion), if the table has idle timeouts.
+    /// The nanoseconds since the last hit, or the insertion, if the table has idle timeouts.
     pub idle_ns: Option<u64>,
 }

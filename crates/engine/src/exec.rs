@@ -34,57 +34,61 @@ pub trait Executor: Send + Sync {
     }
 }
 
-/// Everything that the fast path works on.
+/// The input and output of [`Executor::fast_path`].
 pub struct FastPathContext<'a> {
     /// Time, in picoseconds.
     pub now_ps: Time,
-    /// Packets as they arrived, each with its port. Empty when all are done. When one stopped, those before it have any contents.
+    /// The received packets, each with its ingress port. Empty when all are done. If one left the fast path, the
+    /// packets before it have unspecified contents.
     pub packets: &'a mut Vec<(u32, Packet)>,
-    /// The number of the first to run.
+    /// The index of the first packet to run.
     pub first: usize,
     /// Outputs are appended to it.
     pub out: &'a mut Vec<Output>,
-    /// Packets whose memory copies may take, and where those go that are dropped.
+    /// Packets that are not needed: copies may use their memory, and dropped packets are added.
     pub spare: &'a mut Spare,
     /// Multicast groups.
     pub replication: &'a Replication,
     /// Counts of drops, by reason.
     pub drops: &'a mut [u64; DropReason::ALL.len()],
-    /// The number of packets from the first on for which the executor has prefetched already, as an earlier [`Stop`] said.
+    /// The number of packets, from the first one on, for which the executor has prefetched data already, as an
+    /// earlier [`Stop`] said.
     pub prefetched: usize,
-    /// True if most of these packets are likely to be run before one stops, so that getting ready for many is worth it.
+    /// True if most of these packets will probably run before one leaves the fast path, so that preparing for many is
+    /// worthwhile.
     pub steady: bool,
-    /// Room for the slots, with any contents.
+    /// Memory for the packet state, with unspecified contents.
     pub state: &'a mut [u64],
-    /// Room for headers that the deparser emits.
+    /// Memory for the headers that the deparser emits.
     pub emitted: &'a mut Vec<u8>,
     /// Tables and the other stateful objects of the switch.
     pub runtime: &'a mut Runtime,
 }
 
-/// The extent to which the fast path went.
+/// How far the fast path got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FastPath {
-    /// The executor has no fast path, and never has. Nothing is done.
+    /// The executor has no fast path for its program. Nothing was done.
     Unsupported,
-    /// All packets are sent or dropped.
+    /// All packets were sent or dropped.
     Done,
-    /// Not all are.
+    /// A packet left the fast path.
     Stopped(Stop),
 }
 
-/// A packet that left the fast path.
+/// Where, and in what state, a packet left the fast path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Its number; those before it are done. It is in its place as it arrived, but for what [`Exit`] says, and so are those behind it.
+    /// The packet's index; the packets before it are done. It and those behind it are as they arrived, except for
+    /// what [`Exit`] says of it.
     pub packet: usize,
-    /// The number of packets behind it for which the executor has prefetched.
+    /// The number of packets behind it for which the executor has prefetched data.
     pub prefetched: usize,
-    /// The point.
+    /// The point at which it left.
     pub exit: Exit,
-    /// Bytes that the parser took.
+    /// The bytes that the parser consumed.
     pub consumed: usize,
-    /// The program's requests.
+    /// What the program requested for the packet.
     pub intents: Intents,
 }
 
@@ -99,40 +103,41 @@ pub enum Exit {
     AfterEgress(u32),
 }
 
-/// Everything that one part of the pipeline works on.
+/// The input and output of one part of the pipeline.
 pub struct PacketContext<'a> {
     /// Time, in picoseconds.
     pub now_ps: Time,
-    /// The slots.
+    /// The packet state: the contents of all slots.
     pub state: &'a mut [u64],
     /// The packet as it arrived (ingress), or as it was enqueued for egress, as far as it is stored: at least [`ir::Program::reach_bytes`]
     /// of it. Payload checksums read it from `consumed`.
     pub packet: &'a [u8],
-    /// Bytes of the whole packet.
+    /// The length of the whole packet in bytes.
     pub packet_len: usize,
-    /// Bytes that the parser took.
+    /// The bytes that the parser consumed.
     pub consumed: usize,
-    /// Headers that the deparser emitted.
+    /// The headers that the deparser emitted.
     pub emitted: &'a mut Vec<u8>,
     /// Tables and the other stateful objects of the switch.
     pub runtime: &'a mut Runtime,
-    /// The program's requests for the time after this part.
+    /// What the program requested, to be done after this part.
     pub intents: Intents,
     /// The interpreter writes events to it; machine code ignores it.
     pub trace: Option<&'a mut Trace>,
 }
 
-/// Requests that a program makes with externs, not with metadata; the last one of a kind counts, of cuts the shortest.
+/// What a program requested by externs, not by metadata. Of several requests of one kind the last one counts; of
+/// truncations, the shortest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intents {
-    /// Clone session and what the copy preserves.
+    /// The clone session, and the field list whose fields the clone keeps.
     pub clone: Option<(u32, Option<FieldListId>)>,
-    /// Parse the original packet again.
+    /// Parse the original packet again, keeping the fields of the list, if any.
     pub resubmit: Option<Option<FieldListId>>,
-    /// Send the deparsed packet to the parser again.
+    /// Send the deparsed packet to the parser again, keeping the fields of the list, if any.
     pub recirculate: Option<Option<FieldListId>>,
-    /// Cut the packet to this many bytes if it leaves.
+    /// Cut the packet to this many bytes when it leaves.
     pub truncate: Option<u32>,
-    /// The packet must be dropped, and why.
+    /// Drop the packet, for this reason.
     pub drop: Option<DropReason>,
 }

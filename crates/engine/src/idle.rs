@@ -8,19 +8,19 @@
 use crate::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The least timeout of an entry. Shorter ones would have the timers take the time of packets.
+/// The shortest idle timeout of an entry. Timers with shorter ones would take too much time from packets.
 pub const MIN_IDLE_TIMEOUT_NS: u64 = 1_000_000;
 
-/// An entry: the P4Runtime id of its table, which stays when another program takes the table over, and its place in the table's order of
-/// insertion, which no other entry will have.
+/// Identifies an entry, even after another program has taken its table over: the P4Runtime id of its table, and its
+/// unique place in the table's order of insertion.
 pub(crate) type EntryKey = (u32, u64);
 
-/// The place of an entry.
+/// Whether an entry's timer runs or has ended.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Its timer runs: when it is over, and what the timeout counts from, if there was no hit since.
+    /// The timer runs: when it ends, and since when the timeout counts if there was no later hit.
     Timed { deadline_ps: Time, start_ps: Time },
-    /// It waits to be taken, at this place of the queue.
+    /// The timer has ended; the entry waits, at this place of the queue, to be reported.
     Idle(u64),
 }
 
@@ -31,20 +31,20 @@ struct Timer {
     place: Place,
 }
 
-/// The timers of one switch.
+/// The timers of the entries of one switch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdleTimers {
     timers: BTreeMap<EntryKey, Timer>,
     deadlines: BTreeSet<(Time, EntryKey)>,
-    /// Entries to be named.
+    /// The entries to be reported, by their place in the queue.
     idle: BTreeMap<u64, EntryKey>,
-    /// The next place in the queue.
+    /// The place in the queue of the next entry.
     next_place: u64,
-    /// True if somebody was told that entries wait, and took none since.
+    /// True if the controller was told that entries are idle, and has taken none since.
     announced: bool,
 }
 
-/// The state of an entry when its timer is over.
+/// The last hit and the timeout of an entry, from which its timer is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Activity {
     pub last_hit_ps: Time,

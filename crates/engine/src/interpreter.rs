@@ -15,7 +15,7 @@ use ir::{
 };
 use std::sync::Arc;
 
-/// The interpreter of one program.
+/// The executor that interprets one program.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
     program: Arc<Program>,
@@ -57,7 +57,7 @@ impl Executor for Interpreter {
     }
 }
 
-/// One part of the pipeline, running.
+/// The state while one part of the pipeline runs.
 struct Run<'r, 'c> {
     program: &'r Program,
     layout: &'r Layout,
@@ -67,18 +67,18 @@ struct Run<'r, 'c> {
     pipeline: Pipeline,
 }
 
-/// The end of a statement.
+/// What happens after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
-    /// The next one runs.
+    /// The next statement runs.
     Next,
     /// The block or loop with this label ends.
     Break(LabelId),
     /// The control ends.
     Exit,
-    /// The parser ends with an error, which is set.
+    /// The parser stops; its error is set.
     Reject,
-    /// This part of the pipeline ends, and the packet with it.
+    /// This part of the pipeline ends, and the packet is dropped.
     Drop,
 }
 

@@ -35,7 +35,8 @@ pub enum Colour {
     Red = 2,
 }
 
-/// One configured meter: two token buckets that start full. Its alignment makes it two lines of cache that are loaded as a pair.
+/// One configured meter: two token buckets that start full. Its alignment makes it two cache lines that are loaded as
+/// a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(align(128))]
 pub struct Meter {
@@ -117,25 +118,25 @@ impl Meter {
     }
 }
 
-/// Cells of a meter that lie together.
+/// The number of meter cells that are stored together.
 const CHUNK: usize = 32;
 
-/// Cells of a meter, of which some are configured.
+/// Consecutive cells of a meter, of which some are configured.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
-    /// A bit for each cell: one if it is configured.
+    /// A bit for each cell: 1 if the cell is configured.
     configured: u32,
     /// All cells, or none if none is configured. The contents of a cell that is not configured have no meaning.
     cells: Vec<Meter>,
 }
 
-/// The cells of a meter that are configured: by index, or by the number of the entry.
+/// The configured cells of a meter: by index, or in a direct meter by the number of the entry.
 #[derive(Clone, Debug)]
 pub(crate) struct MeterArray {
     by_bytes: bool,
     size: u64,
     chunks: Vec<Chunk>,
-    /// The colour that a direct meter gave to the last hit, green after a miss.
+    /// The colour that a direct meter gave to the last hit; green after a miss.
     pub(crate) last_colour: u8,
 }
 

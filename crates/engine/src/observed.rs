@@ -16,14 +16,14 @@ pub fn cares_about_queues(program: &Program) -> bool {
         || uses(program, &statements, data)
 }
 
-/// The resolution with which a program tells times from each other.
+/// How finely a program can distinguish times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeObserved {
-    /// Not at all.
+    /// Its effects do not depend on time.
     Not,
-    /// Timestamps, which are whole microseconds: within one, it cannot tell.
+    /// It has only timestamps, in whole microseconds: it cannot distinguish times within one.
     Microseconds,
-    /// Any two times may differ for it: it has meters, digests or idle timeouts.
+    /// Any two times may differ in effect, since it has meters, digests or idle timeouts.
     Fully,
 }
 

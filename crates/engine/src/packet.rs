@@ -4,17 +4,19 @@
 use crate::payload::Shared;
 use std::borrow::Cow;
 
-/// Bytes kept free in front of a new packet; more than the headers of ordinary programs ever add. With it, the first header of a short
-/// packet begins where a line of the caches does.
+/// Bytes kept free in front of a new packet, for headers that programs add: more than ordinary programs ever add.
+/// With this number, the first header of a short packet begins at a cache line.
 const HEADROOM: usize = 96;
 
-/// Longest packet with its headroom that needs no memory of its own: that is the headers and some payload.
+/// The longest packet, including headroom, that is stored without memory of its own on the heap besides its
+/// fixed-size block: headers and some payload.
 const SHORT_BYTES: usize = 224;
 
-/// The memory of longer packets is a multiple of this many bytes, so that it often fits the next packet too.
+/// The memory of longer packets is a multiple of this many bytes, so that it often fits another packet too.
 const MEMORY_BYTES: usize = 64;
 
-/// The longest packet that should be made: its length with added headers, and those of its copies, still fit 32 bits.
+/// The longest packet that should be made: then its length with added headers, and the total length of its copies,
+/// fit 32 bits.
 pub const MAX_BYTES: usize = 1 << 24;
 
 /// An owned packet. Packets are equal if their bytes on the wire are.
@@ -24,16 +26,16 @@ pub const MAX_BYTES: usize = 1 << 24;
 #[derive(Clone, Debug, Default)]
 pub struct Packet(Option<Box<Body>>);
 
-/// A packet's memory. Its lines of cache are in order: the fields that every packet's run reads come first.
+/// A packet's memory. Its cache lines are in order: the fields that every run reads come first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct Body {
     /// The begin and the end of the stored bytes in the memory.
     start: u32,
     end: u32,
-    /// The shared bytes behind them.
+    /// The shared bytes behind the stored ones.
     rest: Shared,
-    /// The memory, if it is longer than `short`.
+    /// The memory, if it is longer than `short`; else empty.
     long: Box<[u8]>,
     /// The memory otherwise.
     short: [u8; SHORT_BYTES],
@@ -297,7 +299,7 @@ impl Packet {
     }
 }
 
-/// Packets that are no longer needed, kept so that new packets can use their memory.
+/// Packets that are no longer needed, kept so that new packets can reuse their memory.
 #[derive(Debug, Default)]
 pub struct Spare(Vec<Packet>);
 

@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-/// The longest that can be shared: more than fits into an IP packet.
+/// The longest range that can be shared: more than fits into an IP packet.
 pub const MAX_BYTES: usize = 1 << 16;
 
-/// The bytes that all values of [`Shared`] refer to: the pattern, then zeros.
+/// The table of which every [`Shared`] is a range: the pattern, then zeros.
 static BYTES: [u8; 2 * MAX_BYTES] = {
     let mut bytes = [0; 2 * MAX_BYTES];
     let mut i = 0;
@@ -18,7 +18,7 @@ static BYTES: [u8; 2 * MAX_BYTES] = {
     bytes
 };
 
-/// Bytes that are shared: a part of the table.
+/// A range of the shared table of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shared {
     from: u32,
@@ -26,7 +26,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// No bytes at all.
+    /// The empty range.
     pub const NONE: Shared = Shared { from: 0, len: 0 };
 
     /// Returns a range of a fixed pattern, in which repeated, shifted and cut bytes can be recognised: byte `i` is

@@ -5,28 +5,28 @@ use ir::{FieldListId, Layout, Program, SlotId};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Offsets and lists drawn from a program.
+/// What the switch needs to know of a program: offsets, headers and the architecture's rules.
 #[derive(Debug)]
 pub(crate) struct Plan {
     program: Arc<Program>,
     layout: Layout,
     rules: Box<dyn Rules>,
     headers: Vec<HeaderPlan>,
-    /// Packets are deparsed between the pipelines.
+    /// True if packets are deparsed between ingress and egress.
     deparses_between: bool,
 }
 
-/// One header in the state.
+/// Where a header is in the packet state.
 #[derive(Clone, Debug)]
 struct HeaderPlan {
     valid: SlotId,
-    /// True if it is part of the packet: the deparser may emit it.
+    /// True if the deparser may emit it, so that it is part of the packet.
     emitted: bool,
-    /// All its slots, the validity first.
+    /// The limbs of all its slots, the validity's first.
     limbs: Vec<Range<usize>>,
-    /// Bits of the fields of fixed width.
+    /// The sum of the widths of its fields of fixed width, in bits.
     fixed_bits: u64,
-    /// The slot with the length of its varbit.
+    /// The slot with the length of its varbit field, if there is one.
     varbit_length: Option<SlotId>,
 }
 

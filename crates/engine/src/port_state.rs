@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// The state of every port: all are alike but for some. A switch whose ports are not known has all that its architecture has.
+/// Which ports exist and are up: those that differ from the rest are listed. Without a list of ports, all that the
+/// architecture has exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortStates {
     up: bool,

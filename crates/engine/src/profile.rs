@@ -11,7 +11,7 @@ use crate::port_state::PortStates;
 use ir::{ActionCall, ActionId, Bits, Selector};
 use std::collections::BTreeMap;
 
-/// One action of a one-shot entry.
+/// One action of a one-shot action set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightedAction {
     /// The action.
@@ -22,10 +22,10 @@ pub struct WeightedAction {
     pub watch_port: Option<u32>,
 }
 
-/// A member of a group.
+/// A member of a group, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupMember {
-    /// Which.
+    /// The member's id.
     pub member_id: u32,
     /// Its share among the weights of the group; above zero.
     pub weight: u32,
@@ -33,49 +33,49 @@ pub struct GroupMember {
     pub watch_port: Option<u32>,
 }
 
-/// The member, group or action that an entry of a table with an implementation runs.
+/// What an entry refers to in a table with an action profile or selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A member.
     Member(u32),
-    /// A member of a group.
+    /// A group, one of whose members is selected for each packet.
     Group(u32),
-    /// One of its own set of actions.
+    /// A one-shot set of actions, one of which is selected for each packet.
     OneShot(Vec<WeightedAction>),
 }
 
-/// A target as an entry keeps it: a place.
+/// A target as it is stored with an entry: the place of the member or group in its profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     Member(u32),
     Group(u32),
 }
 
-/// The way in which the action of a hit was found.
+/// How the action of a hit was selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// The group; `None` if there is none, or for a one-shot set.
+    /// The id of the group; `None` if the entry names no group or has a one-shot set.
     pub group_id: Option<u32>,
-    /// The member; `None` for one of a one-shot set, or when there was none to select.
+    /// The member's id; `None` in a one-shot set, or if no member was selectable.
     pub member_id: Option<u32>,
-    /// The position in the group or set, and the hash that chose it.
+    /// The position of the member in the group or set, and the hash value that selected it.
     pub choice: Option<(u32, u64)>,
 }
 
 #[derive(Clone, Debug)]
 struct Member {
-    /// `None` for one of a one-shot set.
+    /// The id; `None` for an action of a one-shot set.
     id: Option<u32>,
     call: ActionCall,
-    /// The limbs of the arguments in turn.
+    /// The limbs of all arguments, one argument after the other.
     args: Box<[u64]>,
-    /// Groups and entries that name it.
+    /// The number of groups and entries that refer to it.
     uses: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Share {
-    /// Place of the member.
+    /// The place of the member.
     member: u32,
     weight: u32,
     watch_port: Option<u32>,
@@ -83,13 +83,13 @@ struct Share {
 
 #[derive(Clone, Debug)]
 struct Group {
-    /// `None` for a one-shot set.
+    /// The id; `None` for a one-shot set.
     id: Option<u32>,
     max_size: u64,
     shares: Vec<Share>,
-    /// Entries that name it.
+    /// The number of entries that refer to it.
     uses: u32,
-    /// For each share that is selectable, the sum of the weights up to it, and its position.
+    /// For each selectable share, the sum of the weights up to and including it, and its position.
     sums: Vec<(u64, u32)>,
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn size(weights: impl Iterator<Item = u32>, sum_of_members: bool) -> 
         .sum()
 }
 
-/// Values in numbered places; the place of a removed value is used again.
+/// Values in numbered places; the place of a removed value is reused.
 #[derive(Clone, Debug)]
 struct Places<T> {
     places: Vec<Option<T>>,
@@ -179,18 +179,18 @@ pub struct Profile {
     member_places: BTreeMap<u32, u32>,
     groups: Places<Group>,
     group_places: BTreeMap<u32, u32>,
-    /// Entries with a set of actions of their own.
+    /// The number of entries with a one-shot set.
     one_shots: u32,
-    /// Entries that name a member or group.
+    /// The number of entries that refer to a member or group.
     references: u32,
 }
 
-/// A group as it was set.
+/// A group as the control plane set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupContents {
     /// Members, in the order in which they were given.
     pub members: Vec<GroupMember>,
-    /// Largest size that it was made for; 0 is the profile's.
+    /// The maximum size that the control plane gave to the group; 0 is that of the profile.
     pub max_size: u64,
 }
 

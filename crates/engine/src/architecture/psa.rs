@@ -16,7 +16,7 @@ use crate::exec::Intents;
 use ir::architecture::psa::{Metadata, PORT_RECIRCULATE, packet_path};
 use ir::{Bridged, Program, SlotId};
 
-/// The places of the metadata.
+/// The positions of PSA's metadata in the packet state.
 #[derive(Clone, Copy, Debug)]
 struct Psa(Metadata<Place>);
 

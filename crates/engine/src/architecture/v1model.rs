@@ -36,13 +36,13 @@ use crate::exec::Intents;
 use ir::architecture::v1model::{DROP_PORT, StandardMetadata, instance_type};
 use ir::{Input, Pipeline, Program, SlotId};
 
-/// The places of the standard metadata that the switch reads or writes.
+/// The positions of the standard metadata that the switch reads or writes.
 #[derive(Clone, Debug)]
 struct V1Model {
     standard: StandardMetadata<Place>,
-    /// The inputs of a copy when it begins egress.
+    /// The metadata that is set when a packet begins egress: its position, and what it is set to.
     egress: Vec<(Place, Input)>,
-    /// Some code that runs in egress reads `packet_length`.
+    /// True if code that runs in egress reads `packet_length`.
     egress_reads_length: bool,
 }
 

@@ -34,23 +34,23 @@ use std::fmt;
 /// Why an operation was refused: a canonical gRPC status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ControlErrorCode {
-    /// The arguments make no sense for this program.
+    /// The arguments are not valid for this program.
     InvalidArgument,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound,
-    /// There is one already.
+    /// The object exists already.
     AlreadyExists,
-    /// The program says that it must not be changed.
+    /// The program declares the object as constant.
     PermissionDenied,
-    /// It is full.
+    /// The table, profile or other store is full.
     ResourceExhausted,
-    /// Not in this state.
+    /// The present state of the switch does not allow the operation.
     FailedPrecondition,
-    /// Undone, or not tried, because another update of the batch failed.
+    /// The update was undone, or not tried, because another update of its batch failed.
     Aborted,
-    /// An index beyond the end.
+    /// An index is beyond the end.
     OutOfRange,
-    /// This switch cannot do that.
+    /// The switch does not implement the operation.
     Unimplemented,
 }
 
@@ -88,12 +88,12 @@ impl ControlErrorCode {
     }
 }
 
-/// A refused operation.
+/// Why an operation was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlError {
-    /// Status.
+    /// The gRPC status.
     pub code: ControlErrorCode,
-    /// The mistake, and a valid alternative.
+    /// What is wrong, and what would be valid.
     pub message: String,
 }
 
@@ -144,21 +144,21 @@ impl fmt::Display for ControlError {
 
 impl std::error::Error for ControlError {}
 
-/// The kind of an update.
+/// Whether an update inserts, modifies or deletes its entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Creates.
+    /// Creates the entity.
     Insert,
-    /// Changes what exists.
+    /// Changes an existing entity.
     Modify,
-    /// Takes away.
+    /// Removes the entity.
     Delete,
 }
 
-/// The object of an update.
+/// The object of an update, with its new contents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entity {
-    /// A table entry. A delete looks at the matches and the priority only.
+    /// A table entry. Of its contents, a delete uses the matches and the priority only.
     TableEntry {
         /// Table.
         table: TableId,
@@ -169,7 +169,7 @@ pub enum Entity {
     DefaultAction {
         /// Table.
         table: TableId,
-        /// New default.
+        /// The new default action.
         action: Option<ActionCall>,
         /// As in [`Entry::note`].
         note: Option<Note>,
@@ -178,7 +178,7 @@ pub enum Entity {
     Counter {
         /// Counter.
         counter: CounterId,
-        /// Cell; `None` is every one.
+        /// The cell; `None` stands for all cells.
         index: Option<u64>,
         /// New contents.
         data: CounterData,
@@ -191,10 +191,10 @@ pub enum Entity {
         matches: Vec<KeyMatch>,
         /// The entry's priority.
         priority: i32,
-        /// New contents; `None` leaves them, if there is such an entry.
+        /// The new contents; `None` changes nothing, and fails if the entry does not exist.
         data: Option<CounterData>,
     },
-    /// The note of an entry, constant ones included (modify only).
+    /// The note of an entry, which may be a constant one (modify only).
     Note {
         /// Table.
         table: TableId,
@@ -209,7 +209,7 @@ pub enum Entity {
     Register {
         /// Register.
         register: RegisterId,
-        /// Cell; `None` is every one.
+        /// The cell; `None` stands for all cells.
         index: Option<u64>,
         /// New value, of the register's width.
         value: Bits,
@@ -218,9 +218,9 @@ pub enum Entity {
     Meter {
         /// Meter.
         meter: MeterId,
-        /// Cell; `None` is every one.
+        /// The cell; `None` stands for all cells.
         index: Option<u64>,
-        /// New configuration; `None` makes everything green again.
+        /// The new configuration; with `None`, packets of all rates become green.
         config: Option<MeterConfig>,
     },
     /// The direct meter of an entry (modify only).
@@ -231,10 +231,10 @@ pub enum Entity {
         matches: Vec<KeyMatch>,
         /// The entry's priority.
         priority: i32,
-        /// New configuration; `None` makes everything green again.
+        /// The new configuration; with `None`, packets of all rates become green.
         config: Option<MeterConfig>,
     },
-    /// A member of an action profile. A delete does not look at what it runs.
+    /// A member of an action profile. A delete ignores the action.
     ActionProfileMember {
         /// Profile.
         profile: ActionProfileId,
@@ -243,7 +243,7 @@ pub enum Entity {
         /// Its action.
         call: Option<ActionCall>,
     },
-    /// A group of a selector. A delete does not look at its contents.
+    /// A group of an action selector. A delete ignores the contents.
     ActionProfileGroup {
         /// Profile.
         profile: ActionProfileId,
@@ -256,39 +256,39 @@ pub enum Entity {
     MulticastGroup(MulticastGroup),
     /// A clone session.
     CloneSession(CloneSession),
-    /// The delivery of a digest's messages. A delete does not look at the configuration.
+    /// How the messages of a digest are delivered. A delete ignores the configuration.
     Digest {
         /// Digest.
         digest: DigestId,
         /// Configuration.
         config: DigestConfig,
     },
-    /// A value set's members (modify only).
+    /// The members of a value set (modify only).
     ValueSet {
         /// Value set.
         value_set: ValueSetId,
-        /// One match per key in each.
+        /// The members; each has one match per key field.
         members: Vec<Vec<KeyMatch>>,
     },
 }
 
-/// One change.
+/// One change of a switch's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
-    /// Its kind.
+    /// What is done with the entity.
     pub operation: Operation,
-    /// With what.
+    /// The entity, with its new contents.
     pub entity: Entity,
 }
 
-/// The way back from a change. Changes are undone in reverse order.
+/// How a change is undone. Changes are undone in reverse order.
 enum Undo {
-    /// Nothing is undone, so nothing was kept for it.
+    /// The change will not be undone, so its former state was not kept.
     Unwanted,
     Inserted(TableId, u32),
     Modified(TableId, u32, EntrySnapshot, Attached),
     Deleted(TableId, EntrySnapshot, Attached),
-    /// Of everything but entries, which are most of what is written.
+    /// Any change but one of an entry; entries have variants of their own, since they are most of what is written.
     Other(Box<dyn FnOnce(&mut Switch)>),
 }
 
@@ -304,14 +304,14 @@ impl Undo {
     }
 }
 
-/// The effect of a batch if some of its updates fail. Those have their own errors in any case.
+/// What becomes of a batch when some of its updates fail. Each failed update reports its own error in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomicity {
-    /// A failed update does nothing, and the others go on.
+    /// Failed updates change nothing, and the others are applied.
     ContinueOnError,
-    /// Nothing remains, and the other updates have [`ControlErrorCode::Aborted`].
+    /// No update is applied, and those that did not fail report [`ControlErrorCode::Aborted`].
     RollbackOnError,
-    /// Nothing remains in any case: the results tell what would fail.
+    /// No update is applied even if none fails: the results tell which ones would fail.
     Undo,
 }
 

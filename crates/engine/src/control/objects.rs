@@ -13,7 +13,7 @@ use crate::switch::Switch;
 use ir::{Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
 use std::collections::BTreeSet;
 
-/// Cells with their indices, and the index that follows those that were looked at, `None` at the end.
+/// Cells with their indices, and the index at which to continue; `None` at the end of the array.
 pub type Part<T> = (Vec<(u64, T)>, Option<u64>);
 
 fn no_such(what: &str, id: u32) -> ControlError {
