@@ -17,34 +17,35 @@ pub struct Replica {
 /// A multicast group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// The value of `mcast_grp`: 1 to 65535.
+    /// The value of `mcast_grp` that names it: 1 to 65535.
     pub group_id: u32,
-    /// Copies, made in this order.
+    /// The copies, made in this order.
     pub replicas: Vec<Replica>,
 }
 
 /// A clone session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloneSession {
-    /// The session in the program's `clone`.
+    /// The session's number in the program's `clone`.
     pub session_id: u32,
-    /// Copies, made in this order.
+    /// The copies, made in this order.
     pub replicas: Vec<Replica>,
-    /// Length that a clone's payload is cut to fit when it is made; 0 is the whole packet. Headers are never cut.
+    /// The length in bytes to which a clone is cut when it is made, but headers are not cut; 0 keeps the whole
+    /// packet.
     pub packet_length_bytes: u32,
     /// The clones' `priority`.
     pub class_of_service: u8,
 }
 
-/// The replicas of a group, where a group of two (1+1 protection) needs no memory elsewhere: a packet then waits for one line of
-/// cache rather than for two.
+/// The replicas of a group. Those of a group of two (1+1 protection) are stored in place, so that a packet waits for
+/// one cache line instead of two.
 pub type Replicas = SmallVec<[Replica; 2]>;
 
-/// Groups and sessions of one switch.
+/// The multicast groups and clone sessions of one switch.
 #[derive(Clone, Debug, Default)]
 pub struct Replication {
     groups: BTreeMap<u32, MulticastGroup>,
-    /// For each group, its replicas, as far as packets can name groups.
+    /// The replicas of each group whose number packets can name, by number.
     replicas: Vec<Replicas>,
     sessions: BTreeMap<u32, CloneSession>,
 }

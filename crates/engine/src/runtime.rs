@@ -26,46 +26,46 @@ use ir::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The number of times that programs used an index beyond the end of an array.
+/// How often programs used an index beyond the end of an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutOfRange {
     /// Register reads and writes.
     pub registers: u64,
-    /// Counts.
+    /// Counter updates.
     pub counters: u64,
     /// Meter executions.
     pub meters: u64,
 }
 
-/// Cells that programs address by index.
+/// An array of cells that programs address by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellArray {
-    /// Of a register.
+    /// A register.
     Register(RegisterId),
-    /// Of a counter.
+    /// A counter.
     Counter(CounterId),
-    /// Of a meter.
+    /// A meter.
     Meter(MeterId),
 }
 
-/// The effects of a hit in a table besides finding an action.
+/// What a hit in a table does besides selecting an action of the table: its direct meter, and its action profile.
 #[derive(Clone, Debug)]
 struct Attachment {
     meter: Option<MeterId>,
     implementation: Option<Implementation>,
 }
 
-/// The way from entries of a table to actions of a profile.
+/// How entries of a table with an action profile or selector lead to actions.
 #[derive(Clone, Debug)]
 struct Implementation {
     profile: ActionProfileId,
-    /// The position of each action in the table's actions, by action.
+    /// For each action of the program, its position among the table's actions.
     positions: Vec<u32>,
-    /// The number of the table's actions; as a position it stands for no action, when no member can be selected.
+    /// The number of the table's actions: the position that stands for no action, when no member is selectable.
     nothing: u32,
-    /// The selector fields in the key: offset and width.
+    /// The selector fields in the key, each with its offset and width.
     selector_fields: Vec<(usize, u32)>,
-    /// The target of each entry, by its number.
+    /// For each entry, by its number, the member or group that it refers to.
     bindings: Vec<Option<Binding>>,
 }
 
@@ -93,17 +93,19 @@ impl Implementation {
     }
 }
 
-/// The most by which a time may be behind the latest one without the clock having been set back: a second.
+/// The most, in picoseconds, by which a time may be behind the latest one before the clock counts as set back: a
+/// second.
 pub const SET_BACK_PS: u64 = 1_000_000_000_000;
 
-/// The parts of an entry that its table does not keep.
+/// The parts of an entry that are stored outside of its table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attached {
-    /// In a table with an implementation: the target of the entry.
+    /// In a table with an action profile or selector: what the entry refers to.
     pub target: Option<Target>,
-    /// In a table with a direct meter: the meter, if it is configured. It is large, and most tables have none.
+    /// In a table with a direct meter: the entry's meter, if it is configured. It is boxed because it is large and
+    /// most tables have none.
     pub meter: Option<Box<Meter>>,
-    /// The control plane's.
+    /// The note that the control plane stored with the entry.
     pub note: Option<Note>,
 }
 
@@ -115,7 +117,7 @@ pub struct Runtime {
     /// The latest time since the clock was last set back.
     latest_ps: Time,
     tables: Vec<Table>,
-    /// For each table, the further work of a hit; `None` for most.
+    /// For each table, what a hit does besides selecting an action of the table; `None` for most tables.
     attachments: Vec<Option<Box<Attachment>>>,
     registers: Vec<Cells>,
     /// Two limbs per cell: packets, bytes.
@@ -124,16 +126,16 @@ pub struct Runtime {
     meters: Vec<MeterArray>,
     profiles: Vec<Profile>,
     ports: PortStates,
-    /// The way in which the last hit in a table with an implementation found its action.
+    /// How the last hit in a table with an action profile or selector selected its action.
     selection: Option<Selection>,
-    /// The bytes that a selector hashes; kept for its capacity.
+    /// A buffer for the bytes that a selector hashes.
     hashed: Vec<u8>,
     value_sets: Vec<ValueSet>,
     digests: DigestQueue,
     idle_timers: IdleTimers,
     random: Random,
     out_of_range: OutOfRange,
-    /// As wide as the widest register; the value of a read beyond the end.
+    /// The value, zero, of a register read beyond the end; as wide as the widest register.
     zeros: Box<[u64]>,
     /// The notes of the entries of each table, by number.
     notes: Vec<BTreeMap<u32, Note>>,

@@ -5,14 +5,14 @@ use ir::TableId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-/// The entries of a table when [`Switch::snapshot_table`](crate::Switch::snapshot_table) was called; counts and times of hits are those of
-/// the moment at which an entry is read. Dropping it frees what it keeps.
+/// The entries of a table at the time when [`Switch::snapshot_table`](crate::Switch::snapshot_table) was called. The
+/// counts and times of hits are those at the time when an entry is read. Dropping the snapshot frees its memory.
 #[derive(Debug)]
 pub struct TableSnapshot {
     pub(crate) table: TableId,
-    /// The place in the order of insertion from which on entries are too new to be part of the snapshot.
+    /// The place in the order of insertion from which on entries were inserted after the snapshot.
     pub(crate) end: u64,
-    /// The entries that have changed or were removed since, as they were when the snapshot was made, by number.
+    /// The entries that were changed or removed since, as they were at the time of the snapshot, by number.
     pub(crate) kept: Mutex<BTreeMap<u32, InstalledEntry>>,
 }
 
@@ -23,7 +23,7 @@ impl TableSnapshot {
     }
 }
 
-/// The snapshots of a switch that are open.
+/// The open snapshots of a switch's tables.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
     pub(crate) open: BTreeMap<TableId, Vec<Weak<TableSnapshot>>>,

@@ -26,18 +26,19 @@ use ir::{Bridged, Loc, Pipeline, Program};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Most resubmissions, recirculations and clones of clones in a chain from one received packet.
+/// The most resubmissions, recirculations and clones of clones in a chain that begins with one received packet.
 pub const MAX_PASSES: u32 = 1024;
 
-/// Most resubmissions, recirculations and clones that one received packet causes in all.
+/// The most resubmissions, recirculations and clones that one received packet causes in all.
 pub const MAX_WORK: u32 = 4096;
 
 /// The parameters of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchConfig {
-    /// The port that leads to the control plane. The switch treats it like any other; its owner reads this.
+    /// The port that leads to the control plane. The switch treats it like any other port; it is stored for the
+    /// switch's owner.
     pub cpu_port: u32,
-    /// Seeds the generator behind `random`.
+    /// The seed of the generator behind `random`.
     pub seed: u64,
 }
 
@@ -53,15 +54,15 @@ impl Default for SwitchConfig {
 /// A copy of a packet between ingress and egress.
 #[derive(Debug)]
 pub struct Enqueued {
-    /// Port to leave at.
+    /// The port at which it is to leave.
     pub port: u32,
-    /// `egress_rid`.
+    /// Its `egress_rid`.
     pub rid: u16,
-    /// `priority`, 0 to 7.
+    /// Its `priority`, 0 to 7.
     pub priority: u8,
-    /// Packets ahead of it when it was enqueued; a traffic manager sets it.
+    /// The number of packets ahead of it in the queue when it was enqueued; a traffic manager sets it.
     pub enq_qdepth: u32,
-    /// Packet as it entered ingress.
+    /// The packet as it entered ingress.
     packet: Packet,
     state: Vec<u64>,
     consumed: usize,
@@ -90,11 +91,11 @@ impl Enqueued {
     }
 }
 
-/// A packet between the deparser and the parser.
+/// A recirculated packet on its way from the deparser to the parser.
 #[derive(Debug)]
 pub struct Recirculated {
     packet: Packet,
-    /// Zero but for the standard metadata and what is preserved.
+    /// The packet state: zero except for the standard metadata and the preserved fields.
     state: Vec<u64>,
     lineage: Lineage,
 }
@@ -111,16 +112,16 @@ impl Recirculated {
     }
 }
 
-/// Data that a copy inherits.
+/// What a copy inherits from its original.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lineage {
-    /// Resubmissions, recirculations and clones so far.
+    /// The resubmissions, recirculations and clones on its way so far.
     passes: u32,
-    /// Number of its trace while recording.
+    /// The number of its own trace while a trace is recorded.
     branch: usize,
 }
 
-/// A packet in ingress.
+/// A packet on its way through ingress.
 struct Pass {
     now_ps: Time,
     packet: Packet,
@@ -146,9 +147,9 @@ impl Pass {
     }
 }
 
-/// The work that is left for a packet after ingress.
+/// What remains to be done with a packet after ingress.
 enum Pending {
-    /// Its copies are enqueued; this one is to be.
+    /// Its other copies are enqueued; this one, if any, is to be enqueued.
     Done(Option<Enqueued>),
     /// It is resubmitted.
     Again(Pass),
@@ -169,7 +170,7 @@ impl EgressStart {
     }
 }
 
-/// The input of an executor, besides the state.
+/// The input of an executor, besides the packet state.
 struct Run<'a> {
     now_ps: Time,
     packet: &'a Packet,
@@ -177,38 +178,40 @@ struct Run<'a> {
     branch: usize,
 }
 
-/// The result of egress for a copy.
+/// What comes out of egress for a copy.
 #[derive(Debug)]
 pub enum Emission {
-    /// A packet leaves.
+    /// A packet that leaves the switch.
     Output(Output),
-    /// A clone from egress, for egress.
+    /// A clone from egress, which goes to egress itself.
     Enqueued(Enqueued),
     /// A packet for [`Switch::recirculate`].
     Recirculated(Recirculated),
 }
 
-/// Memory that a packet's run needs and nothing is left in: it can serve one switch after the other ([`Switch::swap_scratch`]).
+/// Buffers for running packets that hold nothing between packets, so that switches can use them in turn
+/// ([`Switch::swap_scratch`]).
 #[derive(Debug, Default)]
 pub struct Scratch {
     spare: Spare,
-    /// Headers that were emitted.
+    /// The headers that the deparser emitted.
     emitted: Vec<u8>,
-    /// For the fast path; empty after another one took it over.
+    /// The packet state on the fast path; empty after another buffer has taken it over.
     fast_path_state: Vec<u64>,
-    /// The program whose slots the state has, as an address.
+    /// The address of the program for whose slots the state is laid out.
     state_of: usize,
 }
 
-/// One switch. In the order of its lines: the fields that most packets need first, so that a network of many switches needs few of them.
+/// One switch. Its fields are in the order in which most packets need them: in a network of many switches, few of its
+/// cache lines are loaded.
 #[repr(C)]
 pub struct Switch {
     executor: Arc<dyn Executor>,
     scratch: Box<Scratch>,
     recorder: Option<Box<Recorder>>,
-    /// The number of bytes of a packet that the program looks at.
+    /// The number of bytes of a packet that the program can read.
     reach_bytes: usize,
-    /// The executor has a fast path.
+    /// True if the executor has a fast path.
     has_fast_path: bool,
     config: SwitchConfig,
     runtime: Runtime,
@@ -218,30 +221,30 @@ pub struct Switch {
     program: Arc<Program>,
     /// The number of drops, by reason.
     drops: [u64; DropReason::ALL.len()],
-    /// Resubmissions, recirculations and clones that one received packet may cause.
+    /// The most resubmissions, recirculations and clones that one received packet may cause.
     max_work: u32,
-    /// The number of them that the packet being received may still cause.
+    /// How many of them the packet being received may still cause.
     work_left: u32,
-    /// Their number in a time; simulated switches have no such bound.
+    /// The limit of their rate; simulated switches have none.
     work_rate: Option<WorkRate>,
     interpreter: Option<Arc<Interpreter>>,
     // Buffers that are used again from packet to packet.
     free_states: Vec<Vec<u64>>,
-    /// Empty, with room for a packet.
+    /// A buffer for one packet, empty between calls.
     single: Vec<(u32, Packet)>,
     work: Option<Box<Work>>,
 }
 
-/// Packets that wait while [`Switch::receive`] runs.
+/// The packets that wait while [`Switch::receive`] runs.
 #[derive(Default)]
 struct Work {
-    /// Straight from ingress; they go to the end of the queue.
+    /// Copies that just left ingress, to be appended to `queue`.
     enqueued: Vec<Enqueued>,
-    /// Straight from egress.
+    /// What just left egress.
     emissions: Vec<Emission>,
-    /// For egress.
+    /// Copies that wait for egress.
     queue: VecDeque<Enqueued>,
-    /// For ingress, when the queue is empty.
+    /// Recirculated packets that wait for ingress until `queue` is empty.
     again: VecDeque<Recirculated>,
 }
 

@@ -11,16 +11,16 @@ use crate::table::{Conversion, RecordSlice, Table, capacity, record_limbs};
 use ir::{ActionCall, ActionProfileId, Program, TableId};
 use std::collections::BTreeMap;
 
-/// The facts about a table that decide whether it can be taken over.
+/// What decides whether a table can be taken over as it is.
 #[derive(Clone, Debug)]
 pub struct TableFacts {
     /// Number of entries.
     pub entries: u64,
-    /// Its default action and the note of it, unless they are as the program starts them.
+    /// The default action and its note, unless they are the program's own.
     pub default: Option<(ActionCall, Option<Note>)>,
 }
 
-/// A table that moves.
+/// A table that is taken over.
 #[derive(Debug)]
 pub(crate) struct MovedTable {
     pub old: TableId,
@@ -28,14 +28,14 @@ pub(crate) struct MovedTable {
     /// True if the default action, which the control plane changed, is taken over too.
     pub with_default: bool,
     pub conversion: Option<Conversion>,
-    /// The first number that was not converted yet; `None` if all are.
+    /// The number of the first entry that is not converted yet; `None` if all are.
     next: Option<u32>,
 }
 
-/// Numbers of an object in the old program and in the new one.
+/// The number of an object in the old program and in the new one.
 pub(crate) type Pair = (usize, usize);
 
-/// The objects that a switch takes over whole.
+/// The objects that a switch takes over as they are when its program is replaced.
 #[derive(Debug, Default)]
 pub struct Takeover {
     pub(crate) tables: Vec<MovedTable>,

@@ -14,7 +14,7 @@ use std::ops::{Add, AddAssign, Sub};
 /// Picoseconds in a microsecond, the unit of timestamps.
 const PS_PER_US: u64 = 1_000_000;
 
-/// An instant. Sums end at [`Time::NEVER`], differences at zero.
+/// An instant. Sums are limited to [`Time::NEVER`], differences to zero.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     // Two words rather than a `u128`, whose alignment would make holes in what holds it. The order is that of the words.
@@ -26,7 +26,7 @@ impl Time {
     /// The beginning of the clock.
     pub const ZERO: Time = Time { high: 0, low: 0 };
 
-    /// Later than every instant that comes.
+    /// An instant after all others.
     pub const NEVER: Time = Time {
         high: u64::MAX,
         low: u64::MAX,

@@ -39,7 +39,7 @@ pub enum CopyKind {
     Recirculate,
 }
 
-/// Something that happened, and (but for what the switch does) the source line that caused it.
+/// An event, with the source line that caused it, unless the switch itself did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The kind.
@@ -51,7 +51,7 @@ pub struct Event {
 /// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A packet came in.
+    /// A packet arrived.
     Received {
         /// Time.
         now_ps: Time,
@@ -60,11 +60,11 @@ pub enum EventKind {
         /// Length.
         bytes: usize,
     },
-    /// A block of the pipeline begins.
+    /// A block of the pipeline began.
     Block(BlockId),
     /// The parser entered a state.
     State(StateId),
-    /// A header was taken from the packet.
+    /// The parser extracted a header.
     Extract {
         /// The header.
         header: HeaderId,
@@ -91,7 +91,7 @@ pub enum EventKind {
     },
     /// The parser stopped with an error (index in the program's errors).
     ParserError(u64),
-    /// A variable got a value.
+    /// A variable was assigned a value.
     Assign {
         /// The variable.
         dst: SlotId,
@@ -105,7 +105,7 @@ pub enum EventKind {
         /// Which.
         valid: bool,
     },
-    /// An `if`.
+    /// The condition of an `if` was evaluated.
     Branch(bool),
     /// A `switch`.
     Switch {
@@ -182,7 +182,7 @@ pub enum EventKind {
     Resubmit,
     /// A recirculation was requested.
     Recirculate,
-    /// The outgoing packet will be cut.
+    /// The outgoing packet will be cut to this many bytes.
     Truncate(u32),
     /// A digest message was sent.
     Digest {
@@ -211,7 +211,7 @@ pub enum EventKind {
         /// `egress_rid`.
         rid: u16,
     },
-    /// A copy was made, and what happened to it.
+    /// A copy was made; its own trace shows what happened to it.
     Copy {
         /// Why.
         kind: CopyKind,
@@ -220,7 +220,7 @@ pub enum EventKind {
         /// Its events.
         trace: Vec<Event>,
     },
-    /// Stands for the copies beyond [`MAX_COPIES`]: their number, and what became of them.
+    /// Stands for the copies beyond [`MAX_COPIES`]: how many they were, and where they ended.
     LeftOut(LeftOut),
     /// The packet left.
     Sent {
@@ -229,38 +229,39 @@ pub enum EventKind {
         /// Length.
         bytes: usize,
     },
-    /// The packet went nowhere.
+    /// The packet was dropped.
     Dropped(DropReason),
 }
 
-/// Copies of a packet that a trace counts and does not show, so that an endless recirculation has a trace that can be read.
+/// The copies of a packet beyond those that its trace shows, as numbers: an endless recirculation also has a readable
+/// trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Number of the copies.
     pub copies: usize,
-    /// Number of packets that they became and that left.
+    /// The number of packets sent by these copies.
     pub sent: usize,
-    /// Those that went nowhere, by reason.
+    /// The number of these packets that were dropped, by reason.
     pub dropped: Vec<(DropReason, usize)>,
 }
 
-/// Copies of one packet that a trace shows at most.
+/// The most copies of one packet that a trace shows.
 pub const MAX_COPIES: usize = 64;
 
-/// A table lookup and what came of it.
+/// A table lookup and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableApplied {
     /// The table.
     pub table: TableId,
     /// Values of the key fields.
     pub keys: Vec<Bits>,
-    /// The entry found: its matches and priority.
+    /// The matches and the priority of the entry that was found; `None` after a miss.
     pub entry: Option<(Vec<KeyMatch>, i32)>,
-    /// The way in which the action was found, if the table has an implementation.
+    /// How the action was selected, if the table has an action profile or selector.
     pub selection: Option<Selection>,
     /// The direct meter's colour for the hit, if the table has one.
     pub colour: Option<u8>,
-    /// Position in the table's actions of the action that runs; beyond its end when there was no member to select.
+    /// The position in the table's actions of the action that runs; their number if no member was selectable.
     pub action: u32,
     /// Its arguments.
     pub args: Vec<Bits>,
@@ -308,7 +309,7 @@ fn without_assignments(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// The traces of a packet and all its copies while they happen.
+/// The traces of a packet and of all its copies while they are recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     program: Arc<Program>,

@@ -4,14 +4,14 @@
 //! time a few packets of a program that clones and recirculates without end would take the time of all others, so what goes round
 //! more than [`FREE_PASSES`] times has a rate. A simulation needs none: it takes the time that it takes.
 
-/// Resubmissions, recirculations and clones of a packet in a row that do not count: the number that programs need to do one thing at a
-/// time.
+/// The first resubmissions, recirculations and clones in a row of a packet that are not limited: as many as programs
+/// need for one task.
 pub(crate) const FREE_PASSES: u32 = 2;
 
-/// Copies per second that a switch makes in real time, unless it is told otherwise.
+/// The default of the copies per second that a switch makes in real time.
 pub const COPIES_PER_S: u64 = 200_000;
 
-/// Copies that may be made at once after a pause.
+/// The most copies that may be made at once after a pause.
 const BURST: u64 = 512;
 
 const PS_PER_S: u64 = 1_000_000_000_000;
@@ -19,12 +19,12 @@ const PS_PER_S: u64 = 1_000_000_000_000;
 use crate::Time;
 use crate::runtime::SET_BACK_PS;
 
-/// A token bucket.
+/// A token bucket for copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkRate {
-    /// Time that a copy takes.
+    /// The picoseconds of the rate that one copy uses up.
     ps_per_copy: u64,
-    /// Up to when the time is taken.
+    /// The time up to which the rate is used up.
     taken_ps: Time,
 }
 

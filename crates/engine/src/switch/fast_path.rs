@@ -9,7 +9,7 @@ use crate::Time;
 use crate::exec::{Exit, FastPath, FastPathContext, Stop};
 use std::sync::Arc;
 
-/// If so many packets of a burst ran before one left the fast path, it is likely that so many will again.
+/// If at least this many packets of a burst ran before one left the fast path, as many will probably run again.
 const STEADY: usize = 4;
 
 /// Records in `outputs` the number, in its burst, of the received packet that caused them.

@@ -6,13 +6,14 @@ use super::shape::Limbs;
 use crate::Time;
 use smallvec::smallvec;
 
-/// Entries' numbers and records, as [`Table::records_from`] copies them.
+/// Numbers of entries with their records, as [`Table::records_from`] copies them.
 pub type RecordSlice = Vec<(u32, Limbs)>;
 
-/// The records of one table's entries in the form of another one.
+/// The records of a table's entries, converted to the form of another program's table.
 #[derive(Clone, Debug)]
 pub struct Conversion {
-    /// The position of each action of the former table among the new table's actions; `None` if the new table does not have it.
+    /// For each action of the old table, its position among the new table's actions; `None` if the new table lacks
+    /// it.
     positions: Vec<Option<u32>>,
     /// True if the default action is converted too.
     with_default: bool,

@@ -3,10 +3,10 @@
 
 use ir::{Key, MatchKind, Table};
 
-/// The most bits of the field.
+/// The largest width of the field.
 const MOST_BITS: u32 = 16;
 
-/// The most values that the key may have for each entry that the table is declared for.
+/// The most values that the field may have for each entry that the table is declared for.
 const VALUES_PER_ENTRY: u64 = 4;
 
 /// Returns true if a table has a single, narrow exact field and is declared for so many entries that an array indexed
@@ -24,7 +24,7 @@ pub fn is_direct(table: &Table) -> bool {
     }
 }
 
-/// The number of the entry for each key; 0 if there is none. Keys beyond the end have none either.
+/// For each key, the number of its entry, 0 if it has none. Keys beyond the end have none.
 #[derive(Clone, Debug)]
 pub struct DirectMap {
     /// Never empty.

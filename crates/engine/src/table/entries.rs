@@ -7,49 +7,49 @@ use ir::{Bits, KeyMatch, MatchKind};
 use smallvec::smallvec;
 use std::collections::BTreeMap;
 
-/// An installed entry, but for what a lookup needs.
+/// An installed entry without what a lookup needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed<M = Vec<KeyMatch>> {
     /// One match per key field.
     pub matches: M,
-    /// The highest number wins.
+    /// The priority; the highest wins.
     pub priority: i32,
-    /// From the source; the control plane may not change it.
+    /// True if it is from the program's source, so that the control plane may not change it.
     pub is_const: bool,
-    /// Nanoseconds without a hit after which the control plane is told; 0 is never.
+    /// The nanoseconds without a hit after which the control plane is told; 0 is never.
     pub idle_timeout_ns: u64,
-    /// Place in the order of insertion.
+    /// The place in the order of insertion.
     pub sequence: u64,
 }
 
-/// The form of the matches of a table's entries.
+/// How the matches of a table's entries are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Values.
+    /// As values.
     Exact,
-    /// Values and the length of the prefix.
+    /// As values and prefix lengths.
     Prefix,
-    /// Values (or lowest ones), then masks (or highest ones), and a priority.
+    /// As values and masks (or lowest and highest values), with a priority.
     Masked,
 }
 
-/// Properties that most entries do not have.
+/// Properties that few entries have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Extra {
     is_const: bool,
     idle_timeout_ns: u64,
 }
 
-/// Place in the order of insertion of a number that is free.
+/// The value of `sequences` at a number that no entry has.
 const FREE: u64 = u64::MAX;
 
 /// Entries by number, from 1 on.
 #[derive(Clone, Debug)]
 pub(super) struct Entries {
     form: Form,
-    /// Limbs of a key.
+    /// The number of limbs of a key.
     limbs: usize,
-    /// Limbs of the matches of an entry.
+    /// The number of limbs of an entry's matches.
     stride: usize,
     matches: Vec<u64>,
     /// The priority of each entry; empty in a table without priorities.

@@ -1,18 +1,18 @@
 //! The numbers below an end that are free. The lowest is given first, so that those in use stay low and the end can come down when many
 //! are freed; and the memory of what is indexed by number shrinks with it, a part at a time.
 
-/// A vector keeps this many bytes more than it needs.
+/// The bytes of unused capacity that a vector keeps.
 const KEPT_BYTES: usize = 1 << 16;
 
-/// Bytes of a vector that are given back at once.
+/// The most bytes of a vector that are released at once.
 const GIVEN_BACK_BYTES: usize = 1 << 20;
 
-/// A bit per number.
+/// The set of free numbers: a bit for each number below the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeNumbers {
     words: Vec<u64>,
     count: usize,
-    /// No word before this one has a bit.
+    /// The first word that may have a bit set.
     first: usize,
 }
 

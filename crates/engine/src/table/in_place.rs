@@ -9,35 +9,36 @@ use super::keymap::Buckets;
 use super::lpm32::Prefixes;
 use crate::cells::CounterData;
 
-/// The parts of a table.
+/// The parts of a table that code needs which looks up keys itself.
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace<'a> {
-    /// The lookup from the key to the number of an entry; 0 is none.
+    /// How a key leads to the number of an entry; 0 is no entry.
     pub matcher: InPlaceMatcher<'a>,
-    /// By entry (0 among them): the number of its record.
+    /// The number of each entry's record, by entry; element 0 belongs to the default action.
     pub record_of_entry: &'a [u32],
-    /// The records one after the other: the position of the action in the low half of a limb, then its arguments.
+    /// The records, one after the other: the position of the action in the low half of a limb, then the action's
+    /// arguments.
     pub records: &'a [u64],
-    /// Limbs of a record.
+    /// The number of limbs of a record.
     pub stride: usize,
-    /// The caller has to count the entries that it finds ([`Table::counters_mut`]).
+    /// True if the caller has to count the entries that it finds ([`Table::counters_mut`]).
     pub counts: bool,
 }
 
-/// The lookup from a key to the number of an entry.
+/// How a key leads to the number of an entry.
 #[derive(Clone, Copy, Debug)]
 pub enum InPlaceMatcher<'a> {
-    /// There is no key, and no entry: all packets get the default action.
+    /// The table has no key and so no entry: all packets get the default action.
     Keyless,
-    /// The whole key to the entry, packed if it can be ([`super::Packing::of_exact`]).
+    /// A hash map from the whole key, packed if possible ([`super::Packing::of_exact`]).
     Exact(Buckets<'a>),
-    /// The key is the place of the entry, 0 for none; so are keys beyond the end. There is a place.
+    /// An array of entries indexed by the key; 0 is no entry. Keys beyond the end have none. It is not empty.
     Direct(&'a [u32]),
-    /// The field matched by prefix to the entry, under the root that the exact fields lead to if there are any.
+    /// A trie for the field that is matched by prefix; the exact fields, if any, select its root.
     Prefixes {
-        /// The key, zero in the field matched by prefix, to the root; without exact fields it is root 0.
+        /// A map from the key, with zeros in the prefix field, to the root; without exact fields it is root 0.
         exact: Option<Buckets<'a>>,
-        /// The prefixes under the roots.
+        /// The tries.
         prefixes: Prefixes<'a>,
     },
 }

@@ -14,17 +14,18 @@
 #[derive(Clone, Debug)]
 pub struct KeyMap {
     limbs: usize,
-    /// Buckets of `1 + limbs`: first zero when free, else the value plus one in the low half and the high half of the hash in the high
-    /// half; then the key.
+    /// The buckets, of `1 + limbs` limbs each: a first limb that is zero if the bucket is free, else the value plus
+    /// one in the low half and the high half of the hash in the high half; then the key.
     buckets: Vec<u64>,
-    /// Number of buckets minus one; that number is a power of two.
+    /// The number of buckets, a power of two, minus one.
     bucket_mask: usize,
     len: usize,
-    /// The buckets being emptied, the last ones first: those that are not done, and a part of those that are. Empty otherwise.
+    /// The former buckets while they are being emptied, which begins with the last ones: those that still have keys,
+    /// and some of the emptied. Empty at other times.
     former: Vec<u64>,
-    /// Their number at first, minus one.
+    /// The number of former buckets at first, minus one.
     former_mask: usize,
-    /// The number of them that are not done.
+    /// The number of former buckets that are not emptied yet.
     unemptied: usize,
 }
 
@@ -33,22 +34,23 @@ pub struct KeyMap {
 /// first) until it finds the key or a free bucket; at least one is free.
 #[derive(Clone, Copy, Debug)]
 pub struct Buckets<'a> {
-    /// Limbs of a key.
+    /// The number of limbs of a key.
     pub limbs: usize,
     /// Each a limb that is zero if the bucket is free and else has the value plus one in its low half, then the key.
     pub buckets: &'a [u64],
-    /// Their number minus one; that number is a power of two.
+    /// The number of buckets, a power of two, minus one.
     pub mask: usize,
 }
 
 const INITIAL_BUCKETS: usize = 8;
 
-/// Maps of up to this many buckets are at most a quarter full, so that what is not there is found out at once; larger ones three
-/// quarters.
+/// Maps of up to this many buckets are at most a quarter full, so that a search for a missing key ends at once;
+/// larger ones are at most three quarters full.
 const SPARSE_BUCKETS: usize = 1 << 14;
 
-/// The work of an update while the map grows or shrinks: buckets that it looks at, and keys that it moves, at most. Two buckets suffice for
-/// being done in time when it grows, 32 when it shrinks; lookups are slower until then.
+/// The most former buckets that an update examines, and the most keys that it moves, while the map grows or shrinks.
+/// Two buckets would suffice to finish in time when it grows, 32 when it shrinks; but lookups are slower until it is
+/// finished.
 const BUCKETS_PER_UPDATE: usize = 1024;
 const KEYS_PER_UPDATE: usize = 64;
 
@@ -58,10 +60,11 @@ const SHRUNK_PART: usize = 16;
 /// The number of emptied buckets whose memory is released at once.
 const BUCKETS_GIVEN_BACK: usize = 1 << 13;
 
-/// Maps of up to this many buckets are emptied at once.
+/// Maps of up to this many buckets are resized at once instead of step by step.
 pub const AT_ONCE: usize = 1 << 12;
 
-/// Low half of the first word of a bucket that is being emptied whose key is gone; the keys behind it are still found.
+/// The low half of the first limb of a former bucket whose key was removed or moved; the search for the keys behind
+/// it continues past it.
 const DEAD: u64 = 0xffff_ffff;
 
 const LOW_HALF: u64 = 0xffff_ffff;

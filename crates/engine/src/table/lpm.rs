@@ -8,13 +8,14 @@
 
 use super::keymap::KeyMap;
 
-/// Bits of the field that a node covers.
+/// The number of bits of the field that a node covers.
 const STRIDE: u32 = 6;
 
-/// Bits of the field that the root covers.
+/// The number of bits of the field that the root covers.
 const ROOT_STRIDE: u32 = 5;
 
-/// Most bits between the end of a node and the beginning of its child; a longer way has nodes on it.
+/// The most bits between the end of a node and the beginning of its child; over a longer distance, there are nodes in
+/// between.
 const MAX_SKIP: u32 = 10 * STRIDE;
 
 /// Returns the position, in bits from the field's first, of the children of a node at `position`, if they skip no
@@ -66,7 +67,7 @@ struct Node {
     /// The `skip` bits before `position`, right-aligned.
     skipped: u64,
     skip: u32,
-    /// Bits of the field before those that the node covers.
+    /// The number of bits of the field in front of those that the node covers.
     position: u32,
     /// The index of this node's first result in the pool of results, in the order of the ones of `internal`.
     results: u32,
@@ -86,14 +87,14 @@ fn rank(word: u64, bit: u32) -> usize {
     (word & ((1 << bit) - 1)).count_ones() as usize
 }
 
-/// The place of a node: roots do not move, others move when a sibling comes or goes.
+/// Where a node is stored: roots stay in place, other nodes move when a sibling is added or removed.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Root(u32),
     Child(u32),
 }
 
-/// Blocks of 1 to 64 items in one vector, with free lists by size.
+/// Blocks of 1 to 64 items in one vector, with a list of free blocks for each size.
 #[derive(Clone, Debug)]
 struct Pool<T> {
     items: Vec<T>,
@@ -150,11 +151,12 @@ impl<T: Copy + Default> Pool<T> {
 /// Entries of a table whose only inexact field is matched by prefix.
 #[derive(Clone, Debug)]
 pub struct LpmTable {
-    /// First limb of the field in the key, and how many.
+    /// The first limb of the field in the key, and the number of limbs.
     offset: usize,
     limbs: usize,
     width: u32,
-    /// The exact fields of the key; with their tree's root. `None` when there are no such fields: root 0.
+    /// The mask of the exact fields, and a map from their values to the root of their trie. `None` without such
+    /// fields: the root is 0.
     exact: Option<(Box<[u64]>, KeyMap)>,
     roots: Vec<Node>,
     free_roots: Vec<u32>,

@@ -15,37 +15,38 @@
 use super::keymap::{Buckets, KeyMap};
 use super::numbers::NumberSet;
 
-/// Bits that a node covers.
+/// The number of bits that a node covers.
 pub const STRIDE: u32 = 8;
 
-/// Ways of a node or a block.
+/// The number of children of a node or a block.
 pub const CHILDREN: usize = 1 << STRIDE;
 
-/// Bits that a direct index covers.
+/// The number of bits that a direct index covers.
 pub const DIRECT_BITS: u32 = 16;
 
-/// Places of a direct index.
+/// The number of places of a direct index.
 pub const DIRECT_PLACES: usize = 1 << DIRECT_BITS;
 
-/// Fields that are looked up at once at most.
+/// The most fields that are looked up at once.
 pub const MANY: usize = 32;
 
-/// Prefixes from which on a root has a direct index.
+/// The number of prefixes at which a root gets a direct index.
 pub const DIRECT_FROM: usize = 512;
 
-/// In a place: the other bits are the number of a node, not of an entry.
+/// A flag in a place: if it is set, the other bits are the number of a node, otherwise that of an entry.
 pub const BELOW: u32 = 1 << 31;
 
 /// The number of places that are stored in the node itself.
 const FEW: usize = 4;
 
-/// A cell of the direct index; zeros for nothing.
+/// An element of the direct index; zeros if no prefix leads through it.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Direct {
-    /// The number of a block; or if the highest bit is set the only prefix below, see [`alone`].
+    /// The number of a block; or, if the highest bit is set, the only prefix below, in the form of [`alone`].
     pub below: u32,
-    /// The longest of the prefixes of 1 to 16 bits: the match if no prefix below matches.
+    /// The entry of the longest prefix of 1 to 16 bits that contains the element's addresses: the match if no prefix
+    /// below matches.
     pub entry: u32,
 }
 
@@ -54,7 +55,7 @@ pub struct Direct {
 /// and the entry.
 pub const ALONE_BITS: u32 = 5;
 
-/// Bits of the entry of a prefix that is alone. Others have blocks.
+/// The number of bits for the entry in a prefix that is alone; prefixes of entries with larger numbers have blocks.
 pub const ALONE_ENTRY_BITS: u32 = 32 - ALONE_BITS - STRIDE;
 
 /// Returns the value of [`Direct::below`] that stands for this prefix with its entry, where it is the only prefix
@@ -93,42 +94,42 @@ impl Direct {
     }
 }
 
-/// The places of the children under a place of the direct index.
+/// The places of the children of a block.
 pub type Places = [u32; CHILDREN];
 
-/// The prefixes for who looks up in place: [`Lpm32Table::lookup`] up to where a place says [`BELOW`].
+/// The tries for code that looks up in place: as [`Lpm32Table::lookup`], up to a place in which [`BELOW`] is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefixes<'a> {
-    /// By number.
+    /// The roots, by number.
     pub roots: &'a [Root],
-    /// By number; a direct index names one of them.
+    /// The blocks, by number; elements of direct indices refer to them.
     pub blocks: &'a [Places],
 }
 
-/// A level of a path.
+/// A step on the path from the root to a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// A number of a block.
+    /// Through the block with this number.
     Block(u32),
-    /// A number of a node.
+    /// Through the node with this number.
     Node(u32),
 }
 
-/// A node. Number 0 is no node.
+/// A node of the trie. Number 0 stands for no node.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Node {
-    /// At which children runs begin; always at the first.
+    /// A bit for each child at which a run begins; the first child begins one.
     begins: [u64; 4],
-    /// The number of runs that begin in the words before.
+    /// For each word of `begins`, the number of runs that begin in the words before it.
     before: [u8; 4],
-    /// The best entry of the levels above up to the next fallback that is not zero.
+    /// The best entry at the levels above, up to the next level with a fallback that is not zero.
     fallback: u32,
     /// The number of runs.
     count: u32,
-    /// The index of the places of the runs, if there are more than [`FEW`].
+    /// The index of the runs' places in the pool, if there are more than [`FEW`].
     runs: u32,
-    /// The places of few runs, which are then in the same cache line as all else.
+    /// The places of the runs, if there are few, in the same cache line as all else.
     few: [u32; FEW],
 }
 
@@ -144,21 +145,21 @@ impl Node {
     }
 }
 
-/// The prefixes of one combination of exact fields.
+/// The trie of the prefixes with one combination of exact fields.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Root {
-    /// A null pointer in memory if there is none.
+    /// The direct index; `None`, a null pointer in memory, if there is none.
     pub direct: Option<Box<[Direct; DIRECT_PLACES]>>,
-    /// The entry of the prefix without bits.
+    /// The entry of the prefix of length 0.
     pub default: u32,
-    /// The uppermost node, which begins at bit 0; unused with a direct index.
+    /// The uppermost node, which covers the first bits; unused with a direct index.
     node: u32,
     prefixes: usize,
 }
 
 impl Root {
-    /// Without prefixes.
+    /// The root of a trie without prefixes.
     pub const EMPTY: Root = Root {
         direct: None,
         default: 0,
@@ -167,7 +168,7 @@ impl Root {
     };
 }
 
-/// A prefix: its root, its bits as the highest of 32, its length.
+/// A prefix: its root, its bits (left-aligned in 32), and its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Prefix {
     root: u32,
@@ -192,7 +193,7 @@ fn prefix_mask(len: u32) -> u32 {
 #[derive(Clone, Debug, Default)]
 struct Runs {
     places: Vec<u32>,
-    /// By number of quadruples.
+    /// The free blocks, by their size in units of four places.
     free: Vec<Vec<u32>>,
 }
 
@@ -221,21 +222,22 @@ impl Runs {
 #[repr(C)]
 pub struct Lpm32Table {
     // First what lookups need.
-    /// Limb of the field in the key.
+    /// The limb of the field in the key.
     offset: usize,
-    /// Moves the field's first bit to the highest of 32.
+    /// The number of bits by which the field is shifted up, so that its first bit is the highest of 32.
     shift: u32,
-    /// The exact fields of the key; with their root. `None` when there are no such fields: root 0.
+    /// The mask of the exact fields, and a map from their values to the root. `None` without such fields: the root is
+    /// 0.
     exact: Option<Box<(Box<[u64]>, KeyMap)>>,
     roots: Vec<Root>,
     nodes: Vec<Node>,
     runs: Runs,
-    /// Number 0 is no block; it has no places.
+    /// The blocks. Number 0 stands for no block; it has no places.
     blocks: Vec<Places>,
     free_roots: Vec<u32>,
     free_nodes: Vec<u32>,
     free_blocks: Vec<u32>,
-    /// By entry.
+    /// The prefix of each entry.
     prefixes: Vec<Prefix>,
     /// The entries by their prefixes.
     index: NumberSet,

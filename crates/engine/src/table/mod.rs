@@ -50,16 +50,16 @@ use shape::{Limbs, Pattern};
 use smallvec::{SmallVec, smallvec};
 use ternary::{Rank, TupleSpace};
 
-/// The bytes that an empty table's tries and tuples may keep on the heap.
+/// The bytes of heap memory that the matcher of a table may keep when the table becomes empty.
 const KEPT_MATCHER_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
 enum Matcher {
-    /// No key field: nothing can be inserted and nothing matches.
+    /// Without key fields: no entry can be inserted, and every lookup misses.
     Keyless,
-    /// With the mask that hides selector fields, if there are any.
+    /// Exact fields, with a mask that hides selector fields if there are any.
     Exact(KeyMap, Option<Box<[u64]>>),
-    /// One narrow exact field.
+    /// One narrow exact field, which is an index.
     Direct(DirectMap),
     /// Exact fields, several of which fit into a limb.
     Packed(KeyMap, Packing),
@@ -128,7 +128,7 @@ impl Matcher {
     }
 }
 
-/// All data of an entry, for an undo.
+/// All data of an entry, kept so that its removal or change can be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntrySnapshot {
     /// The entry's number; `None` for an entry that is new.
@@ -139,7 +139,7 @@ pub struct EntrySnapshot {
     last_hit_ps: Time,
 }
 
-/// Entries that were found, for the keys of a part of a burst.
+/// The entries found for the keys of a part of a burst.
 pub type Found = SmallVec<[u32; lpm32::MANY]>;
 
 /// The result of a lookup.
@@ -147,11 +147,11 @@ pub type Found = SmallVec<[u32; lpm32::MANY]>;
 pub struct Lookup<'a> {
     /// True if an entry was found.
     pub hit: bool,
-    /// Position in [`ir::Table::actions`] of the action to run.
+    /// The position in [`ir::Table::actions`] of the action to run.
     pub action: u32,
-    /// Its arguments: the limbs of each parameter in turn, least significant first.
+    /// The action's arguments: the limbs of each parameter in turn, least significant first.
     pub args: &'a [u64],
-    /// The entry, for [`Table::entry`]; 0 is the default action.
+    /// The entry that was found, for [`Table::entry`]; 0 stands for the default action.
     pub entry: u32,
 }
 
@@ -160,11 +160,11 @@ pub struct Lookup<'a> {
 #[repr(C)]
 pub struct Table {
     // First what lookups need.
-    /// The actions of entries. Entry 0 is the default action.
+    /// The actions of the entries with their arguments. Entry 0 stands for the default action.
     records: Records,
-    /// Limbs of a record.
+    /// The number of limbs of a record.
     stride: usize,
-    /// True if a hit leaves something behind: a count or a time.
+    /// True if a hit changes something: a count or a time.
     notes_hits: bool,
     matcher: Matcher,
     shape: KeyShape,
@@ -172,10 +172,10 @@ pub struct Table {
     parameter_widths: Vec<Vec<u32>>,
     entries: Entries,
     next_sequence: u64,
-    /// By entry; empty without a direct counter.
+    /// The direct counter of each entry; empty without a direct counter.
     counters: Vec<CounterData>,
     has_counter: bool,
-    /// By entry; empty when the table has no idle timeouts.
+    /// The time of each entry's last hit; empty without idle timeouts.
     last_hit_ps: Vec<Time>,
     has_timeout: bool,
 }
@@ -613,7 +613,7 @@ fn parameter_widths(program: &ir::Program, table: &ir::Table) -> Vec<Vec<u32>> {
     widths.collect()
 }
 
-/// A table without a stated size holds this many entries.
+/// The number of entries that a table holds whose size is not stated.
 pub(crate) const DEFAULT_TABLE_SIZE: u64 = 1024;
 
 /// Returns the largest number of entries that a table can hold.
@@ -639,15 +639,15 @@ pub(crate) fn record_limbs(program: &ir::Program, table: &ir::Table) -> usize {
 pub struct NewEntry<'a> {
     /// One canonical match per key field, of its kind and width.
     pub matches: &'a [KeyMatch],
-    /// The highest number wins.
+    /// The priority; the highest wins.
     pub priority: i32,
-    /// From the source.
+    /// True if it is from the program's source and cannot be changed.
     pub is_const: bool,
-    /// 0 is never.
+    /// The idle timeout in nanoseconds; 0 is never.
     pub idle_timeout_ns: u64,
-    /// Position in the table's actions.
+    /// The position of the action among the table's actions.
     pub action: u32,
-    /// One value per parameter, of its width.
+    /// The arguments: one value per parameter, of the parameter's width.
     pub args: &'a [Bits],
 }
 

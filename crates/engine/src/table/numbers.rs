@@ -6,27 +6,27 @@
 /// A free slot.
 const FREE: u32 = 0;
 
-/// A slot of the table being emptied whose number is gone from there; the numbers behind it are still found.
+/// A slot of the former table whose number was removed or moved; the search for numbers behind it continues past it.
 const DEAD: u32 = u32::MAX;
 
-/// The work of an update on a table that is being emptied: slots that it looks at, and numbers that it moves, at most. Two slots suffice
-/// for being done in time when the set grows, 32 when it shrinks.
+/// The most slots of the former table that an update examines, and the most numbers that it moves. Two slots would
+/// suffice to finish in time when the set grows, 32 when it shrinks.
 const SLOTS_PER_UPDATE: usize = 512;
 const MOVES_PER_UPDATE: usize = 16;
 
-/// A table with more slots shrinks when it has become nearly empty.
+/// The number of slots from which on a table shrinks when it has become nearly empty.
 const LARGE: usize = 1 << 12;
 const SHRUNK_PART: usize = 16;
 
-/// Numbers from 1 to `u32::MAX - 1`.
+/// A set of numbers from 1 to `u32::MAX - 1`.
 #[derive(Clone, Debug)]
 pub struct NumberSet {
-    /// Open addressing with linear probing; a power of two.
+    /// The slots, a power of two of them, with open addressing and linear probing.
     slots: Vec<u32>,
     len: usize,
-    /// The table being emptied; empty otherwise.
+    /// The former table while it is being emptied; empty at other times.
     former: Vec<u32>,
-    /// Slots of it that are done.
+    /// The number of slots of the former table that are emptied.
     emptied: usize,
 }
 

@@ -2,13 +2,14 @@
 
 use super::shape::KeyShape;
 
-/// Packed keys of more limbs are left as they are.
+/// The most limbs of a packed key; longer keys are not packed.
 const MOST_LIMBS: usize = 8;
 
-/// The place of each limb of a key in the packed key.
+/// Where each limb of a key goes in the packed key.
 #[derive(Clone, Debug)]
 pub struct Packing {
-    /// By limb of the key: limb of the packed key, and how far up. Empty if the key stays as it is.
+    /// For each limb of the key, the limb of the packed key and the number of bits by which it is shifted up. Empty
+    /// if keys are not packed.
     moves: Vec<(u8, u8)>,
     limbs: usize,
 }

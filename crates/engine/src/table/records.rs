@@ -5,28 +5,29 @@ use super::free_numbers::{FreeNumbers, shrink};
 use super::lpm32::MANY;
 use super::numbers::NumberSet;
 
-/// Limbs in a line of cache.
+/// The number of limbs in a cache line.
 const LINE_LIMBS: usize = 8;
 
-/// Records by entry.
+/// The actions of entries with their arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// Limbs of a record: the action and how many limbs its arguments have, the arguments.
+    /// The number of limbs of a record: one for the action and the number of argument limbs, then the arguments.
     stride: usize,
     limbs: Vec<u64>,
-    /// The number of the record of each entry.
+    /// The number of each entry's record, by entry.
     of_entry: Vec<u32>,
     /// Data that lookups do not need.
     sharing: Box<Sharing>,
 }
 
-/// Which entries share records.
+/// Which records are shared by several entries.
 #[derive(Clone, Debug, Default)]
 struct Sharing {
-    /// For each record, how many entries have it. Record 0 is the default action's and is never shared.
+    /// For each record, the number of entries that have it. Record 0 belongs to the default action and is never
+    /// shared.
     users: Vec<u32>,
     free: FreeNumbers,
-    /// The shared records by their contents.
+    /// An index of the shared records by their contents.
     index: NumberSet,
 }
 

@@ -15,7 +15,7 @@ pub struct KeyShape {
 pub(super) struct KeyField {
     pub kind: MatchKind,
     pub width: u32,
-    /// First limb.
+    /// The first limb of the field.
     pub offset: usize,
     pub limbs: usize,
 }

@@ -3,10 +3,10 @@
 //! A key's place is a sum of products, one per limb, so that a lookup in many maps multiplies without waiting. Keys that are taken out
 //! leave their bit behind until the sieve is built anew, which its owner does after some time. It knows no masks and no entries.
 
-/// Limbs of a key that count; keys that differ in others only are not told apart.
+/// The number of limbs of a key that are hashed; keys that differ only in further limbs have the same bit.
 pub(super) const LIMBS: usize = 4;
 
-/// One for each limb: odd, and without structure.
+/// The factor of each limb: odd, without regular structure.
 const FACTORS: [u64; LIMBS] = [
     0x9e37_79b9_7f4a_7c15,
     0xc2b2_ae3d_27d4_eb4f,
@@ -14,7 +14,7 @@ const FACTORS: [u64; LIMBS] = [
     0xa076_1d64_78bd_642f,
 ];
 
-/// Bits for each key at least, when there is room for them.
+/// The least number of bits per key, up to [`MOST_BITS`] in all.
 const BITS_PER_KEY: usize = 16;
 
 /// The most bits of a sieve.
@@ -27,14 +27,14 @@ pub(super) fn share(limb: usize, value: u64) -> u64 {
     FACTORS.get(limb).map_or(0, |f| f.wrapping_mul(value))
 }
 
-/// Bits, one of which is set for each key that is there.
+/// A bit set in which at least one bit is set for each key of a map.
 #[derive(Clone, Debug)]
 pub(super) struct Sieve {
-    /// A power of two of words.
+    /// The bits; the number of words is a power of two.
     words: Vec<u64>,
-    /// The number of bits by which the number of a key's bit is shifted up in its place.
+    /// The shift that yields the number of a key's bit from the key's sum.
     shift: u32,
-    /// Keys that were taken out and have left their bits.
+    /// The number of removed keys, whose bits are still set.
     gone: usize,
 }
 

@@ -16,10 +16,10 @@ use super::sieve::{self, Sieve};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// Items of an entry.
+/// The most items of an entry.
 pub const MOST_ITEMS: usize = 64;
 
-/// Order of preference: the highest priority first, then the entry inserted first.
+/// The rank of an entry: first the one with the highest priority, then the one inserted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     inverse_priority: u32,
@@ -37,14 +37,14 @@ impl Rank {
     }
 }
 
-/// A bound that the hash cannot check: limbs `offset..` of the key lie between `low` and `high`.
+/// A range that the hash map cannot check: the limbs of the key from `offset` on must lie between `low` and `high`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeCheck {
-    /// First limb in the key.
+    /// The first limb in the key.
     pub offset: usize,
-    /// Lowest, least significant limb first.
+    /// The lowest value, least significant limb first.
     pub low: Box<[u64]>,
-    /// Highest.
+    /// The highest value, likewise.
     pub high: Box<[u64]>,
 }
 
@@ -56,14 +56,14 @@ impl RangeCheck {
     }
 }
 
-/// Entries with the same mask.
+/// A tuple: the items with one mask, in a hash map.
 #[derive(Clone, Debug)]
 struct Tuple {
-    /// The limbs of the packed mask that have bits: which they are, and the bits.
+    /// The limbs of the packed mask that are not zero, each with its position.
     parts: SmallVec<[(u32, u64); 4]>,
-    /// From those limbs of the masked key to the best item with them.
+    /// A map from those limbs of a masked key to the best item that has them.
     heads: KeyMap,
-    /// The entries, and how many items each has here.
+    /// The ranks of the entries that have items here, each with the number of its items.
     ranks: BTreeMap<Rank, u32>,
 }
 
@@ -113,10 +113,10 @@ impl Tuple {
     }
 }
 
-/// The first part of a visit of a tuple that has items.
+/// What a lookup needs first of a tuple that has items.
 #[derive(Clone, Debug)]
 struct Visit {
-    /// Rank of its best item.
+    /// The rank of the tuple's best item.
     best: Rank,
     tuple: u32,
     /// The first limbs of the packed mask.
@@ -137,40 +137,40 @@ impl Visit {
     }
 }
 
-/// An entry in a list of items with equal mask and value, best first.
+/// An item of an entry: one of its values, in a list of items with equal mask and value, the best first.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     rank: Rank,
     entry: u32,
     next: Option<NextItem>,
-    /// Number of its checks plus one; 0 for none.
+    /// The number of its range checks plus one; 0 if there are none.
     checks: u32,
 }
 
-/// Number of an item plus one, so that none takes no room.
+/// The number of the next item plus one, so that `None` takes no memory.
 type NextItem = std::num::NonZeroU32;
 
 fn next_item(item: u32) -> Option<NextItem> {
     NextItem::new(item.wrapping_add(1))
 }
 
-/// A value and a mask, limb for limb as the key.
+/// A value and a mask with the limbs of a key.
 #[derive(Clone, Debug)]
 struct Cover {
     value: Vec<u64>,
     mask: Vec<u64>,
 }
 
-/// Entries that match under masks, with priorities.
+/// The entries of a table that match under masks and have priorities: tuple space search.
 #[derive(Clone, Debug)]
 pub struct TupleSpace {
     shape: KeyShape,
     packing: Packing,
-    /// From packed mask to tuple.
+    /// A map from the packed mask to the tuple.
     by_mask: KeyMap,
     tuples: Vec<Tuple>,
     free_tuples: Vec<u32>,
-    /// The tuples that have items, the one with the best first.
+    /// The tuples that have items, first the one with the best item.
     order: Vec<Visit>,
     items: Vec<Item>,
     free_items: Vec<u32>,
