@@ -49,6 +49,11 @@ def great_circle_km(a: Position, b: Position) -> float:
     return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, haversine)))
 
 
+def port_mac(index: int, port: int) -> bytes:
+    """Return the MAC address of a port of the switch with an index: 02:01, then the index and the port, each in two bytes."""
+    return bytes((0x02, 0x01)) + index.to_bytes(2, "big") + port.to_bytes(2, "big")
+
+
 def is_letter(character: str) -> bool:
     """Return True if a character is allowed in a node's name: a letter or digit of any script, or a mark such as a vowel sign."""
     return character.isalnum() or unicodedata.category(character)[0] == "M"
@@ -423,8 +428,8 @@ class Topology:
         return link.a_port if link.a == node else link.b_port
 
     def port_mac(self, switch: str, port: int) -> bytes:
-        """Return the MAC address of a switch's port: 02:01, then the switch's index and the port, each in two bytes."""
-        return bytes((0x02, 0x01)) + self.switches[switch].index.to_bytes(2, "big") + port.to_bytes(2, "big")
+        """Return the MAC address of a switch's port, see :func:`port_mac`."""
+        return port_mac(self.switches[switch].index, port)
 
     def puts_in_order(self, host: str) -> bool:
         """Return True if packets to a host go through an ordering function in front of the host's link."""

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import warnings
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
@@ -307,6 +308,23 @@ def test_addresses_of_p4utils(
     assert [str(host.address) for host in topology.hosts.values()] == expected
     for name, addresses in known.items():
         assert sorted(map(str, topology.hosts[name].neighbours)) == sorted(addresses)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_gateway_of_p4utils_that_is_a_switch_is_a_neighbour(told: bool, folder: Path) -> None:
+    """Check the MAC address of a gateway that has none in the file: Mininet draws one, here it is the switch port's."""
+    links = [["h1", "s1"], ["s1", "s2"], ["s2", "h2", {"sw_ip1": "10.9.2.1/24", "params2": {"ip": "10.9.2.2/24"}}]]
+    links[0].append({"params1": {"ip": "10.9.1.2/24"}})  # type: ignore[arg-type]
+    document = {
+        "default": {"auto_gw_arp": told},
+        "hosts": {"h1": {}, "h2": {"defaultRoute": "via 10.9.2.1"}},
+        "switches": {"s1": {}, "s2": {}},
+        "links": links,
+    }
+    (folder / "p4app.json").write_text(json.dumps({"p4_src": "main.p4", "topology": document}))
+    topology, _ = read(folder / "p4app.json")
+    known = topology.hosts["h2"].neighbours.get(IPv4Address("10.9.2.1"))
+    assert known == (topology.port_mac("s2", 2) if told else None)
 
 
 def test_containerlab(folder: Path) -> None:

@@ -188,6 +188,7 @@ KINDS: Mapping[str, Kind] = {
     "LINE": _Line(),
     "FRAME": _Value("a frame, in hexadecimal or as a Scapy expression", str),
     "COMMAND": _Value("a command", str),
+    "TEXT": _Value("a command of simple_switch_CLI", str, ("help",)),
     "CHECK": _Value("a verb with its outcome, or a value", str, ("lost 0",)),
 }
 """By the name that forms have for them."""

@@ -95,6 +95,7 @@ class Session:
         self._on_terminal = on_terminal
         self._sources: list[Path] = []
         self._captures: list[Path] = []
+        self._commands = switches.Commands()
         self.echo: Callable[[str, Result], None] | None = None
         """Called with each line of a sourced file, and its result."""
         self.listeners: list[Callable[[str, Result], None]] = []
@@ -460,6 +461,14 @@ class Session:
         State, neighbour, and packets in and out.
         """
         return switches.ports(self, switch)
+
+    @verb("switch switch:SWITCH cli command:TEXT...")
+    def cli(self, switch: str, command: str) -> Result:
+        """Carry out a command of simple_switch_CLI.
+
+        As in switch s1 cli register_read seen 5, or table_add, meter_get_rates, mc_dump; switch s1 cli help lists them.
+        """
+        return self._commands.obey(self, switch, command)
 
     @verb("switch switch:SWITCH trace next [time_s:TIME]")
     def trace_next(self, switch: str, time_s: float = 10.0) -> Result:

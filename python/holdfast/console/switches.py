@@ -1,12 +1,17 @@
-"""Texts about links and switches of a running network: ports, tables, counters, drops. It changes nothing."""
+"""Texts about links and switches of a running network: ports, tables, counters, drops, and what BMv2's commands say.
+
+Only those commands change anything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
 
-from holdfast.errors import HoldfastError
+from holdfast.bmv2.runtime_cli import RuntimeCli
+from holdfast.errors import ConsoleError, HoldfastError
 from holdfast.measurements import DirectionCounters
 from holdfast.p4runtime.p4info import Table
 from holdfast.p4runtime.received import Entry
@@ -29,6 +34,27 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of cells as lines with columns that are as wide as they must be."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+class Commands:
+    """Carries out commands of simple_switch_CLI at switches, and knows the nodes of multicast groups from one to the next."""
+
+    def __init__(self) -> None:
+        self._switches: dict[str, RuntimeCli] = {}
+
+    def obey(self, session: Session, switch: str, command: str) -> Result:
+        """Return what a command says. Raises :class:`ConsoleError` if it cannot be carried out."""
+        found = self._switches.get(switch)
+        if found is None:
+            client = session.network.clients[switch]
+            found = self._switches[switch] = RuntimeCli(client, lambda: ports(session, switch).text)
+        failed, found.stdout = found.failed, StringIO()
+        with session.clock.held():
+            found.onecmd(command)
+        text = found.stdout.getvalue().rstrip("\n")
+        if found.failed > failed:
+            raise ConsoleError(text.removeprefix("Error: "))
+        return _result([text])
 
 
 def links(session: Session) -> Result:

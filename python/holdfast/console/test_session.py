@@ -226,6 +226,20 @@ def test_a_trace_of_a_packet(session: Session) -> None:
         session.do("switch s1 trace nothing")
 
 
+def test_commands_of_simple_switch_cli(session: Session) -> None:
+    """Check that commands read and write, that groups are known from one to the next, and that what is refused is an error."""
+    before = session.do("switch s1 tables").values["entries"]
+    assert "table_add" in session.do("switch s1 cli help").text
+    assert session.do("switch s1 cli show_ports").text.startswith("port")
+    session.do("switch s1 cli mc_mgrp_create 77")
+    assert "handle" in session.do("switch s1 cli mc_node_create 0 1 2").text
+    assert "77" in session.do("switch s1 cli mc_dump").text
+    for refused in ("nonsense", "table_clear nothing", "mc_mgrp_create 77", "register_read"):
+        with pytest.raises(HoldfastError):
+            session.do(f"switch s1 cli {refused}")
+    assert session.do("switch s1 tables").values["entries"] == before
+
+
 def test_a_trace_changes_nothing() -> None:
     """Check that a packet that is traced in the middle of bursts leaves as it would have without, and so do the others."""
     said = []

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import ParameterError
+from holdfast.host import mac_text
 from holdfast.topologies.draft import Draft, tc_link
 from holdfast.topologies.p4lang import mapping, natural, number, text
-from holdfast.topology import Topology
+from holdfast.topology import Topology, port_mac
 
 FIRST_GRPC_PORT = 9559
 
@@ -236,10 +237,16 @@ class Network:
                         known |= {
                             e.address.partition("/")[0]: e.mac or "" for e in group if e.node != name and e.address
                         }
-            if gateway and self.gateway_arp and gateway in by_address and (mac := by_address[gateway].mac):
+            if gateway and self.gateway_arp and gateway in by_address and (mac := self._mac(by_address[gateway])):
                 known[gateway] = mac
             if known:
                 host.fields["neighbours"] = known
+
+    def _mac(self, end: End) -> str | None:
+        """Return the MAC address of an end of a link. Mininet draws one for a switch if p4-utils gives none."""
+        if end.mac is None and end.node in self.draft.switches:
+            return mac_text(port_mac(list(self.draft.switches).index(end.node) + 1, end.port or 0))
+        return end.mac
 
 
 def _ports(wire: Wire) -> tuple[int, int]:
