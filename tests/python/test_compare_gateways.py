@@ -26,6 +26,7 @@ from holdfast.compare.gateways.radius_server import RadiusServer
 from holdfast.compare.gateways.results import WORLD
 from holdfast.compare.gateways.scenario import Scenario
 from holdfast.compare.gateways.simulation import Simulation
+from holdfast.compare.requirements import read
 from holdfast.errors import ScenarioError
 
 SMALL: dict[str, float | None] = {"subscribers": 8, "packets_per_s": 20, "newcomers_per_s": 2}
@@ -54,6 +55,14 @@ def test_columns_are_described(compared: tuple[Comparison, Path]) -> None:
     _, out = compared
     for name, words in (("cases", columns.GATEWAY_CASES), ("subscribers", columns.SUBSCRIBERS)):
         assert results.read(out)[name].columns == list(words)
+
+
+def test_every_measure_can_be_required(compared: tuple[Comparison, Path]) -> None:
+    comparison, _ = compared
+    text = "split: lost < 1e6, outage <= 1h, ended < 1000, recovered < 1h, refused < 1000, entries < 1e6"
+    generous, strict = WORLD.judged(comparison, [read(each, WORLD.measures) for each in (text, "single: ended < 1")])
+    assert len(generous.findings["split"]) == len(WORLD.measures)
+    assert generous.is_met and not strict.is_met
 
 
 def test_nothing_is_lost_without_a_failure(compared: tuple[Comparison, Path]) -> None:

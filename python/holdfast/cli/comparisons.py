@@ -6,13 +6,24 @@ import os
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.text import Text
 from typer.core import TyperCommand
 
-from holdfast.cli.shared import MAX_JOBS, MAX_SEEDS, Executor, console, errors, resumable, say_where
+from holdfast import whole_files
+from holdfast.cli.shared import (
+    MAX_JOBS,
+    MAX_SEEDS,
+    Executor,
+    check_folder,
+    console,
+    errors,
+    resumable,
+    say_where,
+    writing,
+)
 from holdfast.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -60,6 +71,30 @@ DetectionOption = Annotated[float, typer.Option(help="Time from a failure to its
 ReactionOption = Annotated[float, typer.Option(help="Time from the detection to a controller's new routes.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables of the results as CSV, too.")]
 ExecutorOption = Annotated[Executor, typer.Option(help="Executor of the packets.")]
+RequireOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require",
+        metavar="[MECHANISM:] LIMIT,...",
+        help="What the worst failure may cost, as in 'outage < 50ms, lost < 10' or 'ip-frr: tcp < 30%'; also several times. Status "
+        "1 if no mechanism, or the one that is named, keeps to it.",
+    ),
+]
+MarkdownOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write ranking, verdicts and advice as Markdown, too.")
+]
+JunitOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a test case for each --require as JUnit's XML.")
+]
+
+
+class Wanted(NamedTuple):
+    """What a comparison writes beside its results, and what is required of it."""
+
+    csv: bool
+    require: Sequence[str]
+    markdown: Path | None
+    junit: Path | None
 
 
 def _seconds(what: str, default: str) -> Any:
@@ -70,8 +105,8 @@ def _out(default: str) -> Any:
     return typer.Option(help="Directory for the results.", show_default=default)
 
 
-def show_comparison(world: World[Any, Any, Any], run: Callable[[], Any], out: Path) -> None:
-    """Run a comparison of ``world``, and print its tables, its advice and the notes on them."""
+def show_comparison(world: World[Any, Any, Any], run: Callable[[], Any], out: Path) -> Any:
+    """Run a comparison of ``world``, print its tables, its advice and the notes on them, and return it."""
     with resumable():
         found = run()
     console.print(Text(f"{world.title(found)}\n", style="italic"))
@@ -83,6 +118,7 @@ def show_comparison(world: World[Any, Any, Any], run: Callable[[], Any], out: Pa
     for note in (*world.legend(found), *world.notes(found)):
         console.print(Text(f"* {note}", style="dim"))
     say_where(out)
+    return found
 
 
 def _when(*given: float | None) -> dict[str, float | None]:
@@ -114,20 +150,46 @@ def _compare(
     seeds: int,
     jobs: int | None,
     out: Path,
-    *,
-    csv: bool,
+    wanted: Wanted,
 ) -> None:
-    """Compare mechanisms of a world with the seeds from 1 to ``seeds``, and print the results."""
+    """Compare mechanisms of a world with the seeds from 1 to ``seeds``, and print the results and whether they are as required."""
+    from holdfast.compare import requirements, verdicts
+
+    required = [requirements.read(text, world.measures) for text in wanted.require]
     chosen = world.choose(scenario, names)
+    requirements.check(required, [each.name for each in chosen])
+    for file in (wanted.markdown, wanted.junit):
+        check_folder(file)
     runs = len(chosen) * seeds * (len(scenario.failures) + 1)
     begins = f"{world.about(scenario)}; {len(chosen)} mechanisms, {runs} runs"
     errors.print(begins, markup=False, highlight=False, soft_wrap=True)
     processes = jobs or len(os.sched_getaffinity(0))
-    show_comparison(
+    found = show_comparison(
         world,
-        lambda: world.run(scenario, chosen, range(1, seeds + 1), out, jobs=processes, console=errors, csv=csv),
+        lambda: world.run(
+            scenario,
+            chosen,
+            range(1, seeds + 1),
+            out,
+            jobs=processes,
+            console=errors,
+            csv=wanted.csv,
+            requirements=required,
+        ),
         out,
     )
+    judged = world.judged(found, required)
+    for verdict in judged:
+        for line in requirements.sentences(verdict, world.measures):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if wanted.markdown is not None:
+        with writing(wanted.markdown):
+            whole_files.write_text(wanted.markdown, verdicts.markdown(world, found, judged))
+    if wanted.junit is not None:
+        with writing(wanted.junit):
+            whole_files.write_text(wanted.junit, verdicts.junit(world, found, judged))
+    if not all(verdict.is_met for verdict in judged):
+        raise typer.Exit(1)
 
 
 def compare(
@@ -199,6 +261,9 @@ def compare(
     executor: ExecutorOption = Executor.JIT,
     telemetry: TelemetryOption = None,
     csv: CsvOption = False,
+    require: RequireOption = None,
+    markdown: MarkdownOption = None,
+    junit: JunitOption = None,
 ) -> None:
     """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
 
@@ -227,9 +292,9 @@ def compare(
     )
     if mechanism:
         names = [*(results.default_names(built) if names is None else names), *mechanism]
-    _compare(
-        results.WORLD, built, names, seeds, jobs, out or Path("out/compare-live" if live else "out/compare"), csv=csv
-    )
+    wanted = Wanted(csv, require or (), markdown, junit)
+    out = out or Path("out/compare-live" if live else "out/compare")
+    _compare(results.WORLD, built, names, seeds, jobs, out, wanted)
 
 
 def gateways(
@@ -264,6 +329,9 @@ def gateways(
     reaction_delay_ms: ReactionOption = 100.0,
     executor: ExecutorOption = Executor.JIT,
     csv: CsvOption = False,
+    require: RequireOption = None,
+    markdown: MarkdownOption = None,
+    junit: JunitOption = None,
 ) -> None:
     """Fail a part of broadband gateways, and compare sessions kept, losses, and times to recover.
 
@@ -285,7 +353,7 @@ def gateways(
         },
         executor=executor.value,
     )
-    _compare(results.WORLD, built, names, seeds, jobs, out, csv=csv)
+    _compare(results.WORLD, built, names, seeds, jobs, out, Wanted(csv, require or (), markdown, junit))
 
 
 OTHERS = {"gateways": gateways}

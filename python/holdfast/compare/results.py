@@ -9,14 +9,18 @@ bytes in all files but those in ``runs/``, unless it is live.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import polars as pl
 from rich.table import Table
 
 from holdfast.compare import advice, live, mechanisms, report, runs, telemetry, terminal, traffic_file, world
 from holdfast.compare.comparison import Comparison
+from holdfast.compare.figures import Case, Summary
 from holdfast.compare.mechanism import Mechanism
+from holdfast.compare.requirements import Measure
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.world import World
 from holdfast.errors import ScenarioError
@@ -82,6 +86,39 @@ def _input_of(comparison: Comparison) -> dict[str, object]:
     }
 
 
+def _lost_of_goodput(comparison: Comparison, case: Case, _: Summary) -> float | None:
+    """Return the percentage of TCP's goodput lost: 0 where the failure hit none of the connections that there are."""
+    return 0.0 if comparison.bulk and not case.connections else case.goodput_lost_percent
+
+
+def _completion(comparison: Comparison, case: Case, _: Summary) -> float | None:
+    """Return the longest time of the affected transfers: infinity if one was not finished, 0 where the failure hit none."""
+    if not case.transfers:
+        return 0.0 if comparison.transfers else None
+    return math.inf if case.transfers_unfinished else case.completion_worst_ms
+
+
+def _only_counted(value: Callable[[Case], float]) -> Callable[[Comparison, Case, Summary], float | None]:
+    return lambda comparison, case, _: None if comparison.uncounted or not case.sent else value(case)
+
+
+MEASURES: Final[Mapping[str, Measure]] = {
+    "lost": Measure(
+        "packets of UDP and pings that are lost to a failure", _only_counted(lambda it: it.lost_to_failure)
+    ),
+    "outage": Measure("longest time without an arrival of any stream", _only_counted(lambda it: it.outage_ms), "ms"),
+    "reordered": Measure("packets behind a later one", _only_counted(lambda it: it.reordered)),
+    "duplicated": Measure("further copies that arrive", _only_counted(lambda it: it.duplicated)),
+    "tcp": Measure("part of affected TCP connections' goodput that is lost", _lost_of_goodput, "%"),
+    "transfer": Measure("longest time of an affected TCP transfer", _completion, "ms"),
+    "latency": Measure(
+        "added to that of plain routing while it is down", lambda _, case, __: case.added_latency_ms, "ms"
+    ),
+    "bytes": Measure("bytes carried, by those of plain routing", lambda _, __, summary: summary.bytes_ratio),
+    "state": Measure("table entries of a switch, on average", lambda _, __, summary: summary.entries_mean),
+}
+
+
 def _tables(comparison: Comparison) -> list[Table]:
     more = [terminal.telemetry_table(comparison)] if comparison.scenario.telemetry else []
     return [terminal.table(comparison), *more]
@@ -90,6 +127,7 @@ def _tables(comparison: Comparison) -> list[Table]:
 WORLD = World(
     command="",
     about=_about,
+    measures=MEASURES,
     known=mechanisms.known,
     chosen=_chosen,
     check=_check,

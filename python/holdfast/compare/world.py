@@ -8,8 +8,9 @@ processes and files, the ranking, its doubts, the tables and the report are the 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -25,6 +26,7 @@ from holdfast.compare.formats import count, listed, number, terminal_table
 from holdfast.compare.inputs import NO_FAILURE, Scenario
 from holdfast.compare.page import Column
 from holdfast.compare.ranking import Ranking
+from holdfast.compare.requirements import Measure, Requirement, Verdict, check, judge, sentences
 from holdfast.errors import ScenarioError
 
 G = TypeVar("G", bound=Scenario)
@@ -110,6 +112,7 @@ class World(Generic[G, M, R]):
     - ``command``: what a user types for it after ``holdfast compare``. ``about``: a scenario in a few words.
     - ``known``: all mechanisms by name, the baseline first. ``chosen``: the baseline and the mechanisms with some names (None:
       all), where that depends on the scenario. ``check`` raises :class:`ScenarioError` if the runs cannot be made.
+    - ``measures``: numbers that a requirement can limit, by the name that a user writes.
     - ``measured`` makes a run in any process, so a module has it, one that does not import what only draws or prints: results are
       made again when that code changes. It takes a point with ``scenario`` (the path of a file that the scenario has written),
       ``mechanism``, ``network_seed`` and ``failure``, of a mechanism from outside ``origin``, and a seed to be ignored. ``live``:
@@ -128,6 +131,7 @@ class World(Generic[G, M, R]):
     known: Callable[[], Mapping[str, M]]
     measured: Measured
     compared: Callable[[G, Sequence[M], Sequence[int], Sequence[Any]], R]
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     live: Measured | None = None
     about: Callable[[G], str] = lambda scenario: f"{len(scenario.failures)} failures"
     chosen: Callable[[G, Sequence[str] | None], list[M]] | None = None
@@ -169,14 +173,16 @@ class World(Generic[G, M, R]):
         jobs: int = 1,
         console: Console | None = None,
         csv: bool = False,
+        requirements: Sequence[Requirement] = (),
     ) -> R:
         """Run every mechanism under every failure with every seed, write the results to ``out``, and return them.
 
         Interrupted, it goes on where it stopped when it is called again. ``console`` shows the progress. A live scenario makes one
         run at a time, whatever ``jobs`` says; when all are done, another call measures again. ``csv``: the tables are also written
-        as CSV.
+        as CSV. ``requirements``: what is judged in the summary and the report (:mod:`holdfast.compare.requirements`).
         """
         self.check(scenario, mechanisms, seeds)
+        check(requirements, [each.name for each in mechanisms])
         for mechanism in mechanisms:
             if mechanism.origin is None and mechanism.name not in self.known():
                 raise ScenarioError(
@@ -221,9 +227,37 @@ class World(Generic[G, M, R]):
             whole_files.write_parquet(out / f"{name}.parquet", frame)
             if csv:
                 whole_files.write_csv(out / f"{name}.csv", frame)
-        whole_files.write_text(out / "summary.json", json.dumps(self.summary(comparison), indent=2) + "\n")
-        self.report(comparison, out / "report.html")
+        judged = self.judged(comparison, requirements)
+        summary = {**self.summary(comparison), "requirements": [self.verdict(each) for each in judged]}
+        whole_files.write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+        self.report(comparison, out / "report.html", judged)
         return comparison
+
+    def judged(self, comparison: R, requirements: Sequence[Requirement]) -> list[Verdict]:
+        """Return who keeps to each requirement."""
+        return [judge(comparison, each, self.measures) for each in requirements]
+
+    def verdict(self, verdict: Verdict) -> dict[str, object]:
+        """Return a verdict as it is written to files: whether it is met, by whom, and each mechanism's worst values."""
+        return {
+            "requirement": verdict.requirement.text,
+            "met": verdict.is_met,
+            "met_by": verdict.met_by,
+            "withheld": verdict.withheld,
+            "mechanisms": {
+                name: [
+                    {
+                        "limit": each.limit.text,
+                        "kept": each.is_kept,
+                        # JSON has no infinity.
+                        "worst": None if each.value is None or math.isinf(each.value) else each.value,
+                        "failure": each.failure or None,
+                    }
+                    for each in found
+                ]
+                for name, found in verdict.findings.items()
+            },
+        }
 
     def summary(self, comparison: R) -> dict[str, object]:
         """Return the content of ``summary.json``: the input, the mechanisms in the order of their ranks, advice and notes."""
@@ -236,14 +270,15 @@ class World(Generic[G, M, R]):
             "mechanisms": [comparison.summary_of(each) for each in comparison.summaries],
         }
 
-    def report(self, comparison: R, path: Path) -> None:
-        """Write the report to ``path`` as one HTML file; the same comparison always gives the same bytes."""
+    def report(self, comparison: R, path: Path, judged: Sequence[Verdict] = ()) -> None:
+        """Write the report to ``path`` as one HTML file; the same comparison and verdicts always give the same bytes."""
         styles = {each.name: page.style(self.known(), each.name) for each in comparison.mechanisms}
         values = {
             "title": self.heading(comparison),
             "subtitle": self.subtitle(comparison),
             "advice": self.advice(comparison),
             "unranked": comparison.unranked,
+            "requirements": [(each.is_met, sentences(each, self.measures)) for each in judged],
             "colours": [(styles[each.name], each.colour) for each in comparison.mechanisms],
             "ranking": page.ranking(comparison, self.columns(comparison), styles),
             "rule": self.rule(comparison),
