@@ -146,6 +146,32 @@ def network(queueing: Queueing | None = None, **parameters: Any) -> tuple[Simula
     return simulated, counters.a_to_b
 
 
+@pytest.mark.parametrize(
+    "queue",
+    [{"queue_packets": 200, "red": {"min_packets": 5, "max_packets": 15, "weight": 1.0}}, {"queue_packets": 20}],
+)
+def test_a_traffic_manager_and_a_link_drop_for_the_same_reasons(queue: dict[str, Any]) -> None:
+    """Whether packets wait in the switch or at the link, an observer is told what the queue has counted."""
+    found = []
+    for managed in (False, True):
+        topology = Topology("one")
+        for host in ("h1", "h2"):
+            topology.add_host(host)
+        topology.add_switch("s1", queueing={"queue": queue} if managed else None)
+        topology.add_link("h1", "s1")
+        topology.add_link("s1", "h2", rate_bps=8e6, **({} if managed else queue))
+        simulated = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
+        simulated.add(UdpStream(source="h1", destination="h2", packets_per_s=10_000, payload_bytes=958, stop_s=0.01))
+        drops = simulated.count_drops()
+        simulated.run(2)
+        counted = Counter({each.reason: each.packets for each in drops()})
+        if managed:
+            (port,) = [each for each in simulated.queue_statistics("s1") if each.offered > 0]
+            assert (counted["early"], counted["queue_full"]) == (port.red_drops, port.queue_drops)
+        found.append(counted)
+    assert found[0] == found[1] and sum(found[0].values()) >= 70
+
+
 def test_the_models_reach_the_packets(tmp_path: Path) -> None:
     # A packet takes 1.024 ms at 8 Mb/s: while 100 arrive, 9 or 10 leave.
     _, counters = network(rate_bps=8e6, queue_packets=20)

@@ -37,6 +37,7 @@
 pub(crate) mod recirculation;
 
 use crate::error::{NetError, out_of_range};
+use crate::observer::DropReason;
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use engine::switch::MAX_WORK;
 use engine::{Emission, Enqueued, Recirculated, Time};
@@ -295,8 +296,8 @@ impl Port {
 pub(crate) enum Offered {
     /// It waits.
     Waits,
-    /// It is dropped.
-    Dropped(Enqueued),
+    /// It is dropped, for this reason.
+    Dropped(Enqueued, DropReason),
 }
 
 /// The packets that wait in a switch between ingress and egress.
@@ -385,7 +386,7 @@ impl TrafficManager {
         mut copy: Enqueued,
     ) -> Offered {
         let Some(port) = self.port(copy.port) else {
-            return Offered::Dropped(copy);
+            return Offered::Dropped(copy, DropReason::QueueFull);
         };
         let busy = transmitter.busy_until_ps > now_ps || !port.is_empty();
         let highest = port.queues.len() - 1;
@@ -408,11 +409,11 @@ impl TrafficManager {
             }
             Verdict::Mark | Verdict::DropEarly => {
                 statistics.red_drops += 1;
-                return Offered::Dropped(copy);
+                return Offered::Dropped(copy, DropReason::Early);
             }
             Verdict::DropFull => {
                 statistics.queue_drops += 1;
-                return Offered::Dropped(copy);
+                return Offered::Dropped(copy, DropReason::QueueFull);
             }
         };
         copy.set_enqueued(now_ps, depth(statistics.packets));

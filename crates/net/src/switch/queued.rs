@@ -241,19 +241,14 @@ impl Queued<'_> {
             self.traffic.add_port(port, &plan);
         }
         let now_ps = self.medium.now_ps();
-        if let Offered::Dropped(copy) = self.traffic.offer(now_ps, transmitter, copy) {
-            self.drop_at_queue(port);
+        if let Offered::Dropped(copy, reason) = self.traffic.offer(now_ps, transmitter, copy) {
+            self.own.counters.queue_drops += 1;
+            self.medium.tell_dropped(self.own, Some(port), reason, 1);
             let packet = self.engine().map(|engine| engine.discard(copy));
             packet
                 .into_iter()
                 .for_each(|p| self.medium.pool.take_back(p));
         }
-    }
-
-    fn drop_at_queue(&mut self, port: u32) {
-        self.own.counters.queue_drops += 1;
-        self.medium
-            .tell_dropped(self.own, Some(port), DropReason::QueueFull, 1);
     }
 
     fn transmitter(&self, port: u32) -> Transmitter {
