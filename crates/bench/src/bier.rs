@@ -19,13 +19,13 @@ use handwritten::BierNode;
 use ir::{Bits, KeyMatch};
 use std::rc::Rc;
 
-/// Bits of a BitString.
+/// The number of bits of a BitString.
 const BSL: u32 = 256;
 
 /// A BitString as limbs, the least significant first.
 type BitString = [u64; 4];
 
-/// Bytes of a BIER header.
+/// The number of bytes of a BIER header.
 const BIER_BYTES: usize = 44;
 
 const ETHERTYPE_BIER: u16 = 0xab37;
@@ -45,24 +45,24 @@ const BFIR_ID: u16 = 7;
 /// The largest number of bytes that a BIER packet may have after the Ethernet header.
 const MTU: u16 = 9000;
 
-/// The multicast group with all neighbours; the groups of clusters have the numbers that follow.
+/// The number of the multicast group with all neighbours; the groups of clusters follow.
 const FIRST_GROUP: u32 = 1024;
 const FIRST_CLUSTER: u32 = 0x3000;
 
-/// The clone session that recirculates packets; clone sessions for output ports have lower numbers, from 1 on.
+/// The first of the clone sessions that recirculate packets; those for output ports are numbered from 1 on.
 const FIRST_RECIRCULATION_SESSION: u32 = 514;
 
-/// Neighbours of a switch that replicates by clusters.
+/// The number of neighbours of a switch that replicates by clusters.
 const CLUSTER_NEIGHBOURS: usize = 16;
 
-/// The program's way to replicate.
+/// How the program replicates packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replication {
-    /// One next hop in each pass.
+    /// By recirculation: each pass serves one next hop.
     Recirculate,
-    /// All neighbours by one multicast group.
+    /// In one pass: one multicast group has all neighbours.
     OnePass,
-    /// Groups of neighbours that occur together.
+    /// By multicast groups of clusters, that is, of neighbours that occur together.
     Clusters,
 }
 
@@ -76,7 +76,7 @@ impl Replication {
     }
 }
 
-/// A neighbour, with the BFERs behind it.
+/// A neighbour, with the BFERs that are reached through it.
 #[derive(Clone, Copy)]
 pub struct Neighbour {
     f_bm: BitString,
@@ -85,7 +85,7 @@ pub struct Neighbour {
     destination: u64,
 }
 
-/// A channel that begins here.
+/// A multicast channel whose packets enter the domain here.
 #[derive(Clone, Copy)]
 pub struct Channel {
     source: u32,
@@ -93,7 +93,7 @@ pub struct Channel {
     bits: BitString,
 }
 
-/// The table contents of both versions.
+/// The table contents of the P4 program and the hand-written version.
 struct Configuration {
     replication: Replication,
     neighbours: Vec<Neighbour>,

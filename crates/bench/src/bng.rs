@@ -28,7 +28,7 @@ const CORE_MAC: u64 = 0x0200_0000_00bb;
 const MRU: u16 = 1492;
 const MTU: u16 = 1500;
 
-/// The rate limit of each session, in bytes per second: more than the traffic uses.
+/// The rate limit of each session in bytes per second, which the traffic does not reach.
 const RATE: MeterConfig = MeterConfig {
     cir: 1_000_000_000,
     cburst: 1_000_000_000,
@@ -46,7 +46,7 @@ pub struct Session {
     address: u32,
 }
 
-/// The table contents of both versions.
+/// The table contents of the P4 program and the hand-written version.
 struct Configuration {
     sessions: Vec<Session>,
     routes: Vec<(Prefix, NextHop)>,

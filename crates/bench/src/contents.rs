@@ -24,7 +24,7 @@ pub fn lead_to_domain(switch: &mut Switch, ports: &[u32]) -> Result<(), String> 
     Ok(())
 }
 
-/// A table to insert into, with one of its actions.
+/// The table into which entries are inserted, and the action that they call.
 #[derive(Clone, Debug)]
 pub struct Target {
     table: TableId,
@@ -36,15 +36,15 @@ pub struct Target {
 /// A match on a key field; its width is that of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// Exactly this.
+    /// Exactly this value.
     Exact(u128),
-    /// This prefix and its length.
+    /// A prefix and its length.
     Lpm(u128, u32),
-    /// Value and mask.
+    /// A value and its mask.
     Ternary(u128, u128),
-    /// This, or anything.
+    /// This value, or any if `None`.
     Optional(Option<u128>),
-    /// From the lowest to the highest.
+    /// The lowest and the highest value.
     Range(u128, u128),
 }
 

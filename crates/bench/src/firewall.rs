@@ -30,7 +30,7 @@ const OUTSIDE: u8 = 2;
 const PORTS: u16 = 64;
 const HOSTS: usize = 1_000;
 
-/// Keys of the hash of flows.
+/// The factors of the hash of flows.
 const KEYS: [u64; 11] = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
@@ -45,13 +45,13 @@ const KEYS: [u64; 11] = [
     0x9c6e_6877_736c_46e3,
 ];
 const EPOCH: u32 = 2;
-/// Microseconds without a packet after which a flow ends; so long that no flow ends.
+/// The timeout of flows in microseconds, so long that no flow ends.
 const TIMEOUT_US: u64 = 3_600_000_000_000;
-/// TCP and UDP ports: of services that the rules allow, and of one that they deny.
+/// The TCP or UDP port of the services that the rules allow; `DENIED` is that of one that they deny.
 const SERVICE: u16 = 443;
 const DENIED: u16 = 6881;
 
-/// A host and where it is.
+/// A host, and the zone and port where it is.
 #[derive(Clone, Copy)]
 pub struct Host {
     address: u32,
@@ -60,7 +60,7 @@ pub struct Host {
     hop: NextHop,
 }
 
-/// A rule: addresses under masks, and one destination port or any of a protocol.
+/// A rule: masked addresses, a protocol, and one destination port or any.
 #[derive(Clone, Copy)]
 pub struct Rule {
     source: Prefix,
@@ -70,7 +70,7 @@ pub struct Rule {
     allows: bool,
 }
 
-/// A connection by its hosts, the client's port, and the first sequence numbers.
+/// A connection: its hosts, the client's port, and the first sequence numbers of both directions.
 #[derive(Clone, Copy)]
 struct Flow {
     client: usize,
@@ -79,7 +79,7 @@ struct Flow {
     numbers: [u32; 2],
 }
 
-/// The table contents of both versions.
+/// The table contents of the P4 program and the hand-written version.
 struct Configuration {
     inside: Vec<Host>,
     outside: Vec<Host>,

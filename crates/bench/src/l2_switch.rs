@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 const PORTS: usize = 64;
 
-/// An address and its port.
+/// The MAC address of a station, and its port.
 type Station = (u64, u16);
 
 fn stations(count: usize) -> Vec<Station> {

@@ -22,32 +22,32 @@ const BURSTS: usize = 8;
 /// The number of packets between two readings of the clock.
 const WINDOW: usize = BURST * BURSTS;
 
-/// The advance of the switch's time per window: 256 packets at 10 million a second.
+/// The virtual time of the switch in ps per window: 256 packets at 10 million packets per second.
 const WINDOW_PS: u64 = 25_600_000;
 
-/// The advance of the switch's time between two sequences of traffic: so long that all timeouts expire.
+/// The virtual time of the switch in ps between two sequences of traffic, in which all timeouts expire.
 const SILENCE_PS: u64 = 10_000_000_000_000;
 
-/// The extent of a measurement.
+/// How long a measurement takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Runs of each version.
+    /// The number of runs of each version.
     pub runs: usize,
-    /// Windows in a run.
+    /// The number of windows in a run.
     pub windows: usize,
-    /// Windows at the beginning of a run that do not count.
+    /// The number of windows at the beginning of a run that do not count.
     pub warm_up: usize,
 }
 
 impl Options {
-    /// The extent for figures that are published.
+    /// The options for figures that are published.
     pub const FULL: Options = Options {
         runs: 9,
         windows: 300,
         warm_up: 60,
     };
 
-    /// For tests: shows that everything works.
+    /// The options for tests, which show only that everything works.
     pub const QUICK: Options = Options {
         runs: 3,
         windows: 6,
@@ -55,24 +55,25 @@ impl Options {
     };
 }
 
-/// The measurement of a program at a packet size.
+/// The measured figures of a program at one packet size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
-    /// Bytes in a packet, without preamble and frame check sequence.
+    /// The size of a packet in bytes, without preamble and frame check sequence.
     pub size_bytes: usize,
-    /// Time per packet, ours.
+    /// The time per packet of the P4 program.
     #[serde(skip)]
     pub ns_per_packet: f64,
-    /// Time per packet, the hand-written version.
+    /// The time per packet of the hand-written version.
     #[serde(skip)]
     pub handwritten_ns_per_packet: f64,
-    /// Instructions per packet, ours, if the processor's counters can be read.
+    /// The instructions per packet of the P4 program, if the processor's counters can be read.
     pub instructions_per_packet: Option<f64>,
-    /// Instructions per packet, the hand-written version.
+    /// The instructions per packet of the hand-written version.
     pub handwritten_instructions_per_packet: Option<f64>,
-    /// Packets that left per packet that arrived.
+    /// The number of packets sent for each packet received.
     pub outputs_per_packet: f64,
-    /// Relative difference between the slowest and the fastest run of ours: a measure of the load of the machine.
+    /// The relative difference between the slowest and the fastest run of the P4 program, which shows how much load
+    /// the machine has.
     pub spread: f64,
 }
 
@@ -93,7 +94,7 @@ impl Measurement {
     }
 }
 
-/// Either version.
+/// The version that is measured: the P4 program or the hand-written one.
 enum Version<'a> {
     Ours(&'a mut Switch),
     Handwritten(&'a mut dyn Handwritten),
@@ -124,7 +125,7 @@ impl Version<'_> {
     }
 }
 
-/// A version under measurement, with its packets, buffers and time.
+/// A version that is measured, with its packets, buffers and time.
 struct Lane<'a> {
     version: Version<'a>,
     traffic: Box<dyn Traffic>,
@@ -146,7 +147,7 @@ fn lanes(workload: &mut Workload, size_bytes: usize) -> (Lane<'_>, Lane<'_>) {
     )
 }
 
-/// The figures of a run.
+/// The figures of one run.
 struct Run {
     ns_per_packet: f64,
     instructions_per_packet: Option<f64>,

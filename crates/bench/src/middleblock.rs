@@ -31,7 +31,7 @@ pub struct Route {
     nexthop: u16,
 }
 
-/// A next hop. Its router interface and its neighbour have the same number, modulo how many there are.
+/// A next hop. Its router interface and its neighbour have its own number, modulo how many of them there are.
 #[derive(Clone, Copy)]
 pub struct NextHop {
     rif: u16,
@@ -42,18 +42,18 @@ pub struct NextHop {
 /// The action of an ACL entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum AclAction {
-    /// Count only.
+    /// The packet is counted and forwarded.
     Forward,
-    /// Drop.
+    /// The packet is dropped.
     Drop,
-    /// Mark for a session.
+    /// The packet is marked to be mirrored to this session.
     Mirror(u8),
 }
 
-/// A field with its mask.
+/// The value and the mask of a field.
 type Masked<T> = (T, T);
 
-/// An ACL entry.
+/// The match of an ACL entry.
 #[derive(Clone, Copy, Default)]
 pub struct AclMatch {
     is_ipv4: Option<bool>,
@@ -66,7 +66,7 @@ pub struct AclMatch {
     dst_port: Masked<u16>,
 }
 
-/// The table contents of both versions.
+/// The table contents of the P4 program and the hand-written version.
 struct Configuration {
     routes: Vec<Route>,
     nexthops: Vec<NextHop>,

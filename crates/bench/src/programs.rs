@@ -8,7 +8,7 @@ use crate::{
     bier, bng, firewall, l2_switch, middleblock, protect, router, shorternet, telemetry, wide_field,
 };
 
-/// The programs that can be measured.
+/// The names of the programs that can be measured.
 pub const PROGRAMS: [&str; 26] = [
     "l2_switch",
     "router_1k",

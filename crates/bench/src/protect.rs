@@ -25,67 +25,67 @@ use std::rc::Rc;
 
 const UDP: u8 = 17;
 
-/// The IP protocol number of the protection header: experimental (RFC 3692); the program's default.
+/// The IP protocol number of the protection header, one for experiments (RFC 3692); it is the program's default.
 const PROTECTION: u8 = 253;
 
-/// The number of packets that the second path is behind the first.
+/// The number of packets by which the second path is behind the first.
 const PATH_DIFFERENCE: usize = 16;
 
-/// The algorithm by which the egress of a connection tells first copies of packets from later ones.
+/// The algorithm by which the end of a connection recognises the first copy of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
-    /// The paper's window, without a reset.
+    /// The paper's window, which is never reset.
     Window,
-    /// IEEE 802.1CB's vector.
+    /// The VectorRecoveryAlgorithm of IEEE 802.1CB.
     Vector {
-        /// Numbers that are remembered, 2 to 64.
+        /// The number of sequence numbers that are remembered, 2 to 64.
         history_length: u32,
-        /// Silence after which any number is taken.
+        /// The time in microseconds without a packet after which any number is accepted.
         reset_timeout_us: u32,
     },
 }
 
 impl Acceptance {
-    /// As applications have it by default.
+    /// The default of applications.
     pub const VECTOR: Acceptance = Acceptance::Vector {
         history_length: 64,
         reset_timeout_us: 1_000_000,
     };
 }
 
-/// A flow to be protected, and the connection of the same number.
+/// A flow that is protected by the connection with the same index.
 #[derive(Clone, Copy)]
 pub struct Flow {
     source: u32,
     destination: u32,
-    /// The destination port of UDP, if not all packets between the two hosts belong to the flow.
+    /// The UDP destination port; `None` if all packets between the two hosts belong to the flow.
     port: Option<u16>,
 }
 
-/// The tunnel of a copy.
+/// Where a copy is sent: the next hop, and the address of the end of its tunnel.
 #[derive(Clone, Copy)]
 pub struct TunnelCopy {
     hop: NextHop,
     tunnel_end: u32,
 }
 
-/// The table contents of both versions.
+/// The table contents of the P4 program and the hand-written version.
 struct Configuration {
     flows: Vec<Flow>,
     copies: Vec<[TunnelCopy; 2]>,
-    /// Our own addresses at the ends of tunnels, two per connection.
+    /// The addresses of this node at the ends of the tunnels, two per connection.
     endpoints: Vec<[u32; 2]>,
     routes: Vec<(Prefix, NextHop)>,
     acceptance: Acceptance,
 }
 
-/// Our address at the beginning of tunnels.
+/// The address of this node at the beginning of tunnels.
 const TUNNEL_BEGIN: u32 = 0x0aff_0001;
 
-/// The ports that copies arrive at, by path.
+/// The ports at which copies arrive, by path.
 const PATH_PORTS: [u32; 2] = [1, 2];
 
-/// Bytes of the largest IP packet that the tunnels carry.
+/// The size in bytes of the largest IP packet that the tunnels carry.
 const MTU: u16 = 9000;
 
 impl Configuration {
@@ -280,7 +280,7 @@ fn packet(
     1
 }
 
-/// A packet that took both paths.
+/// A packet that was sent on both paths.
 #[derive(Clone, Copy)]
 struct Protected {
     connection: usize,
@@ -289,17 +289,17 @@ struct Protected {
     destination: u32,
 }
 
-/// Copies from both paths.
+/// Traffic of copies that arrive from both paths.
 struct TunnelTraffic {
     configuration: Rc<Configuration>,
     size: usize,
     epoch: u32,
     random: Random,
     last_sent: Vec<u32>,
-    /// Packets whose copies have not yet arrived on the second path.
+    /// The packets whose copies on the second path have not arrived yet.
     behind: VecDeque<Protected>,
     second_path: bool,
-    /// The number of lost copies in ten on the first path.
+    /// The number of every ten copies on the first path that are lost.
     lost: usize,
 }
 

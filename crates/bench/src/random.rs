@@ -1,6 +1,6 @@
 //! A generator of pseudo-random numbers, so that every run has the same tables and packets. It knows no distribution but the uniform.
 
-/// A generator by SplitMix64 (Steele, Lea and Flood 2014).
+/// The SplitMix64 generator of pseudo-random numbers (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

@@ -18,7 +18,7 @@ use handwritten::Router;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Prefix lengths, and how many of a thousand routes have them.
+/// Prefix lengths, each with the number of routes in a thousand that have it.
 const LENGTHS: [(u32, usize); 20] = [
     (8, 1),
     (9, 1),

@@ -21,18 +21,18 @@ const PROGRAM: &str = "python/holdfast/apps/shorternet/shorternet.p4";
 
 const UDP: u8 = 17;
 
-/// Ports below it have Shorternet links, those from it on hosts.
+/// The first port with a host; ports with lower numbers have Shorternet links.
 const FIRST_HOST_PORT: u16 = 32;
 
-/// The station of this edge, and how many others there are.
+/// The station number of this edge; `STATIONS` is the number of others.
 const OWN_STATION: u8 = 200;
 const STATIONS: u8 = 16;
 
-/// The protocol number of Shorternet frames whose packet is IPv4 with a context.
+/// The protocol number of a Shorternet frame that carries an IPv4 packet shortened by a context.
 const PROTOCOL_CONTEXT_IPV4: u8 = 253;
 const PROFILE_UDP: u8 = 1;
 
-/// The header fields of a context.
+/// A context: the header fields that it stands for, and the edge with which it is shared.
 #[derive(Clone, Copy)]
 pub struct Context {
     source: u32,
@@ -53,9 +53,9 @@ pub enum Place {
     Behind(u8),
 }
 
-/// The table contents of both versions.
+/// The table contents of the P4 program and the hand-written version.
 struct Configuration {
-    /// The contexts of packets that are shortened, and of those that are restored.
+    /// The contexts by which packets are shortened; `incoming` has those by which they are restored.
     outgoing: Vec<Context>,
     incoming: Vec<Context>,
     hosts: Vec<(Prefix, Place)>,
@@ -207,7 +207,7 @@ pub fn edge(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Bytes of the Ethernet, IPv4 and UDP headers.
+/// The number of bytes of the Ethernet, IPv4 and UDP headers.
 const PLAIN_BYTES: usize = 42;
 const SHORT_BYTES: usize = 13;
 

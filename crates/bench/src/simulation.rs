@@ -36,7 +36,7 @@ const SIMULATIONS: [(&str, usize, usize, u64); 5] = [
 
 const JOINED: &str = "joined_1000";
 
-/// The scenario with TCP.
+/// The name of the scenario with TCP.
 const DUMBBELL: &str = "dumbbell";
 
 /// Returns the names of all scenarios.
@@ -49,10 +49,10 @@ const REPETITIONS: usize = 5;
 const PACKETS_PER_S: f64 = 10e6;
 const RATE_BPS: u64 = 100_000_000_000;
 const FRAME_BYTES: usize = 1000;
-/// Ethernet, IPv4 and UDP.
+/// The number of bytes of the Ethernet, IPv4 and UDP headers.
 const HEADER_BYTES: usize = 42;
 
-/// Flows of the dumbbell, and how long they run in virtual time.
+/// The number of flows of the dumbbell; `DUMBBELL_PS` is how long they run in virtual time.
 const FLOWS: usize = 100;
 const DUMBBELL_PS: u64 = 10 * PS_PER_S;
 const PS_PER_S: u64 = 1_000_000_000_000;
@@ -198,27 +198,27 @@ fn connect_dumbbell(
     Ok((bottleneck, flows))
 }
 
-/// The measurement of a scenario.
+/// The measured figures of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SimulationMeasurement {
-    /// Its name.
+    /// The scenario's name.
     #[serde(rename = "scenario")]
     pub name: String,
-    /// Switches.
+    /// The number of switches.
     pub switches: usize,
-    /// Packets that the sources sent: UDP packets, or TCP segments that are more than acknowledgments.
+    /// The number of packets sent by the sources: UDP packets, or TCP segments with data.
     pub packets: u64,
-    /// Packets that came to switches, acknowledgments too, once for each switch.
+    /// The number of arrivals of packets at switches, acknowledgments included.
     pub packet_hops: u64,
-    /// Packets that a full queue dropped.
+    /// The number of packets that full queues dropped.
     pub drops: u64,
-    /// Events of the simulation.
+    /// The number of events of the simulation.
     pub events: u64,
-    /// Virtual time.
+    /// The simulated time in seconds.
     pub simulated_s: f64,
-    /// Payload in order at TCP's receivers, in virtual time.
+    /// The payload in bits per second of simulated time that TCP's receivers got in order.
     pub goodput_bps: Option<f64>,
-    /// Seconds that a processor worked on it, the median: on an idle machine those on the wall.
+    /// The processor time in seconds, the median of the runs: on an idle machine, the time that a simulation takes.
     pub processor_s: f64,
 }
 
@@ -284,7 +284,7 @@ pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasureme
     })
 }
 
-/// The time that this thread has been on a processor, where Linux tells it, and else the time on the wall.
+/// A clock of the processor time of this thread where Linux states it, otherwise of real time.
 struct Processor {
     begin: Instant,
     on_processor_ns: Option<u64>,
@@ -311,12 +311,12 @@ fn on_processor_ns() -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Lines of routers, each between two hosts of its own.
+/// Lines of routers, each with a host at both ends.
 struct Lines {
     program: source::Code,
     lines: usize,
     routers: usize,
-    /// Further routes of every router, which no packet takes.
+    /// Further routes of every router, which no packet uses.
     others: Vec<structures::routes::Prefix>,
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
-/// The built-in files by their paths in the repository.
+/// Lists the built-in files by their paths in the repository.
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_str!(concat!("../../../", $path)))),*]
@@ -48,7 +48,7 @@ const FILES: &[(&str, &str)] = files![
     "python/holdfast/apps/firewall/reasons.p4",
 ];
 
-/// Files in memory; nothing of the file system is read.
+/// A loader of built-in files only, which reads nothing from the file system.
 struct BuiltIn {
     libraries: FileLoader,
 }
@@ -85,7 +85,7 @@ impl Loader for BuiltIn {
     }
 }
 
-/// A built-in program as machine code.
+/// A built-in program, compiled to machine code.
 pub struct Code {
     program: Arc<ir::Program>,
     executor: Arc<dyn Executor>,

@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-/// The tables that are measured: their names, the tables of the program, and the numbers of entries.
+/// The measured tables: a name, the table in the program, and the number of entries.
 pub const TABLES: [(&str, &str, usize); 7] = [
     ("exact_1m", "exact", 1_000_000),
     ("lpm_32_1k", "lpm_32", 1_000),
@@ -26,45 +26,45 @@ pub const TABLES: [(&str, &str, usize); 7] = [
     ("range_10k", "range", 10_000),
 ];
 
-/// Masks of the large ternary table; the small one has a quarter of them.
+/// The number of different masks in the large ternary table; the small one has a quarter of them.
 const MASKS: usize = 48;
 
-/// Keys that lookups choose from.
+/// The number of keys from which lookups choose.
 const KEYS: usize = 1 << 16;
 
 /// The number of lookups between two readings of the clock; small, so that interruptions by other programs affect few
 /// windows.
 const WINDOW: usize = 256;
 
-/// The number of repetitions; the shortest time of each update counts, so that interruptions do not.
+/// The number of repetitions. The shortest time of each update counts, so that interruptions do not.
 const REPETITIONS: usize = 3;
 
-/// The measurement of a table.
+/// The measured figures of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableMeasurement {
     /// Its name in [`TABLES`].
     #[serde(rename = "table")]
     pub name: String,
-    /// Entries.
+    /// The number of entries.
     pub entries: usize,
-    /// Insertions per second.
+    /// The number of insertions per second.
     pub inserts_per_s: f64,
-    /// Deletions per second.
+    /// The number of deletions per second.
     pub deletes_per_s: f64,
-    /// The longest insertion or deletion.
+    /// The time in microseconds of the longest insertion or deletion.
     pub longest_update_us: f64,
-    /// Of 1,000 insertions, 999 took no longer.
+    /// The time in microseconds within which 999 of 1,000 insertions ended.
     pub p999_update_us: f64,
-    /// Time of a lookup.
+    /// The time of a lookup in nanoseconds.
     pub lookup_ns: f64,
-    /// Bytes on the heap per entry, all of the table's structures together.
+    /// The heap memory in bytes per entry, for all of the table's structures together.
     pub bytes_per_entry: f64,
 }
 
-/// Entries for a table, and keys that they match.
+/// The entries of a table, and keys that match them.
 struct Contents {
     entries: Vec<Entry>,
-    /// The limbs of each key one after the other.
+    /// The limbs of all keys, one key after the other.
     keys: Vec<u64>,
     limbs: usize,
 }

@@ -24,12 +24,12 @@ const PROGRAM: &str = "python/holdfast/apps/telemetry/telemetry.p4";
 
 const UDP: u8 = 17;
 
-/// The DSCP of packets with INT, by default.
+/// The DSCP that by default marks packets with INT.
 const INDICATOR: u8 = 0x17;
 
 /// The instruction bitmap: bits 0 to 7 of the INT specification.
 const INSTRUCTIONS: u16 = 0xff00;
-/// Words of a node's metadata.
+/// The number of 32-bit words of a node's metadata.
 const HOP_WORDS: usize = 11;
 const HOPS: u8 = 8;
 const DOMAIN_ID: u16 = 0x1234;
@@ -37,19 +37,19 @@ const NODE_ID: u32 = 77;
 const MTU: u32 = 9216;
 const PORTS: u32 = 64;
 
-/// Nodes that a packet has passed before a transit node.
+/// The number of nodes that packets have passed before they reach a transit node.
 const HOPS_BEFORE: usize = 2;
 
-/// The role of a node in the domain.
+/// The role of a node in the INT domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Puts INT headers into packets.
+    /// It puts INT headers into packets.
     Source,
-    /// Adds its metadata.
+    /// It adds its metadata to packets with INT headers.
     Transit,
 }
 
-/// A flow of the watchlist: all of a pair of hosts, or a destination port of UDP alone.
+/// A flow of the watchlist: the addresses, and the UDP destination port if only one port is watched.
 #[derive(Clone, Copy)]
 pub struct Watched {
     source: u32,
@@ -57,7 +57,7 @@ pub struct Watched {
     port: Option<u16>,
 }
 
-/// The table contents of both versions.
+/// The table contents of the P4 program and the hand-written version.
 struct Configuration {
     role: Role,
     routes: Vec<(Prefix, NextHop)>,
@@ -200,9 +200,9 @@ pub fn node(count: usize, role: Role) -> Result<Workload, String> {
     })
 }
 
-/// Bytes of the Ethernet, IPv4 and UDP headers.
+/// The number of bytes of the Ethernet, IPv4 and UDP headers.
 const PLAIN_BYTES: usize = 42;
-/// Bytes of the INT shim and the INT-MD header.
+/// The number of bytes of the INT shim and the INT-MD header.
 const INT_BYTES: usize = 16;
 const STACK_BYTES: usize = HOPS_BEFORE * HOP_WORDS * 4;
 

@@ -3,7 +3,7 @@
 use crate::traffic::Traffic;
 use engine::{Output, Packet, Switch, Time};
 
-/// A function written by hand in Rust, with its own tables.
+/// A program written by hand in Rust, with its own tables.
 pub trait Handwritten {
     /// Sets the time for packets that follow, if the function depends on it. Called before every burst.
     fn set_now_ps(&mut self, now_ps: Time) {
@@ -20,12 +20,12 @@ pub trait Handwritten {
     }
 }
 
-/// A program in both versions, and its packets.
+/// A program as P4 and as hand-written Rust, and the traffic for both.
 pub struct Workload {
     /// A switch that runs the P4 program.
     pub switch: Switch,
-    /// The version that is written by hand.
+    /// The hand-written version.
     pub handwritten: Box<dyn Handwritten>,
-    /// A function that returns the traffic whose packets have the given number of bytes.
+    /// A function that returns traffic whose packets have the given number of bytes.
     pub traffic: Box<dyn Fn(usize) -> Box<dyn Traffic>>,
 }

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The largest number of table entries, or of cells, that one slice of an answer contains.
+/// The most table entries, or cells, in one slice of an answer.
 pub(crate) const PER_SLICE: u32 = 512;
 
-/// The source of one request's answers: a switch, and the snapshots that it opened, one of each table, because each has to be kept up to date.
+/// What the answers to one request read: a switch, and the open snapshots of its tables. There is at most one
+/// snapshot of a table, since each costs time with every change of the table.
 pub(crate) struct Source<'a> {
     pub pipeline: &'a Pipeline,
     pub switch: &'a mut Switch,
@@ -63,19 +64,19 @@ enum Part {
     Rest(Box<dyn Sliced>),
 }
 
-/// State that is copied from the switch slice by slice.
+/// State of the switch that is copied slice by slice.
 pub(crate) trait Sliced: Debug + Send + Sync {
     /// Copies the next slice of the state, and returns it with true if more slices follow.
     fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError>;
 }
 
-/// State that has been copied from the switch.
+/// State that has been copied from the switch and can be encoded.
 pub(crate) trait Copied: Debug + Send + Sync {
     /// Appends the requested parts of the state, as fields of a `ReadResponse`.
     fn encode(&self, pipeline: &Pipeline, out: &mut Vec<u8>);
 }
 
-/// State that has been copied from the switch and not encoded.
+/// A slice of state that has been copied from the switch and is not encoded yet.
 #[derive(Debug)]
 pub struct Slice(pub(crate) Box<dyn Copied>);
 

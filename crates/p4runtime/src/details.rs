@@ -4,12 +4,12 @@ use crate::plan::Failure;
 use prost::encoding::{encode_varint, encoded_len_varint, int32};
 use std::borrow::Cow;
 
-/// An element that was refused.
+/// An element of a batch that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedElement {
     /// Its position in the batch.
     pub at: usize,
-    /// The name of the status, as in `"NOT_FOUND"`.
+    /// The name of its gRPC status, as in `"NOT_FOUND"`.
     pub code: Cow<'static, str>,
     /// The number of the status.
     pub number: i32,
@@ -31,14 +31,14 @@ impl From<Failure> for FailedElement {
 const TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 const SPACE: &str = "holdfast";
 
-/// The details of an error as far as they fit into the answer.
+/// The details of a batch's error, shortened to what fits into the answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Details {
-    /// The fields `details` of a serialized `google.rpc.Status`.
+    /// The field `details`, once per element, of a serialized `google.rpc.Status`.
     pub encoded: Vec<u8>,
-    /// The elements that are in it, from the first one on.
+    /// The number of elements in it, from the first one on.
     pub elements: usize,
-    /// True if the refused elements have their messages.
+    /// True if the refused elements in it have their messages.
     pub with_messages: bool,
 }
 

@@ -65,7 +65,8 @@ entities! {
     Digest: digest::DigestEntry = (message) "12" "digest_entry";
 }
 
-/// The updates that bring a switch to the state of another one, in this order: entries refer to groups and members.
+/// The functions that bring a switch to the state of another one, in this order, because entries refer to groups and
+/// members.
 pub(crate) const TRANSFERS: [Keep; 6] = [
     profile::transfer,
     register::transfer,

@@ -14,7 +14,7 @@ use engine::refuse;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, TableId};
 use prost::Message;
 
-/// The identity of an entry.
+/// What identifies an entry: its table, its matches and its priority.
 pub(crate) type Key = (TableId, Vec<KeyMatch>, i32);
 
 impl Table {

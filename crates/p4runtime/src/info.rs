@@ -96,7 +96,7 @@ pub(crate) enum MeterType {
     SingleRateTwoColours,
 }
 
-/// Objects of one kind, in the order of P4Info.
+/// The objects of one kind, in the order of P4Info, with an index by id.
 #[derive(Debug)]
 pub(crate) struct Names<T> {
     kind: &'static str,
@@ -171,7 +171,7 @@ pub(crate) fn unknown(kind: &str, id: u32, place: &str, mut names: Vec<&str>) ->
     invalid(format!("no {kind} has id {id}{place}; {choices}"))
 }
 
-/// The objects of P4Info by kind, id and name, with what the program adds.
+/// The objects of P4Info by kind and id, with what the program states about them.
 #[derive(Debug)]
 pub(crate) struct Info {
     pub actions: Names<Action>,

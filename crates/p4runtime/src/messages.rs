@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-/// `Name { field: type = (kind) "tag"; }`, and of a oneof `| field: type = "type" "tags";`.
+/// Declares messages: `Name { field: type = (kind) "tag"; }`, and for a oneof `| field: type = "type" "tags";`.
 macro_rules! messages {
     ($($name:ident {
         $($field:ident: $ty:ty = ($($kind:tt)*) $tag:tt;)*
@@ -20,7 +20,7 @@ macro_rules! messages {
     )*};
 }
 
-/// `Name { Variant: type = (kind) "tag" word; }`; the word is the field's name.
+/// Declares oneofs: `Name { Variant: type = (kind) "tag" word; }`, where `word` is the field's name.
 macro_rules! oneofs {
     ($($name:ident { $($variant:ident: $ty:ty = ($($kind:tt)*) $tag:tt $word:tt;)* })*) => {$(
         #[derive(Clone, PartialEq, prost::Oneof)]

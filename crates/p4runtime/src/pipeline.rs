@@ -16,7 +16,7 @@ use prost::{DecodeError, Message};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A program with its P4Info. It can be of any number of switches that run the program.
+/// A program with its P4Info. Any number of switches that run the program can share it.
 #[derive(Debug)]
 pub struct Pipeline {
     pub(crate) program: Arc<Program>,
@@ -27,13 +27,13 @@ pub struct Pipeline {
 /// An object for which the pipeline stores an [`ObjectNote`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Noted {
-    /// A group of a profile.
+    /// A group of an action profile: the profile's P4Runtime id, and the group's id.
     Group(u32, u32),
     Multicast(u32),
     Session(u32),
 }
 
-/// What clients said of an object and the switch does not use, to be returned to them when they read the object.
+/// What clients stated about an object that the switch does not use, kept to be returned when they read the object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ObjectNote {
     pub metadata: Bytes,

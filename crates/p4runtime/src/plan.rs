@@ -4,7 +4,8 @@ use crate::pipeline::{Noted, ObjectNote};
 use engine::control::{ControlError, Entity, Operation, Update};
 use smallvec::SmallVec;
 
-/// The plan of one P4Runtime update: the engine's updates, which succeed together, then a note.
+/// What a P4Runtime update does: updates of the engine, of which all or none are applied, and then a change of a
+/// note.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub updates: SmallVec<[Update; 1]>,
@@ -36,5 +37,5 @@ pub(crate) fn modify(entity: Entity) -> Update {
     }
 }
 
-/// Position and reason of an update that was refused.
+/// The position of a refused update in its batch, and the reason.
 pub type Failure = (usize, ControlError);

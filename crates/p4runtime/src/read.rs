@@ -26,15 +26,15 @@ impl ReadRequest {
     }
 }
 
-/// The answer to a `p4.v1.ReadRequest`, as far as it has not been given.
+/// The part of the answer to a `p4.v1.ReadRequest` that has not been returned yet.
 #[derive(Debug)]
 pub struct Reading {
     pipeline: Arc<Pipeline>,
-    /// The answers that are still to be given, by entity of the request.
+    /// The remaining answers, one for each entity of the request.
     asked: VecDeque<Result<Answer, ControlError>>,
     count: usize,
     failures: Vec<Failure>,
-    /// The number of snapshots of tables that it opened.
+    /// The number of table snapshots that the request opened.
     #[cfg(test)]
     pub(crate) snapshots: usize,
 }

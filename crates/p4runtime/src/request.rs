@@ -57,10 +57,10 @@ impl Number {
     }
 }
 
-/// The value that a client gives for a match field.
+/// The value that a client states for a match field.
 #[derive(Clone, Debug)]
 pub enum Given {
-    /// A number: all of its bits count.
+    /// A single number, all of whose bits must match.
     Number(Number),
     /// Value and prefix length, value and mask, or both ends of a range.
     Pair(Number, Number),
@@ -95,7 +95,7 @@ impl Match {
     }
 }
 
-/// A match field, or a parameter of an action.
+/// The id and the width of a match field or of an action's parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// The id in its table or action.
@@ -104,7 +104,7 @@ pub struct Slot {
     pub width: u32,
 }
 
-/// The names that something has, and what they mean.
+/// Names with what they stand for.
 pub type Named<T> = Vec<(String, T)>;
 
 fn find<'a, T>(names: &'a Named<T>, name: &str) -> Option<&'a T> {
@@ -114,12 +114,12 @@ fn find<'a, T>(names: &'a Named<T>, name: &str) -> Option<&'a T> {
         .map(|(_, it)| it)
 }
 
-/// An action of a table.
+/// What is needed to encode calls of an action.
 #[derive(Clone, Debug)]
 pub struct ActionShape {
     /// The id of the action in the program.
     pub id: u32,
-    /// The parameters that are numbers.
+    /// The parameters whose values are numbers, by name.
     pub params: Named<Slot>,
 }
 
@@ -130,14 +130,14 @@ impl ActionShape {
     }
 }
 
-/// A table, as far as its entries are numbers.
+/// What is needed to encode the entries of a table.
 #[derive(Clone, Debug)]
 pub struct EntryEncoder {
     /// The id of the table in the program.
     pub table: u32,
-    /// The fields that are numbers.
+    /// The fields whose values are numbers, by name, with their match kinds.
     pub fields: Named<(Slot, Match)>,
-    /// The actions of the table.
+    /// The actions of the table, by name.
     pub actions: Named<ActionShape>,
 }
 
@@ -160,7 +160,7 @@ impl EntryEncoder {
     }
 }
 
-/// The contents of a `TableEntry`: matches, then the action, then the rest.
+/// The encoded contents of a `TableEntry`: first the matches, then the action, then the rest.
 #[derive(Debug)]
 pub struct EntryBytes {
     bytes: Vec<u8>,

@@ -5,7 +5,7 @@ use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use engine::control::{ControlError, Operation};
 
-/// A kind of entity as the control plane serves it; the message says which of them.
+/// A message that names an entity of the control plane, or selects several in a read.
 pub(crate) trait Served {
     /// Returns the P4Info id of the object to which the entity belongs; 0 if there is none.
     fn object_id(&self) -> u32 {

@@ -16,17 +16,17 @@ use ir::TableId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The change of a switch from one pipeline to another that keeps its state, being prepared. No update of the old switch may come in
-/// between.
+/// Prepares the replacement of a switch's pipeline by another one that keeps the state. Until it is done, the old
+/// switch must not be updated.
 #[derive(Debug)]
 pub struct Reconciliation {
     old: Arc<Pipeline>,
     new: Arc<Pipeline>,
     moves: Takeover,
     facts: Vec<TableFacts>,
-    /// The entries of those tables of the old pipeline that are not taken over as they are.
+    /// The entries of the old tables that cannot be taken over as they are.
     entries: BTreeMap<TableId, Vec<InstalledEntry>>,
-    /// The position up to which the other objects were read: the kind, and the place.
+    /// How far the other objects have been read: the kind, and the place within it.
     at: (usize, Place),
     plans: Plans,
 }

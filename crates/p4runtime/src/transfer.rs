@@ -7,22 +7,23 @@ use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::takeover::Takeover;
 
-/// Plans that a batch takes: `None` for one that has been applied.
+/// The plans of a batch; `None` stands for one that has been applied.
 pub(crate) type Plans = Vec<Option<Result<Plan, ControlError>>>;
 
-/// A position in the list of objects of a kind, and a place in the object.
+/// A position in the list of objects of a kind, and a position within the object.
 pub(crate) type Place = (usize, u64);
 
 /// One kind of object's part of it: updates for some of what is not taken over as it is, from a place on. It returns the place that
 /// follows, `None` behind the last object.
 pub(crate) type Keep = fn(&mut Transfer<'_>, &Switch, Place) -> Result<Option<Place>, ControlError>;
 
-/// The number of cells that one step copies.
+/// The most cells that one step copies.
 pub(crate) const CELLS: usize = 512;
-/// The number of members or groups that one step copies.
+/// The most members or groups that one step copies.
 pub(crate) const OBJECTS: usize = 128;
 
-/// Updates by P4Runtime ids, planned for the new pipeline.
+/// The updates that recreate an old switch's state, planned for the new pipeline. Objects are found by their
+/// P4Runtime ids.
 pub(crate) struct Transfer<'a> {
     pub old: &'a Pipeline,
     pub new: &'a Pipeline,

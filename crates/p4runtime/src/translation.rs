@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MAX_STRINGS: usize = 1 << 20;
-/// The most of them that may be names of numbers that packets brought: the others are for clients.
+/// The most strings that may be made up for numbers that packets bring; the rest is reserved for clients.
 const MAX_NAMED: usize = 1 << 16;
 const MAX_OWN_NUMBER: u64 = 1 << 16;
 
-/// The switch's value by the controller's (a number's shortest byte string, or the string), by URI.
+/// For each URI, the switch's values by the controller's, which are strings or the shortest byte strings of numbers.
 pub type Mappings = BTreeMap<String, BTreeMap<Vec<u8>, u64>>;
 
-/// The translation of the types with one URI.
+/// The translation between the controller's and the switch's values of the types with one URI.
 #[derive(Debug)]
 pub(crate) struct Translation {
     pub uri: String,
@@ -36,7 +36,7 @@ struct Known {
     to_switch: BTreeMap<Vec<u8>, u64>,
     to_controller: BTreeMap<u64, Vec<u8>>,
     lowest: u64,
-    /// The number of strings that name numbers that came from the program.
+    /// The number of strings that were made up for numbers from the program.
     named: usize,
 }
 

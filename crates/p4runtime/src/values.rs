@@ -16,7 +16,7 @@ use proto::p4info::p4_new_type_translation::SdnType;
 use proto::p4info::{P4DataTypeSpec, P4TypeInfo};
 use std::borrow::Cow;
 
-/// Widest value that P4Info may have, in bits.
+/// The largest width of a value that P4Info may state, in bits.
 pub(crate) const MAX_WIDTH: u32 = 1 << 16;
 const MAX_DEPTH: u32 = 32;
 const MAX_PARTS: u32 = 4096;
@@ -99,9 +99,10 @@ pub(crate) enum Type {
     Bit(u32),
     Int(u32),
     Enum(u32),
-    /// A type that is translated to a number of this width; the program's width is not known.
+    /// A type translated to a number of this width in bits; its width in the program is not known.
     Translated(u32),
-    /// An enum, or error if so, without a representation: width in the program, and names by value.
+    /// An enum (or `error`, if true) without an underlying type: its width in the program, and the names of its
+    /// values in order.
     Named(u32, Vec<String>, bool),
     Struct(Vec<Type>),
     Tuple(Vec<Type>),

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A `p4.v1.WriteRequest` whose updates have not been looked at yet.
+/// A `p4.v1.WriteRequest` whose updates are not decoded yet.
 #[derive(Clone, Debug)]
 pub struct WriteRequest {
     /// The field `device_id`.
@@ -48,7 +48,7 @@ impl WriteRequest {
     }
 }
 
-/// The updates of a request, resolved, and how far they have been applied.
+/// The decoded updates of a request, and how far they have been applied.
 #[derive(Debug)]
 pub struct Batch {
     pipeline: Arc<Pipeline>,
@@ -58,7 +58,7 @@ pub struct Batch {
     kinds: Vec<(UpdateKind, usize)>,
 }
 
-/// The entity and the type of an update, as in `("table_entry", "insert")`; `"unspecified"` for what it does not have.
+/// The entity and the type of an update, as in `("table_entry", "insert")`; `"unspecified"` for a missing one.
 pub type UpdateKind = (&'static str, &'static str);
 
 /// The numbers of updates by their kind and by the name of their status, which is `"OK"` for those that were applied.

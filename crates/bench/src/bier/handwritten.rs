@@ -7,7 +7,7 @@ use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, 
 use crate::workload::Handwritten;
 use engine::{Output, Packet};
 
-/// Bytes that the node parses: Ethernet, the BIER header, and the first header of its payload.
+/// The number of bytes that the node parses: Ethernet, the BIER header, and the first header of its payload.
 const PARSED: usize = 14 + BIER_BYTES + 20;
 
 const PORTS: usize = 512;
@@ -18,7 +18,7 @@ struct Adjacency {
     addresses: [u8; 12],
 }
 
-/// The node.
+/// The hand-written BIER node.
 pub struct BierNode {
     /// True at the index of each port that leads to a node of the network.
     domain_ports: [bool; PORTS],
@@ -28,7 +28,7 @@ pub struct BierNode {
     bift_id: u32,
     reachable: BitString,
     adjacencies: Vec<Adjacency>,
-    /// True if copies leave in the order of the lowest bits of their BitStrings.
+    /// True if copies are sent in the order of the lowest bits of their BitStrings.
     lowest_first: bool,
     channels: HashTable<1>,
     bit_strings: Vec<BitString>,
@@ -234,7 +234,7 @@ impl BierNode {
     }
 }
 
-/// Zero bytes that the entropy hash covers after the IPv4 fields: the fields of IPv6, 284 bits, in whole bytes.
+/// The number of zero bytes in the entropy hash behind the IPv4 fields: they stand for the fields of IPv6, 284 bits.
 const HASHED_ZEROS: usize = 36;
 
 impl Handwritten for BierNode {

@@ -10,14 +10,15 @@ use crate::workload::Handwritten;
 use engine::meter::MeterConfig;
 use engine::{Output, Packet, Time};
 
-/// Bytes of Ethernet, two tags and PPPoE.
+/// The number of bytes of Ethernet, two VLAN tags and PPPoE.
 const FRONT: usize = 30;
 
 const SYN: u8 = 2;
 
 const MILLION: u64 = 1_000_000;
 
-/// The use and the allowance of a session in one direction: a bucket of tokens, in millionths of a byte, so that no rate rounds.
+/// The counters of a session in one direction, and its token bucket, in millionths of a byte so that no rate is
+/// rounded.
 #[derive(Clone, Copy)]
 struct Account {
     packets: u64,
@@ -58,7 +59,7 @@ impl Account {
     }
 }
 
-/// The fields that upstream packets of a session must have, on the wire: source MAC address and tags, and the source.
+/// What upstream packets of a session must have: source MAC address, VLAN tags and source IP address, as on the wire.
 #[derive(Clone, Copy)]
 struct Upstream {
     mac: [u8; 6],
@@ -68,7 +69,7 @@ struct Upstream {
     account: Account,
 }
 
-/// The bytes that downstream packets get in front: everything but PPPoE's length.
+/// What downstream packets of a session get in front: all but the length field of PPPoE.
 #[derive(Clone, Copy)]
 struct Downstream {
     front: [u8; FRONT],
@@ -78,21 +79,21 @@ struct Downstream {
     account: Account,
 }
 
-/// A next hop's addresses as they are on the wire, its port, and what it takes.
+/// The Ethernet addresses of a next hop as on the wire, its port and its MTU.
 struct Adjacency {
     addresses: [u8; 12],
     port: u16,
     mtu: u16,
 }
 
-/// A port: the network behind it, and our MAC address there.
+/// What is behind a port, and our MAC address there.
 #[derive(Clone, Copy)]
 enum Port {
     Access([u8; 6]),
     Core([u8; 6]),
 }
 
-/// The gateway.
+/// The hand-written gateway.
 pub struct Gateway {
     now_us: u64,
     ports: Vec<Option<Port>>,

@@ -36,7 +36,7 @@ enum Reason {
     Window,
 }
 
-/// The state of a flow; in those from `Established` on, packets of both hosts have been seen.
+/// The state of a flow. From `Established` on, packets of both hosts have been seen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Code {
     Free,
@@ -49,7 +49,8 @@ enum Code {
     UdpStream,
 }
 
-/// One end of a connection: the number after the highest sent, the highest that the other takes, the highest acknowledged.
+/// One end of a TCP connection: the number after the highest that it sent, the highest that the other end accepts,
+/// and the highest that was acknowledged.
 #[derive(Clone, Copy, Default)]
 struct End {
     sent: u32,
@@ -97,7 +98,7 @@ struct Station {
     addresses: [u8; 12],
 }
 
-/// The firewall.
+/// The hand-written firewall.
 pub struct Firewall {
     now_us: u64,
     roles: [Role; 512],

@@ -5,12 +5,13 @@ use engine::{Output, Packet};
 
 const FREE: u64 = u64::MAX;
 
-/// The switch.
+/// The hand-written learning switch.
 pub struct LearningSwitch {
-    /// Open addressing with linear probing, at most half full: address in the high 48 bits, port in the low 16.
+    /// A hash table with open addressing and linear probing, at most half full: each slot has the address in the high
+    /// 48 bits and the port in the low 16.
     slots: Box<[u64]>,
     ports: u32,
-    /// Unknown source addresses and the ports at which they were seen, for the control plane.
+    /// The unknown source addresses, each with the port at which it was seen, for the control plane.
     unknown: Vec<(u64, u32)>,
 }
 

@@ -17,7 +17,7 @@ struct Interface {
     address: u64,
 }
 
-/// The switch.
+/// The hand-written switch.
 pub struct Middleblock {
     router_address: [u8; 6],
     /// The VRF of each port.
@@ -26,7 +26,8 @@ pub struct Middleblock {
     /// The IPv4 routes of each VRF.
     ipv4: Vec<Trie>,
     ipv6: Vec<Trie>,
-    /// The result of next hop, neighbour and interface: port and Ethernet addresses.
+    /// For each next hop, its output port and Ethernet addresses, which the P4 program finds through neighbour and
+    /// interface.
     nexthops: Vec<(u32, [u8; 12])>,
     interfaces: Vec<Interface>,
     acl: Tuples<4>,
@@ -35,7 +36,7 @@ pub struct Middleblock {
     mirrored: Vec<Count>,
 }
 
-/// The fields of the headers that both versions have.
+/// The header fields that IPv4 and IPv6 have in common.
 struct Fields {
     is_ipv4: bool,
     src_ipv4: u32,

@@ -4,7 +4,7 @@
 use super::Acceptance;
 use crate::structures::count::Count;
 
-/// Half of the space of sequence numbers.
+/// Half the number of sequence numbers.
 const WINDOW: u32 = 1 << 31;
 
 /// The number of paths for which copies are counted separately.
@@ -19,12 +19,12 @@ struct PathCounters {
     out_of_order: u64,
 }
 
-/// A connection that ends here.
+/// The state of a connection at its end.
 #[derive(Default)]
 struct End {
     last: u32,
-    /// The history of sequence numbers: bit i is set if the number that is i less than the last one was passed. Zero
-    /// at first: then any number is passed.
+    /// The history of sequence numbers: bit i is set if the number i below the last one was passed on. Zero
+    /// initially, when any number is accepted.
     seen: u64,
     passed_at_us: u64,
     lost: u64,
@@ -32,20 +32,20 @@ struct End {
     paths: [PathCounters; PATHS],
 }
 
-/// The data of a copy of a packet that decide whether it is passed on.
+/// What decides whether a copy of a packet is passed on.
 #[derive(Clone, Copy)]
 pub struct Copy {
-    /// Its number.
+    /// Its sequence number.
     pub sequence_number: u32,
-    /// The path by which it came.
+    /// The path on which it came.
     pub path: usize,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
-    /// When it came.
+    /// The time of its arrival in microseconds.
     pub now_us: u64,
 }
 
-/// The decision about a copy.
+/// What is done with a copy, and why.
 enum Verdict {
     Passes { next: bool, missing: u64 },
     Discarded { rogue: bool },
@@ -95,7 +95,7 @@ impl End {
     }
 }
 
-/// All connections that end here.
+/// Decides for all connections that end here which copies are passed on.
 pub struct Judge {
     acceptance: Acceptance,
     ends: Vec<End>,

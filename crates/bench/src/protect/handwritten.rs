@@ -17,17 +17,17 @@ const TCP: u8 = 6;
 
 const PORTS: usize = 512;
 
-/// Bytes of the outer IPv4 header and the protection header.
+/// The bytes that a tunnel adds: the outer IPv4 header and the protection header.
 const OVERHEAD: u16 = 28;
 
-/// The output port and the headers of a copy.
+/// The output port of a copy, and the headers in front of it.
 struct Way {
     port: u32,
     addresses: [u8; 12],
     tunnel_end: [u8; 4],
 }
 
-/// A connection that begins here.
+/// The state of a connection at its beginning.
 struct Begin {
     ways: [Way; 2],
     last_sent: u32,
@@ -36,7 +36,7 @@ struct Begin {
     too_long: u64,
 }
 
-/// The node.
+/// The hand-written node.
 pub struct ProtectNode {
     tunnel_begin: [u8; 4],
     mtu: u16,

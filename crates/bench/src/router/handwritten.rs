@@ -6,13 +6,13 @@ use crate::structures::ipv4::{decrement_ttl, is_intact};
 use crate::workload::Handwritten;
 use engine::{Output, Packet};
 
-/// The Ethernet addresses of a next hop as they are on the wire, and its port.
+/// The Ethernet addresses of a next hop as on the wire, and its port.
 struct Adjacency {
     addresses: [u8; 12],
     port: u32,
 }
 
-/// The router.
+/// The hand-written router.
 pub struct Router {
     routes: Dir24,
     adjacencies: Vec<Adjacency>,

@@ -30,12 +30,12 @@ enum Host {
     Behind(u8),
 }
 
-/// The edge.
+/// The hand-written edge.
 pub struct Edge {
     own: u8,
     hosts: Dir24,
     places: Vec<Host>,
-    /// The port that leads to each station.
+    /// The port that leads to each station, by station number.
     ports: [Option<u32>; 256],
     flows: HashTable<2>,
     flow_ids: Vec<(u16, Count)>,

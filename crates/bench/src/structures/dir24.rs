@@ -2,15 +2,15 @@
 
 use crate::structures::routes::Prefix;
 
-/// An element is the number of a next hop plus one, 0 for none; or, with this bit set, the number of a block of
-/// elements for the last eight bits.
+/// A bit of an element: if it is set, the other bits are the number of a block of elements for the last eight bits of
+/// the address; otherwise they are the number of a next hop plus one, 0 for none.
 const LONGER: u16 = 1 << 15;
 
 /// A map from IPv4 prefixes to numbers below 2^15 - 1.
 pub struct Dir24 {
-    /// The elements by the first 24 bits of the address.
+    /// The elements, by the first 24 bits of the address.
     first: Box<[u16]>,
-    /// Blocks of 256, by the last eight bits.
+    /// The blocks of 256 elements, by the last eight bits of the address.
     blocks: Vec<[u16; 256]>,
     /// For each element of `first`, the length of the prefix that gave its value; needed while prefixes are added.
     first_len: Box<[u8]>,

@@ -3,7 +3,7 @@
 
 /// A map from keys of `N` words to numbers.
 pub struct HashTable<const N: usize> {
-    /// The high half of the hash, 0 for a free slot.
+    /// For each slot, the high half of the hash; 0 if the slot is free.
     tags: Vec<u32>,
     slots: Vec<([u64; N], u32)>,
     len: usize,

@@ -4,37 +4,37 @@ use super::count::Count;
 use super::dir24::Dir24;
 use super::ipv4::addresses;
 
-/// A prefix; no bits beyond its length.
+/// A prefix of IPv4 addresses; the bits beyond its length are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
-    /// Address.
+    /// The address.
     pub address: u32,
-    /// Length.
+    /// The length in bits.
     pub len: u32,
 }
 
 /// The next hop of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NextHop {
-    /// Port.
+    /// The output port.
     pub port: u16,
-    /// Ethernet source.
+    /// The source address of Ethernet.
     pub source: u64,
-    /// Ethernet destination.
+    /// The destination address of Ethernet.
     pub destination: u64,
 }
 
-/// The destination of packets of a prefix.
+/// Where packets of a prefix are sent.
 pub struct Route {
     /// Output port.
     pub port: u32,
-    /// Both addresses of the Ethernet header.
+    /// Both addresses of the Ethernet header, as on the wire.
     pub addresses: [u8; 12],
-    /// The packets that went there.
+    /// The packets that were sent there.
     pub count: Count,
 }
 
-/// Routes by prefix.
+/// A routing table.
 #[derive(Default)]
 pub struct Routes {
     numbers: Dir24,

@@ -10,9 +10,9 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Default)]
 struct Node {
-    /// Bitmap of the children that are nodes, out of 64.
+    /// The children that are nodes, as a bit each.
     children: u64,
-    /// At which of the others a leaf begins that differs from the one before.
+    /// The other children at which a leaf begins that differs from the one before, as a bit each.
     leaves: u64,
     first_child: u32,
     first_leaf: u32,
@@ -25,11 +25,11 @@ pub struct Trie {
     leaves: Vec<u32>,
 }
 
-/// A node while building: by six bits, and the value of what is not covered by anything longer.
+/// A node while the trie is built: its children by six bits, and the prefixes that end in it.
 #[derive(Default)]
 struct Building {
     children: BTreeMap<usize, Building>,
-    /// Length (of the bits in this node) and value, longest last to come.
+    /// For each prefix that ends in this node, its six bits here, its length within the node, and its value.
     prefixes: Vec<(usize, u32, u32)>,
 }
 

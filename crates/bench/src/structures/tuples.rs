@@ -8,7 +8,7 @@ struct Tuple<const N: usize> {
     table: HashTable<N>,
 }
 
-/// Entries of `N` words under masks. No two entries that overlap have equal priorities.
+/// Entries of `N` words under masks. Entries that overlap must have different priorities.
 pub struct Tuples<const N: usize> {
     tuples: Vec<Tuple<N>>,
     priorities: Vec<i32>,

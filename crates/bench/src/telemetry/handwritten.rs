@@ -10,13 +10,14 @@ use engine::{Output, Packet, Time};
 
 const TCP: u8 = 6;
 
-/// Value of what is not known.
+/// The value of metadata that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Bytes of the longest metadata: 31 words.
+/// The number of bytes of the longest metadata of a node: 31 words.
 const LONGEST_HOP: usize = 124;
 
-/// A port: its MTU, its logical interface, and bytes sent in the present and the last interval of 2^14 microseconds.
+/// The state of a port: its MTU, its logical interface, and the bytes sent in the present and the last interval of
+/// 2^14 microseconds.
 #[derive(Clone, Copy, Default)]
 struct Port {
     mtu: u32,
@@ -26,7 +27,7 @@ struct Port {
     bytes_before: u32,
 }
 
-/// The node.
+/// The hand-written node.
 pub struct TelemetryNode {
     role: Role,
     node_id: u32,

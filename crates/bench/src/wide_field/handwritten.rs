@@ -3,18 +3,18 @@
 use crate::workload::Handwritten;
 use engine::{Output, Packet};
 
-/// A neighbour, by its number.
+/// A neighbour, and the destinations that are reachable through it.
 #[derive(Clone, Copy)]
 pub struct Neighbour {
-    /// Least significant word first.
+    /// A bit for each reachable destination, least significant word first.
     pub reachable: [u64; 4],
-    /// Port.
+    /// The output port.
     pub port: u32,
-    /// Ethernet address.
+    /// The Ethernet address.
     pub address: u64,
 }
 
-/// The forwarder.
+/// The hand-written forwarder.
 #[derive(Default)]
 pub struct WideForwarder {
     neighbours: Vec<Option<Neighbour>>,

@@ -11,7 +11,7 @@ use engine::control::{ControlError, Operation};
 use engine::refuse;
 use std::fmt::Debug;
 
-/// A message that asks for cells of arrays.
+/// A message that selects cells of an array.
 pub(super) trait Array: Clone + Debug + Send + Sync + 'static {
     type Cell: Debug + Send + Sync;
 
@@ -22,7 +22,7 @@ pub(super) trait Array: Clone + Debug + Send + Sync + 'static {
     fn entity(&self, pipeline: &Pipeline, id: u32, index: u64, cell: &Self::Cell) -> EntityKind;
 }
 
-/// Cells that have not been copied.
+/// The selected cells of an array that have not been copied yet.
 #[derive(Debug)]
 struct Rest<A> {
     asked: A,

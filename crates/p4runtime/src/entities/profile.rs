@@ -207,7 +207,7 @@ pub(super) fn transfer(
     ))
 }
 
-/// The place at which the groups of a profile begin, behind all ids of members.
+/// The place at which the groups of a profile begin; the members' places, their ids, are below it.
 const GROUPS: u64 = 1 << 32;
 
 impl Profile {

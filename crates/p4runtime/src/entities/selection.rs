@@ -17,7 +17,7 @@ use engine::refuse;
 use engine::runtime::CounterData;
 use std::sync::Arc;
 
-/// The part of an entry that is read.
+/// What is read of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Entry,
@@ -47,7 +47,7 @@ impl Form {
     }
 }
 
-/// The requested part of the entries of a table.
+/// Which entries of a table are read, and what of them.
 #[derive(Debug)]
 struct Wanted {
     table_id: u32,
@@ -56,7 +56,7 @@ struct Wanted {
     message: m::TableEntry,
 }
 
-/// The entries of a snapshot from a place on.
+/// The entries of a snapshot that have not been copied yet, from a number on.
 #[derive(Debug)]
 struct Rest(Arc<TableSnapshot>, u32, Arc<Wanted>);
 
