@@ -23,16 +23,16 @@ pub fn options(defines: &[(&str, &str)]) -> Options {
     }
 }
 
-/// An application: a program, its definitions, and what its histories are made of.
+/// An application under test: a program, its definitions, and what its histories consist of.
 #[derive(Clone)]
 pub struct Application {
-    /// The name, with the variant.
+    /// The name of the application, with the variant.
     pub name: String,
-    /// The program, below the repository's root.
+    /// The path of the program, relative to the repository's root.
     pub path: &'static str,
-    /// The definitions of the preprocessor: names and values.
+    /// The preprocessor's definitions: names and values.
     pub defines: Vec<(&'static str, String)>,
-    /// Packets, parameters and first updates.
+    /// The packets, parameters and first updates of its histories.
     pub dialect: Dialect,
 }
 
@@ -135,7 +135,8 @@ pub fn ipmc() -> Application {
     Application::new("ipmc", path, &[]).with(Dialect::of(frames::bier_frame))
 }
 
-/// The definitions that every variant of BIER has here: short BitStrings, and numbers that random groups and sessions have.
+/// The preprocessor's definitions of every variant of BIER here: short BitStrings, and numbers that random groups and
+/// sessions have.
 const BIER: [(&str, &str); 4] = [
     ("BSL", "64"),
     ("CLUSTER_SAMPLING", "4"),
@@ -185,14 +186,14 @@ pub fn firewall(variant: &'static str) -> Application {
     Application::new(&name, "python/holdfast/apps/firewall/firewall.p4", &defines)
 }
 
-/// The nodes of an INT domain, and how they recognise INT.
+/// How the nodes of an INT domain recognise packets with INT.
 #[derive(Clone, Copy, Debug)]
 pub enum Domain {
-    /// The indicator is a DSCP.
+    /// By a DSCP.
     ByDscp,
-    /// The indicator is a UDP port that packets have.
+    /// By a UDP port.
     ByPort,
-    /// The nodes are transit nodes only.
+    /// By a DSCP, and all nodes are transit nodes.
     TransitOnly,
 }
 

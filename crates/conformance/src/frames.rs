@@ -3,7 +3,7 @@
 
 use crate::choices::Choices;
 
-/// The addresses in packets and entries: few, so that packets often match entries.
+/// The addresses in packets and entries; there are few, so that packets often match entries.
 pub const ADDRESSES: [u32; 7] = [
     0x0a00_0001,
     0x0a00_0102,
@@ -14,7 +14,7 @@ pub const ADDRESSES: [u32; 7] = [
     0xe000_0101,
 ];
 
-/// Protocols, tunnels among them.
+/// The IP protocols in packets, tunnels among them.
 pub const PROTOCOLS: [u8; 6] = [17, 6, 1, 4, 253, 50];
 
 /// Generates an Ethernet frame that contains an IPv4 packet, with or without a tunnel or a protection header;

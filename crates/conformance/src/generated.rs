@@ -12,38 +12,37 @@ use compile::Options;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Most bytes of a case that the program is made of.
+/// The most bytes of a case that determine the program; the rest determines its history.
 const MAX_PROGRAM_BYTES: usize = 4096;
 
-/// The kind of a finding.
+/// What is wrong with a program, the compiler or an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The compiler refuses the program, which should be well-typed.
+    /// The compiler refuses the program, although it should be well-typed.
     Refused,
-    /// Something panicked.
+    /// The compiler or an executor panicked.
     Panicked,
-    /// The text form of the compiled program means something else, or cannot be read.
+    /// The text form of the compiled program cannot be read, or has another meaning.
     TextForm,
-    /// There is no machine code for it.
+    /// No machine code is made for the program.
     NoMachineCode,
-    /// The executors do not do the same.
+    /// The two executors behave differently.
     Differs,
-    /// The program does something else when the compiler cannot see the values of constants, so constants are folded
-    /// wrongly.
+    /// The program behaves differently when the compiler cannot see the values of constants: they are folded wrongly.
     Folded,
-    /// The program does something else when every argument is copied, so an argument that changes during a call is
-    /// not copied.
+    /// The program behaves differently when every argument is copied: an argument that changes during a call was not
+    /// copied.
     NotCopied,
 }
 
-/// A fault that a case has shown.
+/// A fault that a case has revealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind.
+    /// The kind of the fault.
     pub kind: Kind,
     /// The details.
     pub message: String,
-    /// The program.
+    /// The source text of the program.
     pub source: String,
 }
 

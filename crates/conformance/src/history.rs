@@ -15,22 +15,22 @@ use ir::{
     Program, RegisterId, TableId, ValueSetId,
 };
 
-/// Entries that each table starts with.
+/// The number of entries that each table has at first.
 const FIRST_ENTRIES: u32 = 3;
 
-/// Most operations in one history.
+/// The most operations in one history.
 const MAX_OPERATIONS: usize = 64;
 
-/// The first counter cell that the control plane writes to; those before are the packets' alone.
+/// The first counter cell that the control plane writes to; cells before it are changed by packets only.
 const WRITTEN_CELLS: u64 = 8;
 
-/// Ports, the controller's among them.
+/// The ports in packets and entries, among them the controller's.
 pub(crate) const PORTS: [u32; 6] = [0, 1, 2, 3, 7, 510];
 
-/// Ports that lead to the domain of a program that has one, until the control plane says otherwise, as it does at random.
+/// The ports that at first lead to the domain of a program that has one; the control plane changes them at random.
 const DOMAIN_PORTS: [u32; 4] = [1, 2, 3, 7];
 
-/// The counts of a history.
+/// What happened in a history, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets that arrived.
@@ -43,7 +43,8 @@ pub struct Statistics {
     pub accepted: u64,
     /// Control operations that were refused.
     pub refused: u64,
-    /// The values that packets (and not the control plane) counted, by counter; entries' own counters are left out.
+    /// For each counter, the packets or bytes counted by packets, not set by the control plane; direct counters are
+    /// not included.
     pub counted: Vec<u64>,
 }
 
@@ -65,10 +66,10 @@ impl std::ops::AddAssign for Statistics {
 /// Generates a packet; the argument is true for a packet that arrives at the controller's port.
 pub type Frames = fn(&mut Choices<'_>, bool) -> Vec<u8>;
 
-/// The material of a program's histories: packets, values and updates that mean something to the program.
+/// What a program's histories consist of: packets, values and updates that fit the program.
 #[derive(Clone, Copy)]
 pub struct Dialect {
-    /// Packets.
+    /// Generates a packet.
     pub frame: Frames,
     /// Chooses a value for the action parameter with this name; `None` if any value will do.
     pub param: fn(&mut Choices<'_>, &str) -> Option<u64>,
@@ -301,7 +302,8 @@ pub(crate) fn entry(choices: &mut Choices<'_>, program: &Program, table: TableId
     Entity::TableEntry { table, entry }
 }
 
-/// Members of action profiles and groups of selectors that entries name: few, so that they meet.
+/// The number of members of action profiles and of groups of selectors; there are few, so that entries often refer to
+/// the same ones.
 const MEMBERS: u32 = 4;
 
 fn target(choices: &mut Choices<'_>, program: &Program, table: TableId, selects: bool) -> Target {

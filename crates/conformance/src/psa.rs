@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Header types: `next` chooses what follows, so that both parsers agree about most packets. The last one lives in memory, and is longer
-/// than what is free in front of most packets.
+/// The fields of the header types. The field `next` selects the header that follows, so that both parsers read most
+/// packets alike. The last header is stored in memory, and is longer than the free space in front of most packets.
 const HEADERS: [&str; 6] = [
     "bit<8> next; bit<8> a; bit<16> sum;",
     "bit<8> next; bit<4> a; bit<3> b; bit<1> c; bit<16> sum; bit<48> wide;",
@@ -21,7 +21,7 @@ const HEADERS: [&str; 6] = [
     "bit<8> next; bit<8> a; bit<1024> huge; bit<16> sum;",
 ];
 
-/// The number of bits of the fields that statements use, by header.
+/// The fields of each header that statements use, with their widths in bits.
 const FIELDS: [&[(&str, u32)]; 6] = [
     &[("a", 8), ("sum", 16), ("next", 8)],
     &[
@@ -45,10 +45,10 @@ const FIELDS: [&[(&str, u32)]; 6] = [
     &[("a", 8), ("huge", 1024), ("sum", 16)],
 ];
 
-/// The position of the header with a varbit.
+/// The position in [`HEADERS`] of the header with a varbit field.
 const VARBIT: usize = 4;
 
-/// A half of the pipeline.
+/// The half of the pipeline that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
     Ingress,
@@ -58,7 +58,7 @@ enum Half {
 struct Writer<'a> {
     choices: Choices<'a>,
     text: String,
-    /// The headers that the program has.
+    /// The headers that the program uses, by position.
     headers: Vec<usize>,
 }
 
@@ -402,22 +402,22 @@ impl Writer<'_> {
     }
 }
 
-/// An executor that passes everything to another one, and counts how far that one's fast path gets.
+/// An executor that passes all calls to another one, and counts how far that one's fast path gets.
 pub struct Watched {
     executor: Arc<dyn Executor>,
     counts: [AtomicU64; 4],
 }
 
-/// The packets that a fast path was given, by how far it got.
+/// The number of packets that a fast path was given, by how far it got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// Done on the fast path.
+    /// Packets that were sent or dropped on the fast path.
     pub end: u64,
-    /// Left to the switch behind ingress.
+    /// Packets that left the fast path after ingress.
     pub after_ingress: u64,
-    /// Left to the switch behind egress.
+    /// Packets that left the fast path after egress.
     pub after_egress: u64,
-    /// The number of calls for which there was no fast path.
+    /// Calls for which there was no fast path.
     pub unsupported: u64,
 }
 

@@ -16,27 +16,27 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Packets of a script: fewer than the reference switch's queues hold.
+/// The number of packets of a script: fewer than fit into the reference switch's queues.
 const PACKETS: usize = 48;
 
-/// Updates after the first entries.
+/// The number of updates after the first entries.
 const UPDATES: usize = 24;
 
-/// Entries that each table starts with.
+/// The number of entries that each table has at first.
 const FIRST_ENTRIES: u32 = 4;
 
 /// A number greater than any priority of an entry, to invert priorities: in the reference switch, the lowest number
 /// wins.
 const PRIORITIES: i32 = 1_000_000;
 
-/// When a packet arrives, and what it meets between ingress and egress.
+/// The time of a packet's arrival, and its delay and queue between ingress and egress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
     /// The time of ingress, in microseconds.
     pub(crate) arrives_us: u64,
     /// The time between ingress and egress, in microseconds.
     pub(crate) stays_us: u64,
-    /// The number of packets in the queue when it is enqueued, and when it leaves.
+    /// The number of packets in the queue, both when it is enqueued and when it leaves the queue.
     pub(crate) queue: u32,
 }
 
@@ -59,21 +59,21 @@ const PASSAGES: [fn(u64) -> Passage; 3] = [
     },
 ];
 
-/// A port and the bytes of a packet.
+/// The port and the bytes of a packet.
 pub type Frame = (u32, Vec<u8>);
 
-/// A port and the bytes of a packet that leaves; None where the byte depends on the time.
+/// The port and the bytes of a packet that leaves; `None` stands for a byte that depends on time.
 pub type Pattern = (u32, Vec<Option<u8>>);
 
-/// A packet, and the packets that leave because of it.
+/// A packet that arrives, and the packets that it causes to leave.
 pub type Exchange = (Frame, Vec<Pattern>);
 
-/// A script.
+/// A script for the reference switch.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Lines for `simple_switch_CLI`.
     pub commands: Vec<String>,
-    /// The packets in their order.
+    /// The packets, in the order in which they are sent.
     pub packets: Vec<Exchange>,
 }
 
@@ -160,7 +160,7 @@ struct Writer<'a> {
     switch: Switch,
     passage: fn(u64) -> Passage,
     script: Script,
-    /// The number of nodes so far, by multicast group that exists.
+    /// The number of nodes of each multicast group that exists.
     groups: BTreeMap<u32, usize>,
     entries: i32,
 }

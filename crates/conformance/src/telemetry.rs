@@ -7,13 +7,13 @@ use crate::history::Dialect;
 use engine::control::{CloneSession, Entity, Entry, Operation, Replica, Update};
 use ir::{ActionCall, Bits, KeyMatch, Program, TableId, ValueSetId};
 
-/// The DSCP that other domains use as the indicator of INT.
+/// The DSCP by which other domains mark packets with INT.
 const DSCP: u8 = 0x17;
 
-/// Ports with nodes of the domain behind them.
+/// The ports that lead to nodes of the domain.
 const DOMAIN_PORTS: [u32; 3] = [1, 3, 7];
 
-/// The UDP port that indicates INT in the thesis's format.
+/// The UDP port that marks packets with INT in the thesis's format.
 const THESIS_PORT: u16 = 1337;
 
 /// Returns the dialect for histories of In-band Network Telemetry (INT) v2.1.

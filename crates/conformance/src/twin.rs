@@ -10,22 +10,22 @@ use jit::JitError;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Copies that one packet may have before the rest of them are forgotten. Both switches forget the same ones.
+/// The most copies that one packet may have; both switches discard further ones.
 const MAX_COPIES: usize = 256;
 
 /// Picoseconds in a microsecond.
 const PS_PER_US: u64 = 1_000_000;
 
-/// Cells of an array that are compared.
+/// The most cells of an array that are compared.
 const MAX_CELLS: u64 = 4096;
 
-/// A program on both executors.
+/// A program with both executors.
 #[derive(Clone)]
 pub struct Subject {
     /// The program.
     pub program: Arc<Program>,
     interpreter: Arc<dyn Executor>,
-    /// The program of the second executor: the same one, or one that should mean the same.
+    /// The program that the second executor runs: the same one, or one that should mean the same.
     second_program: Arc<Program>,
     machine_code: Arc<dyn Executor>,
 }
@@ -73,12 +73,12 @@ impl Subject {
     }
 }
 
-/// Two switches that get the same packets and updates. A method fails if the two do not do the same.
+/// Two switches that get the same packets and updates. Its methods fail if the switches behave differently.
 pub struct Twin {
     interpreter: Switch,
     machine_code: Switch,
     now_ps: Time,
-    /// Packets so far: they decide which way the next one takes.
+    /// The number of packets so far, which decides by which method the next one is processed.
     received: u64,
 }
 

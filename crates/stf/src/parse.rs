@@ -7,7 +7,7 @@ use crate::script::{
     Rate, Script,
 };
 
-/// Longest number, in digits: as many as the widest field has bits.
+/// The most digits of a number: as many as the widest field has bits.
 const MAX_DIGITS: usize = ir::Bits::MAX_WIDTH as usize;
 
 type Parsed<T> = Result<T, String>;
@@ -287,7 +287,7 @@ fn not_hex(c: char) -> String {
     format!("`{c}` is not a hexadecimal digit")
 }
 
-/// The words and symbols of a line.
+/// The words and signs of a line.
 struct Tokens {
     list: Vec<String>,
     at: usize,

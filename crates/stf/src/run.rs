@@ -19,16 +19,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Picoseconds by which each packet advances the time.
+/// The virtual time in picoseconds that each packet takes.
 const PACKET_PS: u64 = 1_000_000;
 
-/// Picoseconds by which `wait` advances the time.
+/// The virtual time in picoseconds that `wait` takes.
 const WAIT_PS: u64 = 1_000_000_000_000;
 
-/// Largest register or meter array that is written as a whole.
+/// The largest register or meter array that is written as a whole.
 const MAX_WHOLE: u64 = 1 << 22;
 
-/// Packets that left, by port, in order.
+/// The packets that left, in order, by port.
 pub type Outputs = BTreeMap<u32, Vec<Vec<u8>>>;
 
 /// Runs a script on a new switch. Returns the packets that left each port; `Err` describes a command that
@@ -60,7 +60,7 @@ pub fn run(
     Ok(runner.outputs)
 }
 
-/// Where the clones of a session go.
+/// The destination of a session's clones.
 #[derive(Clone, Copy)]
 enum Destination {
     Port(u32),
@@ -72,13 +72,13 @@ struct Runner<'s> {
     program: Arc<Program>,
     now_ps: Time,
     outputs: Outputs,
-    /// The expected packets of each port, in order. Their line numbers are not kept: the position among the port's
-    /// packets says as much.
+    /// The expected packets of each port, in order. They are identified by their position among the port's packets,
+    /// not by line numbers.
     expected: BTreeMap<u32, Vec<&'s PacketPattern>>,
-    /// Entries by their id in the script.
+    /// The entries that have an id in the script, by the id.
     entries: BTreeMap<&'s str, (TableId, Vec<KeyMatch>, i32)>,
-    /// The last member of an action profile that was made. Scripts cannot name members, so each entry that needs one
-    /// gets its own.
+    /// The id of the member of an action profile that was made last. Scripts cannot name members, so each entry that
+    /// needs one gets a member of its own.
     last_member: u32,
     digests: BTreeMap<usize, VecDeque<Vec<ir::Bits>>>,
     nodes: Vec<(u16, Vec<u32>)>,

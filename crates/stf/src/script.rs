@@ -7,7 +7,7 @@ use ir::Bits;
 /// A parsed script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// Commands in order.
+    /// The commands, in order.
     pub lines: Vec<Line>,
 }
 
@@ -28,21 +28,21 @@ impl Script {
     }
 }
 
-/// A command and where it stands.
+/// A command with its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Line number, from 1.
+    /// The line number, from 1.
     pub number: u32,
     /// The command.
     pub command: Command,
 }
 
-/// A line that makes no sense.
+/// A line that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Line number, from 1.
+    /// The line number, from 1.
     pub number: u32,
-    /// The error.
+    /// What is wrong with it.
     pub message: String,
 }
 
@@ -52,20 +52,20 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Commands. Those marked *ours* are not in p4c's format.
+/// A command. Those marked *ours* are not in p4c's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `add TABLE [PRIORITY] FIELD:VALUE... ACTION(ARG:VALUE, ...) [= ID]`
     Add {
         /// Table.
         table: String,
-        /// The highest number wins.
+        /// The priority; the highest wins.
         priority: Option<u32>,
-        /// Fields that matter; the others match anything (an exact field: zero).
+        /// The fields with a match. Other fields match anything, except for exact ones, which must be zero.
         matches: Vec<(String, Pattern)>,
         /// The action of a hit.
         action: Call,
-        /// A name for `check_counter`.
+        /// The id by which `check_counter` refers to the entry.
         id: Option<String>,
     },
     /// `setdefault TABLE ACTION(ARG:VALUE, ...)`
@@ -81,9 +81,9 @@ pub enum Command {
     Remove {
         /// Table.
         table: String,
-        /// As it was added with.
+        /// The priority with which it was added.
         priority: Option<u32>,
-        /// As it was added with.
+        /// The matches with which it was added.
         matches: Vec<(String, Pattern)>,
     },
     /// `packet PORT HEX`
@@ -100,7 +100,7 @@ pub enum Command {
         /// The expected contents.
         pattern: PacketPattern,
     },
-    /// `no_packet`: says what is checked anyway, that nothing leaves but what is expected.
+    /// `no_packet`: states that nothing leaves except what is expected, which is checked in any case.
     NoPacket,
     /// `wait`: time passes.
     Wait,
@@ -119,9 +119,9 @@ pub enum Command {
         register: String,
         /// Cell.
         index: u64,
-        /// The comparison.
+        /// The operator of the comparison.
         comparison: Comparison,
-        /// With what.
+        /// The number with which the cell is compared.
         value: Number,
     },
     /// `check_digest NAME [NUMBER...]` (ours): takes the oldest message that waits and compares its members.
@@ -142,7 +142,7 @@ pub enum Command {
     MirroringAddMulticast {
         /// Clone session.
         session: u32,
-        /// Clones go where this group's packets go.
+        /// The multicast group to whose ports clones go.
         group: u32,
     },
     /// `mirroring_delete SESSION`
@@ -233,14 +233,14 @@ pub enum Command {
         meter: String,
         /// Cell.
         index: u64,
-        /// Committed, then peak.
+        /// The committed rate, then the peak rate.
         rates: [Rate; 2],
     },
     /// `meter_array_set_rates NAME RATE:BURST RATE:BURST`: all cells.
     MeterArraySetRates {
         /// Meter.
         meter: String,
-        /// Committed, then peak.
+        /// The committed rate, then the peak rate.
         rates: [Rate; 2],
     },
 }
@@ -257,29 +257,29 @@ pub struct Call {
 /// A rate and a burst of a meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Packets or bytes per second. (Scripts say it per microsecond.)
+    /// Packets or bytes per second. (Scripts state them per microsecond.)
     pub per_second: u64,
-    /// Packets or bytes.
+    /// The burst size in packets or bytes.
     pub burst: u64,
 }
 
 /// A cell of a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Of an array.
+    /// The cell at an index of an array.
     Index(u64),
-    /// Of the entry that was added with this id.
+    /// The direct counter of the entry that was added with this id.
     Entry(String),
 }
 
 /// The expected value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterCheck {
-    /// Bytes, not packets.
+    /// True if bytes are compared, false for packets.
     pub bytes: bool,
     /// The comparison.
     pub comparison: Comparison,
-    /// With what.
+    /// The number with which the count is compared.
     pub value: u64,
 }
 
@@ -329,22 +329,22 @@ impl Comparison {
 /// The match of a key field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// A number; in a ternary or lpm field its `*` digits match anything.
+    /// A number. In a ternary or lpm field, its `*` digits match anything.
     Number(Number),
     /// `VALUE/LENGTH`
     Prefix(Number, u32),
-    /// `VALUE&&&MASK` (as in the switch's own command line)
+    /// `VALUE&&&MASK` (as in the command line of the reference switch)
     Masked(Number, Number),
-    /// `LOW->HIGH` (likewise)
+    /// `LOW->HIGH` (as in the command line of the reference switch)
     Range(Number, Number),
 }
 
-/// A number of any size, perhaps with `*` for digits.
+/// A number of any size, in which `*` stands for any digit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// 2, 8, 10 or 16.
+    /// The radix: 2, 8, 10 or 16.
     pub radix: u8,
-    /// Most significant first; `None` for `*`.
+    /// The digits, most significant first; `None` for `*`.
     pub digits: Vec<Option<u8>>,
 }
 
@@ -423,9 +423,9 @@ impl Number {
 /// The expected contents of an outgoing packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketPattern {
-    /// Hexadecimal digits; `None` for any.
+    /// The hexadecimal digits; `None` stands for any digit.
     pub nibbles: Vec<Option<u8>>,
-    /// The packet ends here; else more may follow.
+    /// True if the packet must end after these digits; otherwise more may follow.
     pub exact: bool,
 }
 

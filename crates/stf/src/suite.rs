@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Everything was as expected, on every executor that was asked for.
+    /// All expectations were met, on every executor that was asked for.
     Passed,
-    /// The script sends no packet and checks no state. The program compiles, and loads into a switch of every executor; commands of
-    /// the script, if any, were accepted.
+    /// The script sends no packet and checks no state. The program compiles and loads into a switch of every
+    /// executor, and the script's commands, if any, were accepted.
     Loaded,
-    /// Something was not as expected.
+    /// An expectation was not met.
     Failed,
-    /// There is nothing to run here: no program, or one for another architecture.
+    /// There is no program, or one for another architecture, so nothing was run.
     Skipped,
 }
 
@@ -37,14 +37,14 @@ impl Status {
     }
 }
 
-/// The executor of the program.
+/// The executors on which a test runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executors {
-    /// The interpreter alone.
+    /// Only the interpreter.
     Interpreter,
-    /// Machine code alone.
+    /// Only machine code.
     MachineCode,
-    /// One after the other; they must do the same.
+    /// Both, one after the other; their results must be equal.
     Both,
 }
 

@@ -12,20 +12,20 @@ pub const LATENCY_BUCKETS: [u32; 17] = [
     1_000_000,
 ];
 
-/// The limits of the tables.
+/// The largest sizes of a collector's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most flows.
     pub flows: usize,
-    /// The most output ports of nodes, and the most pairs of nodes and reasons of drops.
+    /// The most output ports of nodes, and also the most pairs of a node and a drop reason.
     pub hops: usize,
-    /// The most hardware subsystems of nodes.
+    /// The most reporters, that is, hardware subsystems of nodes.
     pub reporters: usize,
-    /// The most rows that nobody has taken yet. The last report of them may have more hops.
+    /// The most rows that wait to be taken; the report that reaches this number is still added with all its hops.
     pub rows: usize,
 }
 
-/// An output port of a node; none if the reports do not say which.
+/// An output port of a node; `None` if the reports do not state the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HopKey {
     /// The node.
@@ -34,7 +34,7 @@ pub struct HopKey {
     pub egress_port: Option<u16>,
 }
 
-/// An output port of a node, as reports tell of it. Latencies are in the node's unit, queues in packets.
+/// What reports state of an output port of a node. Latencies are in the node's unit, queue lengths in packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HopState {
     /// Reported packets.
@@ -47,13 +47,13 @@ pub struct HopState {
     pub latency_max: u32,
     /// The last latency.
     pub latency_last: Option<u32>,
-    /// The number of packets in each of [`LATENCY_BUCKETS`], and beyond.
+    /// The number of packets whose latency is within each of [`LATENCY_BUCKETS`], and beyond the last.
     pub latency_buckets: [u64; LATENCY_BUCKETS.len() + 1],
-    /// The queue of the last packet that told one.
+    /// The queue length that the last report with one stated.
     pub queue_last: Option<u32>,
-    /// The longest queue.
+    /// The greatest queue length.
     pub queue_max: u32,
-    /// The last utilisation.
+    /// The utilisation of the port that the last report with one stated.
     pub tx_utilisation: Option<u32>,
     /// The number of reports of congestion.
     pub congested: u64,
@@ -77,17 +77,17 @@ impl HopState {
     }
 }
 
-/// A hardware subsystem of a node.
+/// What is known of a hardware subsystem of a node that sends reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReporterState {
     /// The number of its reports.
     pub reports: u64,
-    /// Sequence numbers that were passed over. A report that arrives late is taken out again.
+    /// The number of sequence numbers that were skipped. A report that arrives late is subtracted again.
     pub lost: u64,
     sequence: Sequence,
 }
 
-/// Takes the payloads of UDP packets, whatever is in them.
+/// The tables that are computed from telemetry reports. It accepts the payload of any UDP packet, valid or not.
 #[derive(Debug)]
 pub struct Collector {
     /// Payloads taken.
@@ -96,11 +96,11 @@ pub struct Collector {
     pub bytes: u64,
     /// Reports in these payloads.
     pub reports: u64,
-    /// Hops and reasons of drops beyond the limit.
+    /// The number of hops and drop reasons that were not recorded because the table was full.
     pub hops_refused: u64,
-    /// Payloads of reporters beyond the limit.
+    /// The number of payloads that were not recorded because the table of reporters was full.
     pub reporters_refused: u64,
-    /// Rows that were not kept, because nobody had taken the earlier ones.
+    /// The number of rows that were not kept because too many waited to be taken.
     pub rows_refused: u64,
     malformed: [u64; Malformed::ALL.len()],
     flows: Flows,

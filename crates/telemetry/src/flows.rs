@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 use wire::report::{FlowKey, Mode, Report};
 
-/// The state of a flow. Times are in nanoseconds, latencies in the nodes' unit.
+/// What reports state of a flow. Times are in nanoseconds, latencies in the nodes' unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowState {
-    /// The number of reports about it.
+    /// The number of reports on the flow.
     pub reports: u64,
-    /// When the first one came.
+    /// The time of the first report.
     pub first_ns: u64,
-    /// When the last one came.
+    /// The time of the last report.
     pub last_ns: u64,
-    /// Its nodes, the first one first; of nodes that report one by one those that have reported.
+    /// The nodes of its path in order. If each node reports by itself, those that have reported.
     pub path: Vec<u32>,
     /// The number of times that the path has changed.
     pub path_changes: u64,
@@ -22,7 +22,7 @@ pub struct FlowState {
     pub latency_max: u64,
     /// Reported drops.
     pub drops: u64,
-    /// Why the last one was dropped.
+    /// The reason of the last drop.
     pub drop_reason: Option<u8>,
     /// Packets with the flag E (hop count exceeded).
     pub hops_exceeded: u64,
@@ -34,7 +34,7 @@ pub struct FlowState {
     turn: u64,
 }
 
-/// Flows by their key.
+/// The flows that are known, with their states.
 #[derive(Debug)]
 pub struct Flows {
     // Never iterated.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use wire::report::{FlowKey, Report};
 
-/// The columns, in their order; `flow` is an index into [`Rows::flows`], `hop` a hop's place on the path from 0.
+/// The names of the columns in their order. `flow` is an index into [`Rows::flows`]; `hop` is the position of a hop
+/// on the path, from 0.
 pub const COLUMNS: [&str; 25] = [
     "time_ns",
     "reporter",
@@ -32,10 +33,10 @@ pub const COLUMNS: [&str; 25] = [
     "buffer_occupancy",
 ];
 
-/// The value in a column that stands for an unknown one.
+/// The value that stands for an unknown one.
 pub const NONE: u64 = u64::MAX;
 
-/// Columns of 64-bit integers, little-endian, and the flows that they name.
+/// Rows as columns of little-endian 64-bit integers, and the flows to which they refer.
 #[derive(Debug, Default)]
 pub struct Rows {
     columns: [Vec<u8>; COLUMNS.len()],

@@ -3,15 +3,15 @@
 //! A number that comes late was missing; one that comes twice was not. A single packet elsewhere in the numbers, which anybody can send,
 //! counts nothing: the next one has to confirm it (RFC 3550, appendix A.1, has the idea).
 
-/// Numbers of packets, of which there are 2^22 (telemetry reports v2.0, section 3.2).
+/// The number of sequence numbers (telemetry reports v2.0, section 3.2: 22 bits).
 const NUMBERS: u32 = 1 << 22;
 
-/// A number less than this far before or behind the expected one belongs to the same sequence.
+/// A number belongs to the present sequence if its distance to the expected number is less than this.
 const NEAR: u32 = 1 << 12;
 
 const WORDS: usize = NEAR as usize / 64;
 
-/// Which of the last [`NEAR`] numbers are missing, as a ring of bits.
+/// The missing ones of the last [`NEAR`] numbers, as a ring of bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Missing([u64; WORDS]);
 
@@ -40,24 +40,24 @@ impl Missing {
     }
 }
 
-/// A place elsewhere in the numbers.
+/// A packet whose number was far from the expected one: perhaps the sequence goes on from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Jump {
-    /// The number that confirms it.
+    /// The number of the next packet that would confirm the jump.
     expected: u32,
-    /// Packets from there until now.
+    /// The number of packets since.
     packets: u32,
 }
 
-/// The place before the last jump.
+/// The state of the sequence before the last jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left {
     expected: u32,
-    /// The losses that the jump has counted.
+    /// The losses that were counted for the jump.
     lost: u32,
 }
 
-/// The numbers of one reporter.
+/// The sequence numbers of one reporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sequence {
     expected: u32,

@@ -7,10 +7,10 @@ use super::tree::{
 };
 use crate::choices::Choices;
 
-/// The depth of nested expressions.
+/// The deepest nesting of expressions.
 const DEPTH: u32 = 3;
 
-/// The largest number of calls in one body. Calls in expressions count too, since the compiler inlines each call.
+/// The most calls in one body. Calls in expressions count too, since the compiler inlines each call.
 const CALLS: u32 = 8;
 
 const OPERATORS: [Operator; 5] = [
@@ -21,12 +21,12 @@ const OPERATORS: [Operator; 5] = [
     Operator::Or,
 ];
 
-/// The things that a body may use.
+/// What a body may use.
 #[derive(Default)]
 struct Scope {
     /// The variables in scope, each with its type and whether it can be written.
     variables: Vec<(Variable, Type, bool)>,
-    /// The next parameter or local.
+    /// The number of the next parameter or local variable.
     next: usize,
     /// Returns whether statements may call callables of a kind; `None` if they may call nothing.
     calls: Option<fn(Kind) -> bool>,

@@ -11,12 +11,12 @@ use super::tree::{
 enum Value {
     Bool(bool),
     Bits(u8),
-    /// Validity and fields; those of an invalid header are zero.
+    /// A header: whether it is valid, and its fields, which are zero if it is invalid.
     Header(bool, Vec<Value>),
     Members(Vec<Value>),
 }
 
-/// An lvalue whose indexes are known.
+/// An lvalue whose indices have been evaluated.
 #[derive(Clone, Debug)]
 struct Place {
     variable: Variable,
@@ -27,11 +27,11 @@ struct Place {
 struct Machine<'a> {
     program: &'a Program,
     globals: Vec<Value>,
-    /// The parameters and locals of the bodies that are being run, innermost last.
+    /// The parameters and local variables of the bodies that are running, the innermost body last.
     frames: Vec<Vec<Value>>,
 }
 
-/// How a body ended: `None` at its end, `Some` by a `return`, with the value that a function returns.
+/// How a body ended: `None` if its end was reached; `Some` after a `return`, with the value that a function returns.
 type Returned = Option<Option<Value>>;
 
 /// Runs a program on a packet of [`super::PACKET_BYTES`] bytes, and returns the bytes of the packet that leaves.

@@ -17,13 +17,13 @@ use engine::{Executor, Interpreter, Packet, Switch, SwitchConfig, Time};
 use ir::Program;
 use std::sync::Arc;
 
-/// The number of bytes of a packet; all of them belong to headers.
+/// The number of bytes of a packet, all of which belong to headers.
 pub const PACKET_BYTES: usize = 18;
 
-/// Packets that each program is given.
+/// The number of packets on which each program runs.
 const PACKETS: u64 = 6;
 
-/// The largest number of runs in which a failing case is made smaller.
+/// The most runs in which a failing case is made smaller.
 const ATTEMPTS: u32 = 400;
 
 /// Returns the bytes of the test case with the number `seed`; each case is a program.

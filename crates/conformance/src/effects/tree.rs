@@ -12,16 +12,16 @@ pub(super) enum Type {
     Data,
     /// A header of two bytes.
     Item,
-    /// A struct of two bytes.
+    /// A struct of two fields of one byte.
     Pair,
-    /// A stack of [`ITEMS`] items.
+    /// A stack of [`ITEMS`] headers of type `Item`.
     Items,
 }
 
-/// The number of elements of a stack; an index has so many bits that there is always an element.
+/// The number of elements of a stack. An index has just as many values, so that it is never out of range.
 pub(super) const ITEMS: usize = 4;
 
-/// The variables that the blocks of the switch share: path and type.
+/// The variables that the blocks of the switch share, by path and type.
 pub(super) const GLOBALS: [(&str, Type); 4] = [
     ("hdr.d", Type::Data),
     ("hdr.one", Type::Item),
@@ -54,7 +54,7 @@ impl Type {
     }
 }
 
-/// A variable: one of [`GLOBALS`], or a parameter or local by its position in the body.
+/// A variable: one of [`GLOBALS`], or a parameter or local variable by its position in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variable {
     Global(usize),
@@ -64,18 +64,18 @@ pub(super) enum Variable {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Field(usize),
-    /// An element of a stack; only the low two bits of the index count.
+    /// An element of a stack; of the index, only the low two bits count.
     Index(Box<Expr>),
 }
 
-/// An expression that can be written to: a variable, or a part of one.
+/// An expression that can be assigned to: a variable or a part of one.
 #[derive(Clone, Debug)]
 pub(super) struct Lvalue {
     pub variable: Variable,
     /// The type of the variable.
     pub ty: Type,
     pub steps: Vec<Step>,
-    /// The part is four bits of the byte, from this bit on.
+    /// The lowest of the four bits that are assigned; `None` for the whole byte.
     pub low: Option<u32>,
 }
 
@@ -93,9 +93,9 @@ pub(super) enum Expr {
     Byte(u8),
     Bool(bool),
     Read(Lvalue),
-    /// Four bits of a byte.
+    /// The four bits of a byte from this bit on.
     Nibble(Box<Expr>, u32),
-    /// A byte made of two nibbles.
+    /// The byte with these high and low four bits.
     Join(Box<Expr>, Box<Expr>),
     Binary(Operator, Box<Expr>, Box<Expr>),
     Less(Box<Expr>, Box<Expr>),
@@ -105,7 +105,7 @@ pub(super) enum Expr {
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
     /// A struct or header with named fields, in the order in which they are written.
     Literal(Type, Vec<(usize, Expr)>),
-    /// A field of a struct or header that an expression gives.
+    /// A field of a struct or header that is the value of an expression.
     Member(Box<Expr>, Type, usize),
     IsValid(Lvalue),
     Call(Call),
@@ -132,7 +132,7 @@ pub(super) struct Call {
 
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
-    /// A local variable, the next of the body.
+    /// The declaration of a local variable, with its position in the body.
     Declare(usize, Type, Expr),
     Assign(Lvalue, Expr),
     Compound(Operator, Lvalue, Expr),
@@ -151,7 +151,7 @@ pub(super) enum Direction {
     In,
     Out,
     InOut,
-    /// Without a direction: the argument of an action comes from the table entry.
+    /// No direction: the argument of an action comes from the table entry.
     Entry,
 }
 
@@ -159,7 +159,7 @@ pub(super) enum Direction {
 pub(super) struct Parameter {
     pub ty: Type,
     pub direction: Direction,
-    /// The default value of a parameter of type byte.
+    /// The default value of a parameter; only bytes have one.
     pub default: Option<u8>,
 }
 
@@ -167,7 +167,7 @@ pub(super) struct Parameter {
 pub(super) enum Kind {
     Function(Type),
     GlobalAction,
-    /// An action of the ingress control, which sees its variables.
+    /// An action of the ingress control, which can use its variables.
     LocalAction,
     Control,
     Parser,
@@ -182,26 +182,27 @@ pub(super) struct Callable {
     pub result: Option<Expr>,
 }
 
-/// An action in a table's list, with the arguments for its parameters with a direction.
+/// An action in a table's list, with the arguments for its parameters that have a direction.
 pub(super) type Listed = Call;
 
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// The low bit of each is matched.
+    /// The key fields: the lowest bit of each expression is matched.
     pub keys: Vec<Expr>,
     pub actions: Vec<Listed>,
-    /// Values of the keys, position in `actions`, and the data of the action.
+    /// The entries: the values of the key fields, the position of the action in `actions`, and the action's data.
     pub entries: Vec<(Vec<bool>, usize, u8)>,
     pub default: (usize, u8),
 }
 
-/// A program.
+/// A generated program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     pub callables: Vec<Callable>,
     pub tables: Vec<Table>,
     pub parser: Vec<Statement>,
-    /// The low bit of each decides which state comes next: the one with that number, or none.
+    /// Expressions whose lowest bits form the number of the state that follows `start`; there may be none with that
+    /// number.
     pub keys: Vec<Expr>,
     pub states: Vec<Vec<Statement>>,
     pub ingress: Vec<Statement>,

@@ -3,7 +3,7 @@
 use super::types::{FLAT, HEADERS, Type};
 use super::{Direction, Generator, Parameter, Section};
 
-/// The largest number of calls within the expressions of one body; the compiler inlines each of them.
+/// The most calls within the expressions of one body; the compiler inlines each of them.
 pub(super) const CALLS: u32 = 4;
 
 impl Generator<'_> {

@@ -3,16 +3,16 @@
 use super::types::{STANDARD, Type};
 use super::{DEPTH, Generator, Section};
 
-/// Instances in a control.
+/// The instances of externs in a control.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
-    /// Name and width.
+    /// The name and the width of each register.
     pub registers: Vec<(String, u32)>,
     pub counters: Vec<String>,
     pub meters: Vec<String>,
 }
 
-/// Ports and clone sessions, few, which the control plane configures too.
+/// Numbers of ports and clone sessions; there are few, so that the control plane often configures the same ones.
 const SMALL: [&str; 5] = ["1", "2", "3", "7", "0"];
 
 const ALGORITHMS: [&str; 8] = [

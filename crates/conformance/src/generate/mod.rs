@@ -29,27 +29,28 @@ use std::fmt::Write;
 use table::{Action, Table};
 use types::{Type, Types, Variable};
 
-/// The largest number of statements of a block of the switch; a limit, so that choices are left for the next blocks.
+/// The most statements of a block of the switch, so that choices are left for the blocks that follow.
 const BLOCK_STATEMENTS: u32 = 32;
 
-/// Most statements of a parser state, an action or a function.
+/// The most statements of a parser state, an action or a function.
 const SMALL_STATEMENTS: u32 = 8;
 
-/// The largest number of statements of one body, not counting nested ones.
+/// The most statements of one body, without nested ones.
 const MAX_BODY: u32 = 7;
 
-/// The depth of nested statements.
+/// The deepest nesting of statements.
 const NESTING: u32 = 3;
 
-/// The depth of nested expressions.
+/// The deepest nesting of expressions.
 const DEPTH: u32 = 3;
 
 /// Whether the compiler can see the values of constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constants {
-    /// As they are.
+    /// Constants are written as they are.
     Plain,
-    /// Combined with a field that is always zero, wherever that is allowed. The program means the same, but nothing folds.
+    /// Constants are combined with a field that is always zero, where that is allowed: the program means the same,
+    /// but the compiler cannot fold them.
     Hidden,
 }
 
@@ -82,7 +83,7 @@ enum Direction {
     In,
     Out,
     InOut,
-    /// Without direction: the argument of an action comes from the table entry.
+    /// No direction: the argument of an action comes from the table entry.
     Entry,
 }
 
@@ -118,30 +119,31 @@ struct Callable {
     result: Type,
 }
 
-/// The part of the program for which text is being written.
+/// The part of the program that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
-    /// In the parser.
+    /// The parser.
     Parser,
-    /// In the ingress control, or in one that it applies.
+    /// The ingress control, or a control that only it applies.
     Ingress,
-    /// In the egress control.
+    /// The egress control.
     Egress,
-    /// In a control that both apply: statements that steer packets are not for there.
+    /// A control that ingress and egress both apply, which must not contain statements for only one of them, such as
+    /// choosing a port.
     Both,
-    /// Anywhere else, where there are no externs.
+    /// Any other part; externs must not be used there.
     #[default]
     Elsewhere,
 }
 
-/// The things that a body may contain.
+/// What the body that is being written may contain.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     section: Section,
     variables: Vec<Variable>,
-    /// In the body of an action.
+    /// True in the body of an action.
     in_action: bool,
-    /// The type of the value that `return` needs, in a function.
+    /// The type of the value that `return` must have; `None` outside of functions.
     result: Option<Type>,
     /// True if `return` without a value and `exit` are allowed.
     may_leave: bool,
@@ -151,9 +153,9 @@ struct Scope {
     actions: Vec<Action>,
     tables: Vec<Table>,
     objects: Objects,
-    /// Metadata, with its field that is always zero, is in scope.
+    /// True if the metadata is in scope, which has the field that is always zero.
     has_zero: bool,
-    /// Instances of controls (parsers in a parser): name and position among the callables.
+    /// The instances of controls (in a parser, of parsers): each one's name, and its position among the callables.
     instances: Vec<(String, usize)>,
 }
 
@@ -161,7 +163,7 @@ struct Generator<'a> {
     constants: Constants,
     choices: Choices<'a>,
     types: Types,
-    /// Names and widths.
+    /// The name and the width of each named constant.
     constants_by_name: Vec<(String, u32)>,
     functions: Vec<Callable>,
     controls: Vec<Callable>,
@@ -171,10 +173,10 @@ struct Generator<'a> {
     indent: usize,
     names: u32,
     statements_left: u32,
-    /// Calls that the expressions of this body may still have.
+    /// The number of calls that the expressions of this body may still contain.
     calls_left: u32,
     in_arguments: bool,
-    /// The variables that the statement has named so far: arguments often name them again.
+    /// The variables that the statement has named so far; arguments often name them again, to test aliasing.
     touched: Vec<String>,
 }
 

@@ -13,17 +13,17 @@ pub(super) struct Action {
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub name: String,
-    /// Names of its actions.
+    /// The names of its actions.
     pub actions: Vec<String>,
 }
 
-/// The properties of a table besides its key and its actions.
+/// The properties of a table other than its key and its actions.
 #[derive(Default)]
 struct Attached {
     properties: Vec<String>,
-    /// An action that reads the direct meter.
+    /// The action that reads the direct meter, if there is one.
     reader: Option<String>,
-    /// True if the implementation is a selector, if there is one.
+    /// True for a selector, false for an action profile; `None` for a table without either.
     implementation: Option<bool>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::Generator;
 
-/// Widths of fields: around bytes, machine words, and beyond.
+/// The widths of fields: around bytes and machine words, and beyond.
 const WIDTHS: [u32; 28] = [
     8, 16, 32, 1, 4, 3, 9, 48, 64, 7, 2, 5, 12, 13, 17, 20, 24, 31, 33, 63, 65, 72, 96, 127, 128,
     129, 200, 256,
@@ -14,18 +14,18 @@ pub(super) enum Type {
     Int(u32),
     Bool,
     Error,
-    /// Position in [`Types::enums`].
+    /// An enum, by its position in [`Types::enums`].
     Enum(usize),
-    /// Position in [`Types::serials`].
+    /// A serializable enum, by its position in [`Types::serials`].
     Serial(usize),
     Varbit(u32),
-    /// Position in [`Types::structs`].
+    /// A struct, by its position in [`Types::structs`].
     Struct(usize),
-    /// Position in [`Types::headers`].
+    /// A header, by its position in [`Types::headers`].
     Header(usize),
-    /// Position in [`Types::headers`], and how many.
+    /// A stack of headers, by the header's position in [`Types::headers`] and the number of elements.
     Stack(usize, u32),
-    /// Position in [`Types::unions`].
+    /// A header union, by its position in [`Types::unions`].
     Union(usize),
     Tuple(Vec<Type>),
 }
@@ -55,7 +55,7 @@ pub(super) struct Enumeration {
     pub members: u32,
 }
 
-/// Something that can be read, and perhaps written.
+/// A variable that can be read, and perhaps assigned to.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub path: String,
@@ -70,11 +70,12 @@ pub(super) struct Types {
     pub structs: Vec<Composite>,
     pub headers: Vec<Composite>,
     pub unions: Vec<Composite>,
-    /// Errors of the program's own.
+    /// The errors that the program declares.
     pub errors: Vec<String>,
 }
 
-/// Positions in [`Types::structs`] of what every program has.
+/// The position in [`Types::structs`] of the struct of all headers; `METADATA` and `STANDARD` are those of the two
+/// other structs that every program has.
 pub(super) const HEADERS: usize = 0;
 pub(super) const METADATA: usize = 1;
 pub(super) const STANDARD: usize = 2;
