@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar
 
 from holdfast import _core
 from holdfast.controller import Controller
@@ -62,6 +62,18 @@ _Result = TypeVar("_Result")
 
 _POLL_PS = 50 * PS_PER_MS
 """The longest time in ps for which the controllers' thread waits for messages on the switches' streams."""
+
+
+class NetworkOptions(TypedDict, total=False):
+    """What a network on either clock takes beside topology, programs and controllers; the constructors have the defaults.
+
+    ``detection_delay_ms``: see :class:`Network`; ``gives_way``: see :class:`SimulatedNetwork`.
+    """
+
+    seed: int
+    detection_delay_ms: float
+    executor: Literal["jit", "interpreter"]
+    gives_way: bool
 
 
 class Network(ABC):

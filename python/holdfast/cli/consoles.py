@@ -82,9 +82,7 @@ def run(
             controller,
             runtime,
             "live" if live else "simulated" if simulated else None,
-            seed,
-            executor.value,
-            detection_delay_ms,
+            {"seed": seed, "executor": executor.value, "detection_delay_ms": detection_delay_ms},
             grpc,
             serves=script is None or web is not None,
         )

@@ -14,7 +14,7 @@ from holdfast.console.controllers import load, of_user
 from holdfast.control.desired import Desired, Writer
 from holdfast.controller import Controller
 from holdfast.errors import ConsoleError, LiveError
-from holdfast.network import LiveNetwork, Network, SimulatedNetwork
+from holdfast.network import LiveNetwork, Network, NetworkOptions, SimulatedNetwork
 from holdfast.topology import Topology
 
 TOOLS = ("ip", "ping", "iperf3")
@@ -36,9 +36,7 @@ class Wanted:
     """A directory of entries, by switch."""
     clock: Literal["live", "simulated"] | None = None
     """None: live if this process and machine can."""
-    seed: int = 1
-    executor: Literal["jit", "interpreter"] = "jit"
-    detection_delay_ms: float = 0.0
+    options: NetworkOptions = field(default_factory=NetworkOptions)
     p4runtime: str = "127.0.0.1:0"
     serves: bool = True
     """A simulation has a P4Runtime server, too; it must pass at the pace of the clock."""
@@ -121,7 +119,8 @@ def started(wanted: Wanted, clock: Literal["live", "simulated"]) -> Iterator[Sta
     all_controllers = [*([_Entries(entries)] if entries else []), *own]
     try:
         with ExitStack() as stack:
-            yield _network(wanted, clock, given, all_controllers, stack, gives_way=not own)
+            options: NetworkOptions = {**wanted.options, "gives_way": not own}
+            yield _network(wanted, clock, given, all_controllers, stack, options)
     except Exception as error:
         if (said := of_user(error)) is None:
             raise
@@ -134,36 +133,17 @@ def _network(
     given: dict[str, _core.Program],
     all_controllers: list[Controller],
     stack: ExitStack,
-    *,
-    gives_way: bool,
+    options: NetworkOptions,
 ) -> Started:
     """Return the started network; ``stack`` ends it."""
     if clock == "simulated":
-        simulated = SimulatedNetwork(
-            wanted.topology,
-            given,
-            all_controllers,
-            seed=wanted.seed,
-            detection_delay_ms=wanted.detection_delay_ms,
-            executor=wanted.executor,
-            gives_way=gives_way,
-        )
+        simulated = SimulatedNetwork(wanted.topology, given, all_controllers, **options)
         if wanted.serves:
             return Started(simulated, stack.enter_context(simulated.served(wanted.p4runtime)))
         return Started(simulated, None)
     from holdfast.live.network import running
 
-    context = running(
-        wanted.topology,
-        given,
-        all_controllers,
-        seed=wanted.seed,
-        detection_delay_ms=wanted.detection_delay_ms,
-        executor=wanted.executor,
-        tools=TOOLS,
-        p4runtime=wanted.p4runtime,
-        gives_way=gives_way,
-    )
+    context = running(wanted.topology, given, all_controllers, tools=TOOLS, p4runtime=wanted.p4runtime, **options)
     live = stack.enter_context(context)
     return Started(live, live.p4runtime_address)
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Literal
+from typing import Unpack
 
 from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import HoldfastError
 from holdfast.live.hosts import check_machine, hosts, preferred
-from holdfast.network import LiveNetwork
+from holdfast.network import LiveNetwork, NetworkOptions
 from holdfast.topology import Topology
 
 
@@ -29,17 +29,14 @@ def running(
     programs: _core.Program | Mapping[str, _core.Program],
     controllers: Sequence[Controller] = (),
     *,
-    seed: int = 1,
-    detection_delay_ms: float = 0.0,
-    executor: Literal["jit", "interpreter"] = "jit",
     tools: Sequence[str] = ("ip",),
     p4runtime: str = "127.0.0.1:0",
-    gives_way: bool = False,
+    **options: Unpack[NetworkOptions],
 ) -> Iterator[LiveNetwork]:
     """Run a live network, with network namespaces as its hosts (:attr:`LiveNetwork.hosts`), within the context.
 
-    What ended processes have left behind is removed first. ``tools``: the programs that hosts must have; ``p4runtime`` and
-    ``gives_way``: see :class:`LiveNetwork`. Raises :class:`LiveError` if rights or tools are missing.
+    What ended processes have left behind is removed first. ``tools``: the programs that hosts must have; ``p4runtime``: see
+    :class:`LiveNetwork`. Raises :class:`LiveError` if rights or tools are missing.
     """
     check_machine(tools)
     with suppress(HoldfastError):
@@ -51,11 +48,8 @@ def running(
             controllers,
             interfaces=interfaces,
             hosts=namespaces,
-            seed=seed,
-            detection_delay_ms=detection_delay_ms,
-            executor=executor,
             p4runtime=p4runtime,
-            gives_way=gives_way,
+            **options,
         )
         with preferred():
             network.__enter__()
