@@ -6,7 +6,7 @@ use crate::readings::{Record, record};
 use pyo3::prelude::*;
 use serde::Serialize;
 
-/// A program in both versions, its tables filled. It stays on the thread that made it.
+/// A program as P4 and as hand-written Rust, with filled tables. It stays on the thread that made it.
 #[pyclass(module = "holdfast._core", unsendable)]
 pub(crate) struct Benchmark {
     workload: ::bench::Workload,
@@ -14,7 +14,7 @@ pub(crate) struct Benchmark {
     program: String,
 }
 
-/// The measurement of a program, with the numbers that follow from it.
+/// The measured figures of a program, with those that follow from them.
 #[derive(Serialize)]
 struct Rates<'a> {
     program: &'a str,

@@ -8,19 +8,20 @@ use net::clock::wall::WallClock;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-/// Which clock has the network.
+/// The clock on which a network runs.
 pub(crate) enum State {
-    /// No clock: the network stands still, or runs under the virtual clock for the duration of a call.
+    /// No clock: the network stands still, or runs on the virtual clock for the duration of a call.
     Idle(Box<Mutex<net::Network>>),
     /// The wall clock.
     Running(WallClock),
-    /// No clock any more: its thread died; with its last words.
+    /// No clock any more, because the thread of the wall clock has ended by this error.
     Lost(String),
 }
 
 /// A network that a `Network` and its `Switch`es share.
 ///
-/// A thread that takes the lock does not hold the interpreter's, so that neither waits for the other.
+/// A thread that waits for the lock has released Python's global interpreter lock, so that the two locks cannot block
+/// each other.
 pub(crate) struct NetworkHandle {
     state: RwLock<State>,
     pub(crate) interfaces: Interfaces,
@@ -94,7 +95,7 @@ impl NetworkHandle {
     }
 }
 
-/// The clocks. None of this is called with the interpreter's lock held.
+/// Methods of the clocks. Python's global interpreter lock is not held while they run.
 impl NetworkHandle {
     /// Runs the virtual clock towards `until_ps`, for at most `part_ps` picoseconds. Returns the time then, and the
     /// notifications for controllers. Fails if the wall clock runs.

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The properties of interfaces that the network itself does not know, by number.
+/// What the network itself does not know of its interfaces, by their number.
 #[derive(Default)]
 pub(crate) struct Interfaces {
     inner: Mutex<BTreeMap<usize, Interface>>,
@@ -16,7 +16,7 @@ pub(crate) struct Interfaces {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Interface {
     pub(crate) kind: TransmitKind,
-    /// The counts of an interface while nothing is open.
+    /// The counters, as they were when the interface was last closed.
     pub(crate) counters: PacketCounters,
 }
 

@@ -47,9 +47,10 @@ pub(crate) fn clean() -> PyResult<usize> {
     detached(::ports::clean).map_err(failed)
 }
 
-/// A Linux network namespace of this process, gone with its interfaces and processes when closed or when the process ends.
+/// A Linux network namespace of this process. It ends, with its interfaces and processes, when it is closed or the
+/// process ends.
 ///
-/// Its IPv6 is silent until it is given an IPv6 address. A context manager: leaving closes it.
+/// IPv6 is off in it until it is given an IPv6 address. At the end of a ``with`` statement it is closed.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Namespace {
     // None when closed.

@@ -23,10 +23,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The time that other Python threads and signals may have to wait for a call that takes long.
+/// The time for which a long call may keep other Python threads and signals waiting.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it.
+/// Nodes and links on the virtual or the wall clock. Its Python interface is :mod:`holdfast.network`.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Network {
     pub(crate) handle: Arc<NetworkHandle>,

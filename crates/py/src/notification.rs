@@ -5,11 +5,12 @@ use net::NotificationEvent;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Something for controllers, in the order in which it happened.
+/// An event for controllers. Events come in the order in which they happened.
 ///
-/// ``port`` and ``up`` belong to ``port_change``; ``data`` is the packet of ``packet_in`` (with its packet-in header) and of
-/// ``host_frame``. A ``digest`` says that lists are due for :meth:`Pipeline.take_digests`; an ``idle_timeout``, that entries wait
-/// for :meth:`Pipeline.take_idle`. Each is said once until they are taken.
+/// ``port`` and ``up`` belong to ``port_change``; ``data`` is the packet of ``packet_in`` (with its packet-in header)
+/// and of ``host_frame``. A ``digest`` says that lists are due for :meth:`Pipeline.take_digests`; an
+/// ``idle_timeout``, that entries wait for :meth:`Pipeline.take_idle`. Each of these two comes once until they are
+/// taken.
 #[pyclass(module = "holdfast._core", get_all, set_all)]
 pub(crate) struct Notification {
     kind: String,

@@ -7,13 +7,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
-/// Picoseconds in a nanosecond, the files' unit.
+/// Picoseconds in a nanosecond, the unit of capture files.
 const PS_PER_NS: u128 = 1000;
 
-/// Picoseconds since 1970, where captures on the wall clock count from, are beyond 64 bits.
+/// A time in picoseconds. Captures on the wall clock count from 1970, which is beyond 64 bits.
 type Picoseconds = u128;
 
-/// Larger captures are for tools that do not hold them in memory.
+/// The largest capture that is read; larger ones need tools that do not hold them in memory.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Reads a capture file that is a regular file, since a device or a pipe may have no end. Returns an error text,

@@ -20,14 +20,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The duration of a step of updates, after which packets pass.
+/// The duration of a step of updates; between steps, packets are processed.
 const STEP: Duration = Duration::from_micros(300);
-/// The number of updates between two looks at the clock. One that has a table grow takes a tenth of the step.
+/// The number of updates after which the clock is read. An update that resizes a table takes a tenth of a step.
 const UPDATES_PER_LOOK: usize = 4;
 
-/// The number of entries of which one step copies the records; it takes a tenth of a millisecond.
+/// The number of entries whose records are copied in one step, which takes a tenth of a millisecond.
 const RECORDS: u32 = 4096;
-/// The number of entries that one step copies.
+/// The number of entries copied in one step.
 const ENTRIES: usize = 256;
 
 /// Does work that table updates have postponed, such as releasing memory, until a step's time since `begin` is over;
@@ -41,7 +41,7 @@ fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
     true
 }
 
-/// P4Runtime id of what a message is about, and the message.
+/// A message, and the P4Runtime id of the object that it is about.
 type Message = (u32, Vec<u8>);
 
 fn refused(error: &ControlError) -> PyErr {
@@ -63,8 +63,8 @@ pub(crate) fn extent(data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
     detached(|| p4runtime::extent(&data, field))
 }
 
-/// The elements of a batch that were refused, kept in Rust: a batch may have hundreds of thousands of them, of which
-/// Python looks at few.
+/// The refused elements of a batch. They are kept in Rust, because a batch may have hundreds of thousands of them,
+/// and Python reads few.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Failures {
     inner: Mutex<Vec<p4runtime::FailedElement>>,
@@ -120,7 +120,8 @@ impl Failures {
     }
 }
 
-/// A serialized ``p4.v1.WriteRequest`` whose updates have not been looked at yet. Raises INVALID_ARGUMENT if it is none.
+/// A serialized ``p4.v1.WriteRequest`` whose updates are not decoded yet. Raises INVALID_ARGUMENT if the bytes are
+/// not such a message.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct WriteRequest {
     inner: p4runtime::WriteRequest,
@@ -185,11 +186,11 @@ impl Translated {
     }
 }
 
-/// A program with its serialized ``p4.config.v1.P4Info``. Raises :class:`ControlError` INVALID_ARGUMENT or UNIMPLEMENTED if they do
-/// not belong together or contradict themselves.
+/// A program with its serialized ``p4.config.v1.P4Info``. Raises :class:`ControlError` INVALID_ARGUMENT or
+/// UNIMPLEMENTED if they do not belong together or contradict themselves.
 ///
-/// ``translations``: of translated types the switch's value by the controller's, by URI. The switches that methods take run the
-/// program.
+/// ``translations``: for the URI of each translated type, the switch's value by the controller's. The switches that
+/// methods take must run the program.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Pipeline {
     inner: Arc<p4runtime::Pipeline>,
@@ -421,7 +422,7 @@ impl Batch {
     }
 }
 
-/// The answer to a ``ReadRequest``, as far as it has not been given.
+/// The part of the answer to a ``ReadRequest`` that has not been returned yet.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Reading {
     inner: Arc<Mutex<p4runtime::Reading>>,

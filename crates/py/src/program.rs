@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Which executor runs a program.
+/// The executor that runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExecutorKind {
     Jit,
@@ -120,8 +120,8 @@ impl Program {
     }
 }
 
-/// The frame of the serialized P4Info, in hexadecimal digits, in the last line of an artifact: a comment, so that the rest is the program
-/// alone. Without its end it was cut off.
+/// What stands before and after the serialized P4Info, as hexadecimal digits, in the last line of an artifact. The
+/// line is a comment of the program's text form. If its end is missing, the artifact was cut off.
 const P4INFO_LINE: (&str, &str) = ("; p4info ", " end\n");
 
 /// Returns the P4Info in an artifact, serialized and as text; both empty if it contains none. Fails if it is damaged.
@@ -146,7 +146,7 @@ fn p4info_in(text: &str) -> Result<(Vec<u8>, String), String> {
     Ok((message, text))
 }
 
-/// The outcome of a compilation, in pieces that do not depend on each other.
+/// The result of a compilation: the program if it has no errors, the diagnostics, and their text.
 struct Compilation {
     compiled: Option<compile::Compiled>,
     diagnostics: Vec<Diagnostic>,

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
-/// An object of a dataclass.
+/// An object of one of the dataclasses of `holdfast.measurements`.
 pub(crate) type Record = Py<PyAny>;
 
 /// Makes an object of a dataclass of `holdfast.measurements` from a structure with the same fields.

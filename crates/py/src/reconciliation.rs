@@ -4,7 +4,7 @@ use engine::takeover::Takeover;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// The change of a prepared switch to the state of the one whose place it takes.
+/// Brings a prepared switch to the state of the switch that it replaces.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Reconciliation {
     inner: Mutex<Option<p4runtime::Reconciliation>>,

@@ -5,10 +5,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyTuple};
 
-/// Name, id and width in bits.
+/// The name, id and width in bits of a match field or parameter.
 type Param = (String, u32, u32);
 
-/// Encodes updates of one table's entries whose values are plain numbers.
+/// Encodes updates of the entries of one table, as far as their values are plain numbers.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct EntryEncoder {
     inner: p4runtime::EntryEncoder,

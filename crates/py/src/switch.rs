@@ -11,15 +11,15 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The place of a switch.
+/// Where a switch is.
 enum Home {
-    /// The switch stands alone.
+    /// It stands alone.
     Alone(Arc<Mutex<engine::Switch>>),
-    /// The switch is in a network, under this name.
+    /// It is the node with this name in a network.
     Node(Arc<NetworkHandle>, String),
 }
 
-/// One switch: standing alone, or a node of a network (then calls are run by the worker that owns it).
+/// A switch that stands alone, or is a node of a network; then the worker thread that owns it executes the calls.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Switch {
     home: Home,
@@ -28,10 +28,10 @@ pub(crate) struct Switch {
     program: Mutex<Py<Program>>,
 }
 
-/// What a switch was asked to be like, whatever its program is.
+/// The parameters of a switch that do not depend on its program.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
-    /// The port to the control plane; `None` is that of the program's architecture.
+    /// The port that leads to the control plane; `None` is the default of the program's architecture.
     pub(crate) cpu_port: Option<u32>,
     pub(crate) seed: u64,
 }

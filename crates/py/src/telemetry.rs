@@ -101,7 +101,7 @@ pub(crate) fn rules() -> Vec<String> {
     Malformed::ALL.map(|rule| rule.to_string()).into()
 }
 
-/// A UDP socket for reports. One thread at a time takes packets.
+/// A UDP socket that receives telemetry reports. Only one thread at a time takes packets.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct ReportSocket {
     socket: Mutex<::ports::ReportSocket>,
@@ -162,12 +162,13 @@ impl ReportSocket {
     }
 }
 
-/// A batch of fewer packets than that gives the processor away for [`PAUSE`], so that the next one is of some size.
+/// After a batch of fewer packets than this, the thread sleeps for [`PAUSE`], so that the next batch is larger.
 const FEW: u64 = 32;
 
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The tables of a collector. One thread receives while others read: each call holds the tables for a batch, or for one copy.
+/// The tables of a telemetry collector. One thread can receive while others read: a call locks the tables for a
+/// batch, or while it copies.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct ReportCollector(Mutex<Collector>);
 

@@ -5,7 +5,7 @@ use engine::Time;
 use pyo3::prelude::*;
 use std::convert::Infallible;
 
-/// An instant in picoseconds, which in Python is an integer.
+/// An instant in picoseconds; in Python, an integer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ps(pub(crate) Time);
 

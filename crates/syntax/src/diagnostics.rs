@@ -12,13 +12,13 @@ use crate::source::{SourceMap, Span};
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
-    /// The program means something, but perhaps not what was intended.
+    /// The program is valid, but perhaps does not mean what was intended.
     Warning,
     /// The program is not valid P4.
     Error,
 }
 
-/// Something to say about a place in the program.
+/// An error or a warning about a place in the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use]
 pub struct Diagnostic {
@@ -28,18 +28,18 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// One sentence, lower case, no full stop, names in backquotes.
     pub message: String,
-    /// The place.
+    /// The place in the source.
     pub span: Span,
-    /// Other places that matter.
+    /// Other places in the source that explain it.
     pub labels: Vec<Label>,
-    /// Facts without a place.
+    /// Explanations that belong to no place.
     pub notes: Vec<String>,
-    /// A hint at the correction, if there is one.
+    /// How the program could be corrected, if that is known.
     pub hint: Option<String>,
 }
 
-/// Constructor functions of diagnostics: the parameters besides the place, the severity, the code and the message, a format string that
-/// may have arguments, and what is added to it.
+/// Defines constructor functions of diagnostics. Each line states the parameters (besides the place), the severity,
+/// the code, the message as a format string with its arguments, and what is added, such as hints.
 #[macro_export]
 macro_rules! messages {
     ($(
@@ -55,10 +55,10 @@ macro_rules! messages {
     )*};
 }
 
-/// Another place that matters to a diagnostic.
+/// Another place in the source that explains a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// The place.
+    /// The place in the source.
     pub span: Span,
     /// The text of the label.
     pub message: String,
@@ -173,10 +173,11 @@ pub fn render_all(diagnostics: &[Diagnostic], sources: &SourceMap) -> String {
         .join("\n")
 }
 
-/// Longer lines are shown in part: machine-made programs have lines of megabytes.
+/// The longest line of source text, in characters, that is shown in full; machine-made programs have lines of
+/// megabytes.
 const MAX_LINE: usize = 140;
 
-/// Longer lines of a diagnostic are cut: a name can have megabytes.
+/// The longest line of a diagnostic, in characters, that is not cut; names can have megabytes.
 const MOST_CHARACTERS: usize = 500;
 
 /// Returns `line`. A line longer than [`MOST_CHARACTERS`] is cut to that length, and the number of

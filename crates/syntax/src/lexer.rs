@@ -9,7 +9,7 @@ use crate::source::{FileId, Span};
 use crate::splice::{self, Cut, Spliced};
 use crate::token::{Interner, SYMBOLS, Token, TokenKind};
 
-/// The words of the directives that end a string that is left open.
+/// The directives at which a string without a closing quote ends.
 const DIRECTIVES: [&[u8]; 14] = [
     b"define",
     b"elif",
@@ -31,7 +31,7 @@ const DIRECTIVES: [&[u8]; 14] = [
 pub(crate) struct Lexed {
     /// All tokens, without an end marker.
     pub tokens: Vec<Token>,
-    /// The backslashes outside of comments that have blanks between them and the line end that they join.
+    /// The places of backslashes, outside of comments, that continue a line though blanks follow them.
     pub loose_splices: Vec<Span>,
 }
 
@@ -114,16 +114,16 @@ pub(crate) fn rest_of_line(blanks: &str) -> u32 {
 struct Lexer<'a> {
     text: &'a str,
     pos: usize,
-    /// The places of the comments read so far.
+    /// The places of the comments that were read so far.
     comments: Vec<Range<usize>>,
-    /// True if the end of a line is not skipped.
+    /// True if only the tokens of one line are read: then a line end is not skipped.
     one_line: bool,
     line_start: bool,
     space_before: bool,
-    /// True if the line starts with `#`: such a line may be a comment, whose quotes and apostrophes need no partners.
+    /// True if the line starts with `#`: it may be a comment, in which quotes and apostrophes need not be in pairs.
     in_directive: bool,
-    /// How far a string without an end was followed. Those that start before are not followed beyond their lines, so that each byte is
-    /// read a few times only.
+    /// How far the search for the closing quote of a string went in vain. Strings that begin before this position are
+    /// searched in their own line only, so that no byte is read many times.
     string_open_until: usize,
 }
 

@@ -35,11 +35,11 @@ use preprocess::Preprocessor;
 /// The result of parsing a program.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The tree. With errors it lacks the parts that could not be read.
+    /// The syntax tree. With errors, it lacks the parts that could not be read.
     pub program: ast::Program,
-    /// The files, which spans point into.
+    /// The files to which spans refer.
     pub sources: SourceMap,
-    /// The diagnostics, in the order of their discovery.
+    /// The diagnostics, in the order in which they were found.
     pub diagnostics: Vec<Diagnostic>,
 }
 

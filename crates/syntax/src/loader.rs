@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A file's text and the path it was found under, which includes relative to it start from.
+/// The text of a file, and the path at which it was found; includes relative to the file begin there.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The path, shown in messages.
+    /// The path, as messages show it.
     pub path: PathBuf,
     /// The text.
     pub text: String,
@@ -17,18 +17,18 @@ pub struct Loaded {
 /// Why a file could not be loaded.
 #[derive(Clone, Debug)]
 pub enum LoadError {
-    /// It is in none of these places.
+    /// It does not exist at any of these paths.
     NotFound(Vec<PathBuf>),
-    /// It is there, but reading it failed.
+    /// It exists at this path, but could not be read for this reason.
     Unreadable(PathBuf, String),
 }
 
 /// The form of an `#include`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IncludeStyle {
-    /// `#include "file"`: first looked for beside the including file.
+    /// `#include "file"`: searched first in the directory of the including file.
     Quoted,
-    /// `#include <file>`: only in the include directories.
+    /// `#include <file>`: searched only in the include directories.
     Angled,
 }
 
@@ -83,7 +83,7 @@ fn search(
     Err(LoadError::NotFound(tried))
 }
 
-/// Loads from the file system, then from files the caller built in.
+/// Reads files from the file system, or if they do not exist there from files that the caller built in.
 #[derive(Clone, Debug, Default)]
 pub struct FileLoader {
     include_dirs: Vec<PathBuf>,
@@ -170,7 +170,7 @@ impl Loader for FileLoader {
     }
 }
 
-/// Loads from a map of paths to texts; `<name>` is looked for under exactly that name.
+/// Reads files from a map from paths to texts; the file of `#include <name>` has the path `name`.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLoader {
     files: BTreeMap<PathBuf, String>,

@@ -29,12 +29,12 @@ use crate::sink::Sink;
 use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
-/// Constructs may be nested this deep.
+/// The deepest nesting of constructs.
 const MAX_DEPTH: usize = 200;
-/// Chains of operators may make a tree this much higher.
+/// The greatest height that chains of operators may add to the tree.
 const MAX_CHAIN: usize = 500;
 
-/// A node could not be made; its error has been reported.
+/// The error of a node that could not be parsed, which has been reported already.
 struct Failed;
 
 type Outcome<R> = Result<R, Failed>;
@@ -47,7 +47,7 @@ pub(crate) fn parse(tokens: &[Token], cut_strings: &[Span], sink: &mut Sink) -> 
     parser.program()
 }
 
-/// The names in scope, with whether they are types.
+/// The names in scope, each with whether it is a type.
 struct Scopes {
     stack: Vec<HashMap<Arc<str>, bool>>,
 }
@@ -75,33 +75,34 @@ struct Parser<'t> {
     tokens: &'t [Token],
     pos: usize,
     sink: &'t mut Sink,
-    /// For each opening bracket, the index of the token that closes it.
+    /// For each opening bracket, the index of the token that closes it; `None` if it is not closed.
     partners: Vec<Option<u32>>,
-    /// True if every bracket has a partner.
+    /// True if every bracket is closed.
     balanced: bool,
-    /// The number of `{` that are missing, by the count of `}`: so many may be assumed where a `{` is expected.
+    /// The number of `{` that may still be assumed to be missing where one is expected: at first, how many more `}`
+    /// than `{` there are.
     missing_opens: usize,
     /// True if there are more `{` than `}`.
     lacks_close: bool,
     /// True if there are more `}` than `{`.
     lacks_open: bool,
-    /// What could not be read so far.
+    /// The tokens that could not be parsed so far.
     gaps: Vec<holes::Gap>,
-    /// The strings without an end.
+    /// The strings without a closing quote.
     cut_strings: &'t [Span],
-    /// True if braces do not match and no declaration has begun since that can only stand at the top level.
+    /// True if braces do not match and, since then, no declaration has begun that is allowed at the top level only.
     unstructured: bool,
     scopes: Scopes,
     depth: usize,
-    /// The height to which chains have made the tree so far, in the expression being read.
+    /// The height that chains of operators have added to the tree of the present expression so far.
     chain: usize,
-    /// The place of the last error, so as not to report two at one place.
+    /// The position of the last error, so that no second one is reported there.
     last_error: Option<usize>,
-    /// Set when the rest is not read any more.
+    /// True if the rest of the program is not parsed.
     aborted: bool,
     /// True if `>` ends the expression being read, as in `bit<W>`.
     gt_closes: bool,
-    /// True if the statements being read are a parser state's.
+    /// True if the statements being parsed belong to a parser state.
     in_state: bool,
 }
 

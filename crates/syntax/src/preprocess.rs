@@ -26,56 +26,57 @@ mod strings;
 #[cfg(test)]
 mod tests;
 
-/// Files may include each other this deep.
+/// The deepest nesting of included files.
 const MAX_INCLUDE_DEPTH: usize = 64;
-/// Files may be included this many times in all.
+/// The most inclusions of files in all.
 const MAX_INCLUDES: usize = 4096;
-/// A program may have this many tokens.
+/// The most tokens of a program.
 const MAX_TOKENS: usize = 4_000_000;
-/// Larger files are refused.
+/// The largest file that is read.
 const MAX_FILE_BYTES: usize = 64 << 20;
 
-/// The state shared by all files of one program.
+/// The state of the preprocessor, which all files of a program share.
 pub(crate) struct Preprocessor<'a> {
     pub(crate) loader: &'a dyn Loader,
     pub(crate) sources: &'a mut SourceMap,
     pub(crate) sink: &'a mut Sink,
     pub(crate) interner: Interner,
     pub(crate) macros: HashMap<Arc<str>, Rc<Macro>>,
-    /// The number of tokens that macros have made so far.
+    /// The number of tokens that macros have produced so far.
     pub(crate) produced: usize,
-    /// The number of bytes of text that `#` and `##` have made so far.
+    /// The number of bytes of text that `#` and `##` have produced so far.
     pub(crate) produced_bytes: usize,
-    /// The depth at which macro arguments are nested just now.
+    /// The present nesting of macro uses in arguments of macros.
     pub(crate) argument_depth: usize,
     pub(crate) next_macro: u32,
-    /// A use of a macro that the lines read last have left open.
+    /// A macro use in the last lines whose arguments are not complete yet.
     pub(crate) open_use: Option<OpenUse>,
-    /// True if lines of text are being expanded, whose last use of a macro may go on after a directive.
+    /// True if lines of text are being expanded; the arguments of the last macro use in them may continue after a
+    /// directive.
     pub(crate) in_lines: bool,
     /// True if a condition is being expanded.
     pub(crate) in_condition: bool,
-    /// A string that a directive has interrupted.
+    /// A string literal that began before the present directive and is not complete yet.
     split_string: Option<SplitString>,
-    /// The place of the first token behind the directive being read, if there is one.
+    /// The position of the first token after the present directive, if there is one.
     next_start: Option<u32>,
-    /// The value of the next `__COUNTER__`.
+    /// The next value of `__COUNTER__`.
     pub(crate) counter: usize,
     /// The path of the file being read.
     pub(crate) including: PathBuf,
-    /// The name of the file that is no other's include.
+    /// The name of the program's own file, which includes all others.
     pub(crate) main_file: Arc<str>,
-    /// Macros whose `##` made no token, which is said once for each.
+    /// The macros whose `##` has produced something that is not one token, reported once for each.
     pub(crate) bad_pastes: HashSet<u32>,
     out: Vec<Token>,
     open_files: usize,
     includes: usize,
     seen_once: HashSet<PathBuf>,
-    /// Set once the program is too large: the rest is left out.
+    /// True if the program is too large, so that its rest is not read.
     stopped: bool,
 }
 
-/// The conditions that are open in the file being read.
+/// The open conditions of the file being read.
 #[derive(Default)]
 struct Current {
     conditions: Vec<Condition>,
@@ -84,9 +85,9 @@ struct Current {
 /// An open `#if`.
 struct Condition {
     opened: Span,
-    /// True if the group being read is kept.
+    /// True if the present group of lines is kept.
     active: bool,
-    /// True if a group of this `#if` was kept already, or none may be.
+    /// True if a group was kept already, or none may be, so that the next ones are skipped.
     taken: bool,
     else_seen: Option<Span>,
 }

@@ -4,7 +4,7 @@ use crate::diagnostics::{Diagnostic, Severity};
 use crate::errors;
 use crate::source::Span;
 
-/// Collects what is reported. Past a limit only the fact that there is more is kept, since nobody reads the rest.
+/// Collects diagnostics. Beyond a limit, further ones are not kept; a last one says that there are more.
 #[derive(Debug, Default)]
 pub struct Sink {
     list: Vec<Diagnostic>,
@@ -13,7 +13,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// This many errors are kept, and this many warnings.
+    /// The most errors that are kept, and also the most warnings.
     pub const LIMIT: usize = 100;
 
     /// Adds a diagnostic. Once [`Sink::LIMIT`] diagnostics of its severity are kept, further ones are only

@@ -73,13 +73,14 @@ pub struct SourceFile {
     pub name: Arc<str>,
     /// The text.
     pub text: Arc<str>,
-    /// The `#include` that loaded it.
+    /// The `#include` that loaded it; `None` for the program's own file.
     pub included_at: Option<Span>,
     line_starts: Vec<u32>,
     line_overrides: Vec<LineOverride>,
 }
 
-/// The effect of a `#line` directive: from `from_line` on (physical, from 0), lines are called `line` and up.
+/// The effect of a `#line` directive: from the physical line `from_line` (from 0) on, lines are numbered from `line`
+/// on.
 #[derive(Clone, Debug)]
 struct LineOverride {
     from_line: u32,
@@ -87,14 +88,14 @@ struct LineOverride {
     file: Option<Arc<str>>,
 }
 
-/// A macro expansion that left tokens in the program.
+/// A macro use whose expansion has left tokens in the program.
 #[derive(Clone, Debug)]
 pub struct Expansion {
-    /// The use of the macro in the text.
+    /// The place where the macro is used.
     pub site: Span,
     /// The macro's name.
     pub macro_name: Arc<str>,
-    /// The name in its `#define`.
+    /// The place of the name in the macro's `#define`.
     pub definition: Span,
 }
 

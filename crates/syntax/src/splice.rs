@@ -6,23 +6,23 @@
 
 use std::borrow::Cow;
 
-/// What may stand between a backslash and the end of its line.
+/// The characters that may stand between a backslash and the end of the line that it continues.
 const BLANK: [char; 6] = [' ', '\t', '\u{b}', '\u{c}', '\0', '\r'];
 
-/// A file's text without its continued line ends.
+/// A file's text in which continued lines are joined.
 pub(crate) struct Spliced<'t> {
     /// The joined text.
     pub text: Cow<'t, str>,
     cuts: Vec<Cut>,
 }
 
-/// A place where something was left out.
+/// A place where lines were joined.
 pub(crate) struct Cut {
-    /// The place in the joined text.
+    /// The position in the joined text.
     pub at: usize,
-    /// The place of the backslash in the file.
+    /// The position of the backslash in the file.
     pub backslash: usize,
-    /// The bytes left out here and before.
+    /// The number of bytes removed here and before.
     removed: usize,
     /// True if blanks stood between the backslash and the line end.
     pub blanks: bool,

@@ -56,7 +56,7 @@ macro_rules! token_kinds {
             }
         }
 
-        /// All symbols; the lexer wants the longer ones first.
+        /// All symbols with their kinds, longer symbols first, so that the lexer finds them first.
         pub(crate) const SYMBOLS: &[(&str, TokenKind)] = &[$(($text, TokenKind::$symbol),)*];
     };
 }
@@ -122,7 +122,7 @@ impl TokenKind {
     }
 }
 
-/// Keeps one copy of each token text.
+/// Stores each token text only once.
 #[derive(Default)]
 pub(crate) struct Interner {
     texts: HashSet<Arc<str>>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Annotation {
     /// The name after the `@`, or after `@pragma`.
     pub name: Name,
-    /// The body behind the name.
+    /// What follows the name.
     pub body: AnnotationBody,
     /// True if it was written `@pragma name ...` to the end of the line.
     pub is_pragma: bool,

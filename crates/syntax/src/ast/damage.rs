@@ -5,34 +5,36 @@ use std::sync::Arc;
 
 use crate::source::Span;
 
-/// Everything that is missing from a tree. A program without errors has none.
+/// The parts of a program that the tree lacks because they could not be read. Without errors, nothing is missing.
 #[derive(Clone, Debug, Default)]
 pub struct Damage {
-    /// The declarations of the top level that lack something, by their position.
+    /// The top-level declarations that are incomplete, by their position.
     pub broken: BTreeMap<usize, Broken>,
-    /// Holes between declarations of the top level, with the position of the declaration that comes next.
+    /// The missing texts between top-level declarations, each with the position of the declaration that follows.
     pub lost: Vec<(usize, Hole)>,
-    /// True if so much is unknown that nothing can be certain: a file or a macro, or all that follows a limit.
+    /// True if so much is unknown that nothing is certain: a file or a macro is missing, or all that follows where a
+    /// limit was exceeded.
     pub hopeless: bool,
 }
 
-/// A declaration that was read in part.
+/// What is missing in a declaration that was read in part.
 #[derive(Clone, Debug, Default)]
 pub struct Broken {
-    /// The holes in it.
+    /// The missing texts in it.
     pub holes: Vec<Hole>,
-    /// True if a brace is missing or too many in the program, so that it is not certain where anything in it ends.
+    /// True if the program has a `{` or `}` too many or too few, so that it is not certain where anything in the
+    /// declaration ends.
     pub unstructured: bool,
 }
 
-/// A piece of text that is not in the tree.
+/// A text that could not be read, so that the tree lacks it.
 #[derive(Clone, Debug, Default)]
 pub struct Hole {
-    /// Its place.
+    /// Its place in the source.
     pub span: Span,
     /// The words in it, which may have been declared there.
     pub words: BTreeSet<Arc<str>>,
-    /// True if a declaration may have stood there whose name is not among the words.
+    /// True if it may have declared something whose name is not among the words.
     pub nameless: bool,
 }
 

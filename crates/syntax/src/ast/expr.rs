@@ -137,7 +137,7 @@ pub struct Argument {
 pub enum ArgumentValue {
     /// An expression.
     Expr(Expr),
-    /// `_`: an `out` value nobody wants.
+    /// `_`: an argument for an `out` parameter whose value is not used.
     DontCare,
 }
 

@@ -88,7 +88,7 @@ impl Param {
 /// A parameter's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// Not written.
+    /// No direction is written.
     None,
     /// `in`
     In,

@@ -13,7 +13,7 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::TokenKind as T;
 
-/// The place of a declaration, which decides its kinds.
+/// Where a declaration stands, which decides what may be declared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     TopLevel,

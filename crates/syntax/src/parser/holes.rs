@@ -7,8 +7,8 @@ use super::types::starts_base_type;
 use crate::ast::{Broken, Damage, Decl, DeclKind, Hole, Program};
 use crate::token::{Token, TokenKind as T};
 
-/// A range of tokens, `start..end`, that the tree lacks because they could not be parsed; empty where an error was
-/// reported but no token is missing.
+/// A range of tokens, `start..end`, that could not be parsed and is missing in the tree; an empty range is an error
+/// without missing tokens.
 #[derive(Clone, Copy)]
 pub(super) struct Gap {
     pub start: usize,

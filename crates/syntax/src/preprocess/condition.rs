@@ -8,7 +8,7 @@ use crate::errors;
 use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
-/// Operators and parentheses may be nested this deep.
+/// The deepest nesting of operators and parentheses.
 const MAX_DEPTH: usize = 100;
 
 impl Preprocessor<'_> {
@@ -88,7 +88,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// An integer of C's preprocessor.
+/// An integer as the C preprocessor computes with it: 64 bits, signed or unsigned.
 #[derive(Clone, Copy)]
 struct Number {
     bits: u64,
@@ -142,7 +142,7 @@ struct Evaluator<'t> {
     tokens: &'t [Token],
     pos: usize,
     depth: usize,
-    /// The directive's word, which an empty condition is reported at.
+    /// The directive's name, at which an empty condition is reported.
     after: Span,
 }
 

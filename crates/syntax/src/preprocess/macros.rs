@@ -14,11 +14,12 @@ use crate::lexer;
 use crate::source::{Expansion, Span};
 use crate::token::{Token, TokenKind as T};
 
-/// Macros may make this many tokens in all.
+/// The most tokens that macros may produce in all.
 const MAX_PRODUCED: usize = 1_000_000;
-/// `#` and `##` may make this many bytes of text in all. Each use can double a token, so their number bounds nothing.
+/// The most bytes of text that `#` and `##` may produce in all. They need a limit of their own, since each use can
+/// double the length of a token.
 const MAX_PRODUCED_BYTES: usize = 16 << 20;
-/// Uses of macros in arguments of macros may be this deep.
+/// The deepest nesting of macro uses in arguments of macros.
 const MAX_ARGUMENT_DEPTH: usize = 100;
 
 /// The macros that are always defined, as in the reference compiler's preprocessor. `__DATE__` and `__TIME__` are not
@@ -35,12 +36,12 @@ const PREDEFINED: [&str; 9] = [
     "__has_include",
 ];
 
-/// A macro's definition.
+/// The definition of a macro.
 pub(crate) struct Macro {
     id: u32,
     name: Arc<str>,
     definition: Span,
-    /// `None` for a macro without parentheses.
+    /// The parameters; `None` for a macro without parentheses.
     params: Option<Vec<Arc<str>>>,
     /// True if the last parameter takes all remaining arguments.
     variadic: bool,
@@ -65,7 +66,7 @@ impl Macro {
     }
 }
 
-/// The macros a token may no longer name, sorted.
+/// The ids, sorted, of the macros that are not expanded again in a token, since it comes from their expansion.
 #[derive(Clone, Default)]
 struct Hidden(Option<Rc<Vec<u32>>>);
 
@@ -117,7 +118,7 @@ impl Hidden {
     }
 }
 
-/// A token during expansion.
+/// A token during macro expansion, with the macros that are not expanded again in it.
 #[derive(Clone)]
 struct Live {
     token: Token,
@@ -133,7 +134,7 @@ impl Live {
     }
 }
 
-/// A use of a macro whose arguments go on after a directive.
+/// A use of a macro whose arguments continue after a directive.
 pub(crate) struct OpenUse {
     used: Rc<Macro>,
     name: Live,

@@ -9,9 +9,9 @@ use crate::source::{FileId, Span};
 use crate::splice;
 use crate::token::{Token, TokenKind as T};
 
-/// A string that a directive has interrupted.
+/// A string literal in whose text a directive stands.
 pub(super) struct SplitString {
-    /// The token of its first line.
+    /// The token of the string's first line.
     first: Token,
     text: String,
 }
