@@ -15,7 +15,7 @@ use crate::types::{BlockId, Ty};
 /// One block of the pipeline.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
-    /// Which, and what its parameters are.
+    /// Its place in the pipeline, and the parameters that the architecture gives it there.
     pub stage: &'static Stage,
     /// The parser or control.
     pub block: BlockId,
@@ -30,12 +30,13 @@ pub(crate) struct Pipeline {
     pub main: VarId,
     /// The architecture.
     pub description: &'static Description,
-    /// One for each stage of the description, in its order.
+    /// The blocks, one for each stage of the description, in the description's order.
     pub blocks: Vec<Instance>,
 }
 
-/// Finds the parsers and controls that `main` is made of. `Err` holds the error for a `main` that is no
-/// whole package of an architecture, or the warning that the program has no `main`.
+/// Finds the parsers and controls that are arguments of the package instance `main`, at any depth of
+/// packages. `Err` holds an error if `main` is not a complete package of a known architecture, or a warning
+/// if the program has no `main`.
 pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
     let main = module
         .instances
@@ -95,7 +96,8 @@ fn blocks(module: &Module, args: &[Arg], out: &mut Vec<(BlockId, Arc<[Arg]>)>) {
     }
 }
 
-/// Returns the constructor arguments of the instance that `expr` creates or names; `None` if `expr` is no instance.
+/// Returns the constructor arguments of the instance that `expr` creates, as in `Name(1)`, or names; `None`
+/// if `expr` is no instance.
 fn constructed(module: &Module, expr: &Expr) -> Option<Arc<[Arg]>> {
     match &expr.kind {
         ExprKind::Call(call) => match &call.target {

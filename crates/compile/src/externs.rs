@@ -27,7 +27,7 @@ pub(crate) type LowerFunction = fn(&mut Body<'_, '_>, &Call<'_>) -> Value;
 pub(crate) enum Function {
     /// Rejects the packet if a condition is false.
     Verify,
-    /// Is checked by the compiler.
+    /// `static_assert`: the compiler evaluates the condition, and nothing is left to run.
     StaticAssert,
     /// Ends the packet if a condition is false.
     Assert,
@@ -54,23 +54,23 @@ pub(crate) enum Object {
     PacketIn,
     /// The packet as the deparser writes it.
     PacketOut,
-    /// Cells that the program reads and writes.
+    /// Cells that the program reads and writes by index.
     Register,
-    /// Cells that count.
+    /// Cells, chosen by index, that count packets, bytes or both.
     Counter,
     /// A count for each entry of a table.
     DirectCounter,
-    /// Cells that measure rates.
+    /// Cells, chosen by index, that measure rates and return colours.
     Meter,
     /// A meter for each entry of a table.
     DirectMeter,
     /// Actions that entries of several tables share.
     ActionProfile,
-    /// The same with groups, of which a hash chooses a member.
+    /// An action profile with groups of actions, of which a hash of the packet chooses one.
     ActionSelector,
     /// The ones' complement sum of data given at once.
     Checksum16,
-    /// One of an architecture, which makes its instances.
+    /// An extern of one architecture only, with the function that makes its instances.
     Own(Make),
 }
 
@@ -82,11 +82,11 @@ pub(crate) type LowerMethod = fn(&mut Body<'_, '_>, &lower::Object, &MethodCall<
 pub(crate) enum Method {
     /// Takes a header from the packet.
     Extract,
-    /// The bits in front, which stay there.
+    /// Returns the next bits of the packet, without taking them from it.
     Lookahead,
     /// Skips bits.
     Advance,
-    /// Length of the packet in bytes.
+    /// Returns the length of the packet in bytes.
     PacketLength,
     /// Appends headers.
     Emit,
@@ -96,15 +96,15 @@ pub(crate) enum Method {
     RegisterRead,
     /// Writes a cell.
     RegisterWrite,
-    /// Counts in a cell.
+    /// Counts the packet in the cell with a given index.
     Count,
-    /// Counts at the entry that was hit.
+    /// Counts the packet at the table entry that was hit.
     CountDirect,
-    /// The colour of a cell: `execute_meter(in index, out colour)`.
+    /// Writes the colour of the packet by the meter cell `index`: `execute_meter(in index, out colour)`.
     MeterExecuteTo,
-    /// The colour of the entry that was hit: `read(out colour)`.
+    /// Writes the colour of the packet by the meter of the table entry that was hit: `read(out colour)`.
     DirectMeterReadTo,
-    /// The checksum of data.
+    /// Returns the checksum of the data in the argument.
     Checksum16Get,
     /// Means something in one architecture only, which lowers its calls.
     Lowered(LowerMethod),
@@ -121,16 +121,16 @@ pub enum Property {
     Implementation,
     /// A truth value: whether entries expire.
     Timeout,
-    /// An enum, of which the second member is that entries expire.
+    /// An enum; its second member means that entries expire.
     TimeoutEnum,
-    /// The action of a group without members.
+    /// The action that runs for a group without members.
     EmptyGroupAction,
 }
 
 /// An algorithm that computes from data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// One that always gives the same.
+    /// One that always gives the same result for the same data.
     Of(HashAlgorithm),
     /// Draws a number, whatever the data.
     Random,
@@ -204,8 +204,8 @@ impl Externs {
         rows.map(|row| row.name).collect()
     }
 
-    /// Returns what the architecture declares under `name`: the first signature of an extern function, or
-    /// the name of an extern type; `None` if it declares neither.
+    /// Returns the first signature of the extern function `name`, or `name` itself if it is an extern type,
+    /// as the architecture declares it; `None` if the architecture declares neither.
     fn known(&self, name: &str) -> Option<&'static str> {
         let functions = self.functions.iter().map(|(signature, _)| *signature);
         let function = functions.into_iter().find(|s| name_of(s) == name);
@@ -298,8 +298,9 @@ impl Origins {
         rows.find(|row| row.name == name && row.type_params.contains(&type_params))
     }
 
-    /// Returns the tables of externs that apply to a declaration at `span`: that of the core library if the
-    /// declaration is in its file, and that of the architecture if it is in the architecture's file.
+    /// Returns the tables of externs that apply to a declaration at `span`: the core library's if the
+    /// declaration is in the core library's file, and the architecture's if it is in the architecture's file
+    /// or in one that this includes.
     fn tables(&self, span: Span) -> impl Iterator<Item = &'static Externs> {
         let of_core = self.core.is_some_and(|file| self.is_part(span.file, file));
         let core = of_core.then_some(&core::EXTERNS);
@@ -323,7 +324,8 @@ impl ObjectRow {
         self.object
     }
 
-    /// Returns `Some` if the extern type has a constructor with the parameters of `sig`, else `None`.
+    /// Checks that the extern type has a constructor with the parameters of `sig`. Returns `Some(())` if it
+    /// has one, else `None`.
     pub fn constructor(&self, sig: &FnSig, types: &Types) -> Option<()> {
         let shown = parameters(sig);
         let mut known = self.constructors.iter();
@@ -394,8 +396,9 @@ fn type_fits(pattern: &str, ty: &Ty, types: &Types) -> bool {
     pattern == "_" || *ty == Ty::Missing || types.show(ty) == pattern
 }
 
-/// Returns a hint for the message about an extern that the program declares itself and that the
-/// architecture does not have. The hint says where an extern with that name is declared, if there is one.
+/// Returns a hint for the error at the use of an extern `name` that the program itself declares and that
+/// therefore has no meaning. The hint names the extern of this name that the architecture `description`, or
+/// another, has, if there is one.
 pub fn advice(name: &str, description: &'static Description) -> String {
     let own = description.name;
     let others = ir::architecture::ALL

@@ -26,8 +26,9 @@ pub fn fits(value: &BigInt, ty: &Ty) -> bool {
     wrap(value, ty) == *value
 }
 
-/// Returns the value modulo 2 to the power of the type's width, as a number in the type's range. For a type
-/// without a width, returns the value unchanged.
+/// Returns the number of the type `ty` that equals the value modulo 2^w, where w is the width of `ty`: from 0
+/// to 2^w - 1 for `bit<w>`, in two's complement for `int<w>`. For a type without a width, returns the value
+/// unchanged.
 pub fn wrap(value: &BigInt, ty: &Ty) -> BigInt {
     match ty {
         Ty::Bit(w) => value.modpow_two(*w),
@@ -79,8 +80,8 @@ pub enum FoldError {
     Meaningless,
 }
 
-/// Computes an arithmetic or bitwise operation on constants, and wraps the result to `ty`, the type of the
-/// left operand.
+/// Computes an arithmetic or bitwise operation on constants, and wraps the result to the width of `ty`, the
+/// type of the left operand. Saturating operators stop at the ends of the range of `ty`.
 ///
 /// # Errors
 ///

@@ -569,7 +569,8 @@ pub enum ExprKind {
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     /// The fields of a struct, header (which is valid), tuple or list, evaluated in this order.
     Aggregate(Vec<Expr>),
-    /// The fields of a struct or header, and their positions in the order in which they are written and evaluated.
+    /// The fields of a struct or header, in the order in which they are written and evaluated, and the
+    /// position of each in the type.
     Named(Vec<Expr>, Vec<usize>),
     /// An invalid header or header union.
     InvalidHeader,
@@ -584,7 +585,7 @@ pub enum ExprKind {
         /// True if it is `.miss`.
         miss: bool,
     },
-    /// An error was reported.
+    /// An expression in which an error was reported.
     Missing,
 }
 

@@ -18,8 +18,9 @@ const MAX_WORK: usize = 1 << 20;
 /// The values that are known. A slot that is missing can have any.
 type Known = BTreeMap<SlotId, Bits>;
 
-/// Removes from the parser the statements that can never run, given that each slot of `indexes` is zero
-/// when the parser starts.
+/// Removes from the parser the statements that can never run, and replaces slots whose value is known by
+/// constants. `indexes` are the slots of the header stacks' next indexes, which are zero when the parser
+/// starts. Leaves the program unchanged if it is too large (`MAX_WORK`).
 pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
     let kept: Vec<SlotId> = program
         .field_lists
@@ -77,8 +78,9 @@ fn agreement(a: &Known, b: &Known) -> Known {
     same.map(|(slot, value)| (*slot, value.clone())).collect()
 }
 
-/// Returns the statements `stmts` without those that cannot run under the known values, with known values
-/// filled in. Updates `known` to the values that are known after the statements.
+/// Follows the statements `stmts` from the known values `known`, which it updates to those after the
+/// statements. Returns the statements without those that cannot run, and with constants in place of slots
+/// that are known.
 fn run(stmts: &[Stmt], known: &mut Known, slots: &[Slot]) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(stmts.len());
     for stmt in stmts {

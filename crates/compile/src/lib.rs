@@ -51,7 +51,8 @@ pub fn libraries() -> impl Iterator<Item = (&'static str, &'static str)> {
     std::iter::once(("core.p4", CORE_P4)).chain(files)
 }
 
-/// Returns what `of` says of each architecture whose include file is built in, as text: `a, b or c` with `last` for the last word between.
+/// Lists the architectures whose include file is built in: applies `of` to each and joins the texts with
+/// commas, and with the word `last` before the last one, as in `a, b or c`.
 pub(crate) fn architectures(of: impl Fn(&Description) -> String, last: &str) -> String {
     let built_in = lower::ROOMS
         .iter()
@@ -262,8 +263,10 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
     }
 }
 
-/// Runs the passes of the compiler after the parser, up to the first pass that finds an error; then returns
-/// `None`. A program with syntax errors is still checked as far as it could be parsed.
+/// Checks and lowers a parsed program, and verifies its IR, up to the first step that finds an error; then
+/// returns `None`. Appends all errors and warnings to `diagnostics`, and sets `checked` if names and types
+/// are right. `name` becomes the program's name. A program with syntax errors is still checked as far as it
+/// could be parsed.
 fn passes(
     tree: &syntax::ast::Program,
     sources: &SourceMap,

@@ -42,7 +42,7 @@ fn is_size(invariant: u32) -> bool {
     matches!(invariant, 1 | 8 | 10 | 11 | 14 | 25 | 26 | 31..=34)
 }
 
-/// Describes the object that exceeds a limit in the terms of a P4 program.
+/// Describes the object that exceeds a limit in the terms of a P4 program, for the error message.
 fn said(violation: &VerifyError) -> String {
     match violation.invariant {
         1 => {
@@ -55,8 +55,8 @@ fn said(violation: &VerifyError) -> String {
     }
 }
 
-/// Returns the place of a violation in the source: the line of the statement or the declaration of the
-/// object that the violation names; `None` if there is none.
+/// Returns the place in the source of a violation: the line of the statement, or the declaration of the
+/// object, that the violation names; `None` if it names neither.
 fn place(
     violation: &VerifyError,
     module: &Module,
@@ -104,8 +104,8 @@ fn sends(program: &ir::Program, name: &str) -> Option<Loc> {
     Some(sending.loc)
 }
 
-/// Returns the place of the declaration of the register, counter or meter that needs the most memory;
-/// `None` if there are no externs.
+/// Returns the place of the declaration of the register, counter or meter that needs the most memory; `None`
+/// if the program has no extern objects.
 fn largest(lowered: &Lowered) -> Option<Span> {
     let program = &lowered.program;
     let bits = |kind: &ExternKind| match kind {

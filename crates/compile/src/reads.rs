@@ -46,14 +46,16 @@ struct Allowance {
     used: bool,
 }
 
-/// Returns how packets are forwarded that keep their state between the pipelines; `None` if they are deparsed there.
+/// Returns how the architecture forwards packets between its pipelines, if packets keep their headers and
+/// metadata there; `None` if they are deparsed between the pipelines.
 fn state_forwarding(program: &Program) -> Option<Forwarding> {
     let forwarding = program.architecture.forwarding();
     forwarding.filter(|_| !program.architecture.description().deparses_between())
 }
 
-/// Returns a warning for each read of a header that may be invalid or of a variable that may be unset. The
-/// program must have been lowered with `marks_unset`.
+/// Returns a warning for each read of a header that may be invalid or of a variable that may be unset, unless
+/// a comment allows it, and one for each comment that is malformed or allows nothing. The program must have
+/// been lowered with `marks_unset`.
 pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
     let program = &lowered.program;
     let files: Vec<Option<FileId>> = (program.files.iter())
@@ -120,7 +122,8 @@ pub(crate) fn check(lowered: &Lowered, sources: &SourceMap) -> Vec<Diagnostic> {
     out
 }
 
-/// Collects the comments `// allow(KIND): REASON`, which explain reads, with the lines to which each applies.
+/// Collects the comments `// allow(KIND): REASON`, by which the author allows reads of invalid headers or
+/// unset variables, with the lines to which each applies.
 fn allowances(sources: &SourceMap) -> Vec<Allowance> {
     let mut out = Vec::new();
     for (i, file) in sources.files().iter().enumerate() {
@@ -157,8 +160,8 @@ fn allowances(sources: &SourceMap) -> Vec<Allowance> {
     out
 }
 
-/// Returns the place where the statement that begins on `line` names the variable `name`; the line's own
-/// place if the statement does not contain the name.
+/// Returns the place at which the statement that begins on `line` names the variable `name`, or the longest
+/// suffix of the dotted name that it contains; the whole line if it contains none.
 fn place(sources: &SourceMap, file: FileId, line: u32, name: &str) -> Span {
     let Some(text) = sources.file(file).map(|f| &*f.text) else {
         return Span::default();
@@ -204,7 +207,7 @@ fn find_name(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// Appends to a warning, as notes, the path of a packet that leads to the finding.
+/// Adds notes to a warning that list the steps of the shortest path of a packet to the read, and returns it.
 fn with_path(mut diagnostic: Diagnostic, finding: &Finding, program: &Program) -> Diagnostic {
     let mut steps: Vec<Step> = Vec::new();
     let mut next: Option<&Path> = finding.path.as_deref();

@@ -110,11 +110,11 @@ pub struct StructDef {
     pub fields: Vec<FieldDef>,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
-    /// Number of types it is made of, itself included.
+    /// Number of types it consists of, at any depth and itself included.
     pub nodes: u64,
 }
 
-/// A type is made of at most this many types.
+/// The largest number of types of which one type may consist, at any depth and itself included.
 pub const MAX_TYPE_NODES: u64 = 1 << 16;
 
 impl StructDef {
@@ -201,7 +201,7 @@ pub struct ExternDef {
     pub constructors: Vec<Declared<()>>,
     /// Its methods.
     pub methods: Vec<Rc<Declared<externs::Method>>>,
-    /// Those that an instance provides.
+    /// Abstract methods, whose body an instance gives.
     pub abstract_methods: Vec<Rc<FnSig>>,
     /// The place of its declaration.
     pub span: Span,
@@ -271,7 +271,8 @@ impl Types {
         &self.externs[id.index()]
     }
 
-    /// Counts the types that a type consists of, at any depth and including the type itself.
+    /// Counts the types of which `ty` consists, at any depth and itself included; a header stack's element
+    /// counts once per element.
     pub fn nodes(&self, ty: &Ty) -> u64 {
         let sum = |items: &[Ty]| {
             items
@@ -344,8 +345,8 @@ impl Types {
         }
     }
 
-    /// Returns the types of the scalars that a struct or tuple consists of, at any depth, in order; for any
-    /// other type, the type alone.
+    /// Returns the types of the scalars that a struct or tuple consists of, at any depth, in order. For any
+    /// other type, headers included, returns that type alone.
     pub fn flat_members(&self, ty: &Ty) -> Vec<Ty> {
         match ty {
             Ty::Struct(id) => {

@@ -12,10 +12,11 @@ use ir::{
     BinaryOp, Expr, HeaderId, LabelId, Program, SlotId, Stmt, StmtKind, Target, Transition, UnaryOp,
 };
 
-/// Headers that are valid; `None` where control never comes.
+/// The headers that are known to be valid at a place; `None` at a place that no packet reaches.
 type Known = Option<BTreeSet<HeaderId>>;
 
-/// Puts a test of the header's validity in front of each write to a header field, where the header may be invalid.
+/// Wraps each write to a field of a header that may be invalid there in a test of the header's validity, so
+/// that the write happens only if the header is valid.
 pub(crate) fn guard(program: &mut Program) {
     let mut pass = Pass::new(program);
     pass.parser(program);
@@ -42,7 +43,7 @@ struct Pass {
     at_break: BTreeMap<LabelId, Known>,
     /// The validity known where an action starts.
     at_action: BTreeMap<usize, Known>,
-    /// Headers that a table's actions may make invalid, and the actions.
+    /// For each table, the headers that its actions may make invalid, and the positions of the actions.
     tables: Vec<(BTreeSet<HeaderId>, Vec<usize>)>,
 }
 
@@ -83,8 +84,9 @@ impl Pass {
         }
     }
 
-    /// Guards the writes in parser states. Several states can lead to one state, so the headers known to be
-    /// valid at the start of each state are computed first, in rounds until nothing changes.
+    /// Guards the writes to header fields in parser states. Several states can lead to one state, so the
+    /// headers known to be valid at the start of each state are computed first, in rounds until nothing
+    /// changes.
     fn parser(&mut self, program: &mut Program) {
         let mut entry: Vec<Known> = vec![None; program.states.len()];
         for start in program.parser_starts() {
@@ -131,8 +133,8 @@ impl Pass {
         *stmts = out;
     }
 
-    /// Appends to `out` a write to a field of `header`, behind a test of the header's validity; consecutive
-    /// writes to one header share one test.
+    /// Appends to `out` the statement `stmt`, which writes to a field of `header`, inside an `if` that tests
+    /// the header's validity. Puts it into the preceding `if` if that tests the same header.
     fn push_guarded(&self, out: &mut Vec<Stmt>, header: HeaderId, stmt: Stmt) {
         let valid = self
             .validity_of
@@ -171,8 +173,9 @@ impl Pass {
         });
     }
 
-    /// Updates `known` by a statement and guards the statements inside of it. Returns the header whose
-    /// validity must be tested before the statement; `None` if no test is needed.
+    /// Updates `known`, the headers known to be valid before `stmt`, to those after it, and guards the
+    /// statements inside of it. Returns the header whose validity must be tested before the statement itself;
+    /// `None` if no test is needed.
     fn stmt(&mut self, stmt: &mut Stmt, known: &mut Known) -> Option<HeaderId> {
         match &mut stmt.kind {
             StmtKind::Assign { dst, value } => {
@@ -255,8 +258,8 @@ impl Pass {
         None
     }
 
-    /// Returns the header of which `slot` is a field; `None` if the slot is no field or the header is known
-    /// to be valid at this point.
+    /// Returns the header of which `slot` is a field; `None` if the slot is no field, the header is known to
+    /// be valid at this point, or no packet reaches this point.
     fn unguarded(&self, slot: SlotId, known: &Known) -> Option<HeaderId> {
         let header = *self.field_of.get(&slot)?;
         match known {
@@ -298,7 +301,8 @@ impl Pass {
     }
 }
 
-/// Returns the positions of the parser states to which a transition may lead.
+/// Returns the positions, in the program's list of parser states, of the states to which a transition may
+/// lead.
 pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
     let index = |t: &Target| match t {
         Target::State(id) => Some(id.index()),
@@ -310,7 +314,8 @@ pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
     }
 }
 
-/// Adds to `out` the headers that statements may make invalid.
+/// Adds to `out` the headers that the statements, or the actions of tables that they apply, may make invalid.
+/// `tables` holds, for each table, the headers that its actions may make invalid.
 fn invalidated(
     stmts: &[Stmt],
     tables: &[(BTreeSet<HeaderId>, Vec<usize>)],

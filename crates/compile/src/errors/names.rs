@@ -6,8 +6,8 @@ use syntax::source::Span;
 
 use super::quoted;
 
-/// Makes the error for a name that nothing declares. `file` is a library file that declares the name and
-/// that the program does not include; `like` is a similar name in scope.
+/// Makes the error for a name that nothing declares. The hint names `file`, a library file that declares the
+/// name and that the program does not include; else `like`, a similar name in scope.
 pub(crate) fn unknown_name(
     span: Span,
     name: &str,

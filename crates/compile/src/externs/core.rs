@@ -2,7 +2,7 @@
 
 use super::{Externs, Function, Method, Object, ObjectRow};
 
-/// The table.
+/// The externs that core.p4 declares, with their meanings.
 pub(super) static EXTERNS: Externs = Externs {
     functions: &[
         ("void verify(in bool, in error)", Function::Verify),

@@ -38,8 +38,8 @@ impl Annotations {
         }
     }
 
-    /// Makes a key field, still without its match type. `bitwidth` (in bits) and `type_name` are those that
-    /// the control plane sees.
+    /// Makes the P4Info message of a key field, still without its match type. `bitwidth` (in bits) and
+    /// `type_name` are those that the control plane sees.
     pub fn match_field(
         self,
         id: u32,
@@ -68,7 +68,7 @@ impl Annotations {
     }
 }
 
-/// Annotations that P4Info tells in fields of their own.
+/// Annotations that P4Info does not repeat as text, since it has fields of their own for what they say.
 const TOLD: [&str; 2] = ["name", "id"];
 
 /// Collects annotations for P4Info, `@brief` and `@description` as documentation, except `@name`, `@id` and those named in `without`.
@@ -132,7 +132,8 @@ fn annotation_value(expr: &ast::Expr) -> Option<Value> {
     }
 }
 
-/// Returns the value of a constant as P4Info represents it. Reports any other expression, and returns `None`.
+/// Returns the value of a constant as P4Info represents it. Reports an error and returns `None` for an
+/// expression that is not constant, or whose number does not fit into 64 bits.
 fn value(expr: &ast::Expr, diagnostics: &mut Sink) -> Option<Value> {
     let found = annotation_value(expr);
     if found.is_none() {
@@ -184,8 +185,8 @@ fn constant(expr: &ast::Expr) -> Option<Constant> {
     }
 }
 
-/// Returns an unstructured annotation as the source writes it, but with macros expanded, and with one blank
-/// for each sequence of blanks and comments.
+/// Returns the text of an unstructured annotation as the source writes it, but with macros expanded, and with
+/// one blank for each sequence of blanks and comments.
 fn text(annotation: &Annotation) -> String {
     let name = annotation.name.as_str();
     let ast::AnnotationBody::Tokens(tokens) = &annotation.body else {
@@ -220,8 +221,8 @@ pub(super) fn local_name(name: &str, annotations: &[Annotation]) -> String {
     given.strip_prefix('.').unwrap_or(given).to_string()
 }
 
-/// Returns the number `n` of the annotation `@name(n)`, where `name` is an argument; 0 if there is no such
-/// annotation or `n` exceeds 32 bits.
+/// Returns the number in the annotation with the name `name`, as in `@name(7)`; 0 if there is no such
+/// annotation or the number exceeds 32 bits.
 pub(super) fn number(annotations: &[Annotation], name: &str) -> u32 {
     let literal = find(annotations, name).and_then(Annotation::int);
     literal
@@ -233,7 +234,7 @@ pub(super) fn number(annotations: &[Annotation], name: &str) -> u32 {
 pub(super) struct Pair {
     /// The key.
     pub key: String,
-    /// The value if it is one.
+    /// The value; `None` if it is no constant that P4Info can represent.
     pub value: Option<Value>,
     /// Their place in the source.
     pub span: Span,
@@ -300,8 +301,9 @@ fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
     matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
 }
 
-/// Returns the meaning of the argument of `@selector_size_semantics`; `None` if the argument is neither
-/// `sum_of_members` nor `sum_of_weights`. The largest weight of a member is given by another annotation.
+/// Returns what the sizes of an action selector's groups count, by the argument of
+/// `@selector_size_semantics`; `None` if the argument is neither `sum_of_members` nor `sum_of_weights`.
+/// Another annotation gives the largest weight of a member.
 pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SelectorSizeSemantics> {
     match annotation.string()?.to_ascii_lowercase().as_str() {
         "sum_of_members" => Some(SelectorSizeSemantics::SumOfMembers(SumOfMembers::default())),
@@ -310,8 +312,9 @@ pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SelectorSizeSema
     }
 }
 
-/// Parses the arguments of `@p4runtime_translation("uri", 32)`; instead of the number of bits, `string` or
-/// `bit<32>` may stand. Returns `None` if the URI or the type is missing.
+/// Returns the P4Info message for the arguments of `@p4runtime_translation("uri", 32)`: the URI, and the type
+/// in the control plane, which is a number of bits, `bit<32>` or `string`. `None` if the URI or the type is
+/// missing.
 pub(super) fn translation(tokens: &[AnnotationToken]) -> Option<p4::P4NewTypeTranslation> {
     let uri = tokens.iter().find_map(|t| match &t.kind {
         AnnotationTokenKind::Str(text) => Some(text.to_string()),

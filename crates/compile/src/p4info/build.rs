@@ -78,7 +78,7 @@ fn extern_symbol(kind: &ExternKind) -> Kind {
     }
 }
 
-/// Returns whether `@hidden` is among the annotations of an object, so that the control plane does not see it.
+/// Returns whether an object has the annotation `@hidden`, which keeps it from the control plane.
 fn is_hidden(annotations: &[Annotation]) -> bool {
     find(annotations, "hidden").is_some()
 }
@@ -191,8 +191,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Reports a member of an action, type or header that has the same control-plane name as an earlier
-    /// member. `kind` names the members in the message.
+    /// Reports each member of an action, type or header that has the same control-plane name as an earlier
+    /// one of `members`. `kind` names the members in the message.
     pub fn check_member_names<'n>(
         &mut self,
         members: impl Iterator<Item = (&'n str, Span)>,
@@ -259,8 +259,8 @@ impl Builder<'_> {
         });
     }
 
-    /// Returns the pairs in the package's annotations named `name` whose keys are in `known`. Reports other
-    /// keys and duplicates.
+    /// Returns the key, value and place of each pair, in annotations with the name `name`, whose key is in
+    /// `known`. Reports other keys, duplicates, and annotations without pairs.
     fn known_pairs(
         &mut self,
         annotations: &[Annotation],
@@ -643,8 +643,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the fields of a value set's key: one for each scalar of its struct or tuple, in the order in
-    /// which the program compares them.
+    /// Returns the P4Info match fields of a value set: one for each scalar of its struct or tuple, in the
+    /// order in which the program compares them.
     fn value_set_fields(&mut self, ty: &Ty, span: Span) -> Vec<p4::MatchField> {
         let mut parts = Vec::new();
         self.parts(ty, String::new(), &[], &mut parts);

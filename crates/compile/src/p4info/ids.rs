@@ -31,7 +31,7 @@ pub(crate) enum IdError {
     Twice,
 }
 
-/// All names with their ids.
+/// The control-plane names of all objects, with their ids and aliases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
     names: BTreeMap<(Kind, String), Option<u32>>,
@@ -41,12 +41,14 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// Adds an object under its name. `given` is the id that the program gives it; with `None`,
-    /// [`Symbols::assign`] chooses one.
+    /// Adds an object under its name; does nothing if its kind has the name already. `given` is the id that
+    /// the program gives it with `@id`, with or without the first byte; with `None`, [`Symbols::assign`]
+    /// chooses one.
     ///
     /// # Errors
     ///
-    /// The given id has the prefix of another kind, or another object has it.
+    /// The given id has the first byte of another kind, or another object has it. The object is added without
+    /// an id.
     pub fn add(&mut self, kind: Kind, name: &str, given: Option<u32>) -> Result<(), IdError> {
         if self.known.insert(name.to_string()) {
             for suffix in suffixes(name) {
@@ -68,13 +70,13 @@ impl Symbols {
         result
     }
 
-    /// Returns whether an object of `kind` was added under `name`.
+    /// Returns whether an object of the kind `kind` was added under `name`.
     pub fn contains(&self, kind: Kind, name: &str) -> bool {
         self.names.contains_key(&(kind, name.to_string()))
     }
 
-    /// Assigns ids to all objects without one: the prefix of the kind followed by 24 bits of the name's
-    /// hash, or the next free id if another object has that id.
+    /// Gives each object without an id one: the first byte is that of its kind, the other 24 bits are a hash
+    /// of its name. If another object has that id, the next higher free one is taken.
     pub fn assign(&mut self) {
         for ((kind, name), id) in &mut self.names {
             if id.is_some() {
@@ -101,8 +103,8 @@ impl Symbols {
             .unwrap_or(0)
     }
 
-    /// Returns the shortest suffix of a name, in whole components between dots, that is a suffix of no
-    /// other name; the whole name if every suffix is.
+    /// Returns the alias of an object (P4Runtime): the shortest suffix of its name, in whole components
+    /// between dots, that is a suffix of no other name; the whole name if there is no such suffix.
     pub fn alias(&self, name: &str) -> String {
         let mut all: Vec<&str> = suffixes(name).collect();
         all.reverse();
@@ -132,8 +134,9 @@ fn one_at_a_time(bytes: &[u8]) -> u32 {
     hash.wrapping_add(hash << 15)
 }
 
-/// Assigns ids to the members of an object. Members with a given id keep it. The others get the lowest free
-/// numbers from 1 on, in order, where each member with a given id also counts as one number.
+/// Returns the ids of an object's members, such as the parameters of an action. `given` has the id that `@id`
+/// gives to each, or `None`. The others get the lowest free numbers from 1 on, in order; a member with a
+/// given id also uses up one number.
 ///
 /// # Errors
 ///

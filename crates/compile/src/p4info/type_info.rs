@@ -25,7 +25,8 @@ fn value_bytes(value: &BigInt, width: u32) -> Vec<u8> {
     fold::to_bits(value, width).to_be_bytes()
 }
 
-/// Returns the P4Info type of a header field of type `ty`; `None` if `ty` is no bit string.
+/// Returns the P4Info description of `ty` as a bit string; `None` if `ty` is neither `bit`, `int` nor
+/// `varbit`.
 fn bits(ty: &Ty) -> Option<p4::P4BitstringLikeTypeSpec> {
     let bitwidth = |width: &u32| *width as i32;
     let spec = match ty {
@@ -71,16 +72,16 @@ impl Builder<'_> {
         self.diagnostics.push(errors::not_served(span, what, why));
     }
 
-    /// Warns of a register or digest with data of a type that P4Runtime messages of this switch cannot
-    /// carry. `what` names the object in the message.
+    /// Warns of a register or digest with data of the type `ty`, if the P4Runtime server of this switch
+    /// cannot represent it in its messages. `what` names the object in the message.
     pub fn check_data(&mut self, ty: &Ty, what: &str, span: Span) {
         if let Some(why) = self.unserved(ty) {
             self.diagnostics.push(errors::not_served(span, what, why));
         }
     }
 
-    /// Returns a message about the part of type `ty` that P4Runtime messages of this switch cannot carry;
-    /// `None` if they can carry every part.
+    /// Returns the reason why the P4Runtime server of this switch cannot represent values of the type `ty` in
+    /// its messages; `None` if it can.
     fn unserved(&self, ty: &Ty) -> Option<&'static str> {
         let types = &self.module.types;
         match ty {
@@ -116,8 +117,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the width in bits that the control plane sees (0 for a string, or for a type that is no
-    /// scalar), and the name of the type if it is a named type.
+    /// Returns how the control plane sees a field or parameter of the type `ty`: the width in bits (0 for a
+    /// string, or for a type that is no scalar), and the name of the type if it is a named type. Adds the
+    /// type to the P4Info.
     pub fn exposed(&mut self, ty: &Ty) -> (i32, Option<p4::P4NamedType>) {
         let width = self.module.types.scalar_width(ty).unwrap_or(0) as i32;
         let _ = self.type_spec(ty);
@@ -202,8 +204,9 @@ impl Builder<'_> {
         TypeSpec::Tuple(p4::P4TupleTypeSpec { members })
     }
 
-    /// Records that a type of the kind `kind` has a control-plane name. Reports a name that another type of
-    /// this kind has, since P4Info can hold only one of the two.
+    /// Records that the type `ty`, of the kind `kind` (such as struct or header), has the control-plane name
+    /// `name`. Reports an error if another type of this kind has the name, since P4Info can hold only one of
+    /// the two.
     fn claim(&mut self, kind: &'static str, name: &str, ty: Ty, span: Span) {
         let claimed = self.named_types.entry((kind, name.to_string()));
         let first = claimed.or_insert_with(|| ty.clone());
@@ -213,8 +216,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Records the control-plane name of a type with fields. Reports a name that another type of the kind
-    /// has, and two fields of the type with one name.
+    /// Records the control-plane name of a type with fields. Reports an error if another type of this kind
+    /// has the name, and for two fields of the type that have the same name.
     fn claim_structure(&mut self, kind: &'static str, name: &str, id: StructId, ty: Ty) {
         let fields = &self.module.types.structure(id).fields;
         let span = fields.first().map_or_else(Span::default, |f| f.span);

@@ -11,7 +11,7 @@ use ir::{ActionId, BinaryOp, Bits, Expr, HeaderId, Loc, Slot, SlotId, StateId, T
 
 use crate::lower::build;
 
-/// Conditions that a state remembers; the oldest go first.
+/// The number of conditions that a state remembers at most; the oldest are dropped first.
 const FACTS: usize = 24;
 
 /// A step on the way to a place.
@@ -73,11 +73,11 @@ pub(super) struct State {
     pub unset: BTreeSet<SlotId>,
     /// Headers that have been reported on this path already.
     pub blamed: BTreeSet<HeaderId>,
-    /// A copy that the program has asked for.
+    /// The clone of the packet that the program has requested, if it has.
     pub clone: Option<PendingClone>,
-    /// As the parser left the packet, if the program clones packets of that time.
+    /// The state at the end of the parser, if the program clones packets as they were then.
     pub parsed: Option<Rc<State>>,
-    /// The way here.
+    /// The steps that led here; `None` at the start.
     pub path: Option<Rc<Path>>,
 }
 
@@ -112,7 +112,8 @@ impl State {
         self.path.as_ref().map_or(0, |path| path.length)
     }
 
-    /// Returns whether both states contain the same values and facts, without regard to the paths that led to them.
+    /// Returns whether both states hold the same information about the packet, without regard to the paths
+    /// that led to them.
     pub fn agrees(&self, other: &State) -> bool {
         self.values == other.values
             && self.unset == other.unset
@@ -126,7 +127,7 @@ impl State {
             }
     }
 
-    /// Joins the state with `other`: keeps the values and facts that both have. A slot may be unset
+    /// Makes this state stand for `other` too: keeps the values and facts that both have. A slot may be unset
     /// afterwards if it may be unset in either. Keeps the shorter path of the two.
     pub fn join(&mut self, other: &State) {
         self.values
@@ -154,8 +155,8 @@ impl State {
             .retain(|(fact, _)| !fact.reads(&|read| read == slot));
     }
 
-    /// Keeps only the values and facts of slots for which `values` returns true, and the mark of being
-    /// unset only of slots for which `unset` returns true.
+    /// Forgets the values of slots for which `values` returns false and the facts that read such slots, and
+    /// that a slot may be unset if `unset` returns false for it.
     pub fn keep(&mut self, values: &dyn Fn(SlotId) -> bool, unset: &dyn Fn(SlotId) -> bool) {
         self.values.retain(|slot, _| values(*slot));
         self.facts
@@ -163,7 +164,8 @@ impl State {
         self.unset.retain(|slot| unset(*slot));
     }
 
-    /// Records that a slot has the value `value`. Returns false if the known facts exclude that value.
+    /// Records that a slot has the value `value`, and simplifies the facts about it. Returns false if the
+    /// known facts exclude that value.
     #[must_use]
     pub fn set(&mut self, slot: SlotId, value: Bits, slots: &[Slot]) -> bool {
         self.values.insert(slot, value);
@@ -185,7 +187,8 @@ impl State {
         })
     }
 
-    /// Records that a condition holds or does not hold. Removes the oldest fact if there are already `FACTS` facts.
+    /// Records that a condition holds, or that it does not. Drops the oldest fact if the state has `FACTS`
+    /// facts already.
     fn note(&mut self, condition: Expr, holds: bool) {
         if self.facts.len() == FACTS {
             self.facts.remove(0);
@@ -193,8 +196,8 @@ impl State {
         self.facts.push((Rc::new(condition), holds));
     }
 
-    /// Returns an expression with the same value, in which constants replace the slots and conditions whose
-    /// values are known in this state.
+    /// Returns the expression with constants in place of the slots and conditions whose values are known in
+    /// this state, simplified.
     pub fn simplify(&self, expr: &Expr, slots: &[Slot]) -> Expr {
         let again = |e: &Expr| self.simplify(e, slots);
         let simpler = match expr {
@@ -230,8 +233,8 @@ impl State {
             .map_or(simpler, |holds| build::boolean(holds == sense))
     }
 
-    /// Returns whether a condition in normal form (see [`normal`]) is known to hold or not to hold; `None`
-    /// if neither is known.
+    /// Returns the truth value of a condition in normal form (see [`normal`]), as far as it follows from the
+    /// facts of this state; `None` if it does not.
     fn fact(&self, condition: &Expr) -> Option<bool> {
         let equals = |e: &Expr| match e {
             Expr::Binary {
@@ -277,8 +280,8 @@ impl State {
         states
     }
 
-    /// Returns the states, derived from this one, in which a condition has the truth value `value`; none if
-    /// the condition cannot have it.
+    /// Returns the cases of this state in which `condition` has the truth value `value`, with that recorded;
+    /// none if the condition cannot have it. There can be several, for example one for each side of an `or`.
     pub fn assume(self, condition: &Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         let condition = self.simplify(condition, slots);
         match condition {
@@ -319,8 +322,8 @@ impl State {
         }
     }
 
-    /// Returns the states in which a condition has the truth value `value`. The condition is not constant,
-    /// and not made of other conditions.
+    /// Returns this state with the record that `condition`, which is not constant and not made of other
+    /// conditions, has the truth value `value`; no state if that contradicts what is known.
     fn assume_normal(mut self, condition: Expr, value: bool, slots: &[Slot]) -> Vec<State> {
         match &condition {
             Expr::Slot(slot) => {
@@ -348,7 +351,8 @@ impl State {
         }
     }
 
-    /// Returns the states in which the expression `a` equals `constant`, or differs from it if `value` is false.
+    /// Returns the cases of this state in which the expression `a` equals `constant` or, if `value` is false,
+    /// differs from it; none if that is impossible.
     fn assume_equal(
         mut self,
         a: &Expr,
@@ -397,9 +401,9 @@ impl State {
     }
 }
 
-/// Returns a condition in the normal form in which states record facts, without `Ne`, `Ule` and `Not`, and
-/// with constants on the right of an equality. Also returns whether the normal form holds exactly if the
-/// condition does; else it is the negation.
+/// Rewrites a condition to the normal form in which states record facts: without `Ne`, `Ule` and `Not`, and
+/// with the constant on the right of an equality. Returns the normal form, and true if it means the same as
+/// the condition, false if it means the opposite.
 fn normal(condition: &Expr) -> (Expr, bool) {
     match condition {
         Expr::Unary {

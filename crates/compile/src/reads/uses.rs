@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{BinaryOp, BlockId, CloneKind, Expr, Input, Pipeline, Program, SlotId, Stmt, StmtKind};
 
-/// The places of reads. Positions number the statements of the controls in the order in which packets meet them.
+/// Where slots are read and written. Positions number the statements of the controls, from 1 on, in the order
+/// in which packets meet them.
 pub(super) struct Uses {
     relevant: Vec<bool>,
     validity: Vec<bool>,
@@ -88,8 +89,9 @@ impl Uses {
         uses
     }
 
-    /// Marks the slots that conditions read, and the slots from which those slots are computed, directly or
-    /// through other slots.
+    /// Marks as relevant the slots that conditions read, the validity of all headers, the slots that the
+    /// architecture forwards packets by, and the slots from which any of these are computed, directly or
+    /// through others.
     fn find_relevant(&mut self, program: &Program) {
         let mut read = BTreeSet::new();
         for header in &program.headers {
@@ -131,7 +133,8 @@ impl Uses {
         }
     }
 
-    /// Marks the slots that are assigned a copy of another slot, since they are unset where the copied slot is unset.
+    /// Marks as possibly unset the slots that are assigned a copy of another slot, since the copy is unset
+    /// where the other is.
     fn find_unset(&mut self, program: &Program) {
         for stmt in program.bodies().flat_map(ir::statements) {
             if let StmtKind::Assign {
@@ -174,9 +177,10 @@ impl Uses {
         }
     }
 
-    /// Counts a header's validity as used for as long as any of the header's fields. Counts as used after all statements what a clone
-    /// preserves and, unless packets are deparsed between ingress and egress, what the architecture forwards by. Marks the fields of
-    /// headers that the deparser emits.
+    /// Extends the positions up to which slots count as read: a header's validity to the last read of any of
+    /// its fields; slots that a clone preserves to the end; so too, in architectures that do not deparse
+    /// between the pipelines, the slots that packets are forwarded by. Also marks the fields of headers that
+    /// the deparser emits.
     fn find_lasting(&mut self, program: &Program) {
         for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
             let fields = header.field_slots().map(|slot| self.last[slot.index()]);
@@ -209,8 +213,8 @@ impl Uses {
         }
     }
 
-    /// Adds to `out` the validity slot of each header that a statement makes valid or to whose fields it
-    /// writes, including those that the actions of an applied table do.
+    /// Adds to `out` the validity slot of each header that a statement makes valid or to a field of which it
+    /// writes. For a table, the statements of its actions count.
     fn writes(&self, program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
         let written = stmt.kind.destination();
         out.extend(written.and_then(|slot| self.valid_of[slot.index()]));
@@ -291,7 +295,8 @@ fn all(expr: &Expr, out: &mut BTreeSet<SlotId>) {
     }
 }
 
-/// Adds to `out` the slots that the conditions inside of an expression read.
+/// Adds to `out` the slots that the conditions inside an expression read: those of `cond ? a : b` and the
+/// operands of `and` and `or`.
 fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
     match expr {
         Expr::Mux { cond, .. } => all(cond, out),
@@ -306,8 +311,8 @@ fn conditions(expr: &Expr, program: &Program, out: &mut BTreeSet<SlotId>) {
         .for_each(|operand| conditions(operand, program, out));
 }
 
-/// Adds to `out` the slots that a statement reads, including those that the actions of an applied table
-/// read, but not the slots of headers that it emits.
+/// Adds to `out` the slots that the expressions of a statement read. For a table, the statements of its
+/// actions count too. The fields of headers that the statement emits are left out.
 fn reads(program: &Program, stmt: &Stmt, out: &mut BTreeSet<SlotId>) {
     for expr in stmt.kind.exprs() {
         all(expr, out);

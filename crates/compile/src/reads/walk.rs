@@ -31,7 +31,7 @@ pub(super) enum Fault {
     Sent(SlotId),
 }
 
-/// A fault, where it is, and a way there.
+/// A fault, the slot that is read, and the path of a packet that leads to the read.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub slot: SlotId,
@@ -39,33 +39,34 @@ pub(super) struct Finding {
     length: usize,
 }
 
-/// Faults by place.
+/// Faults, in the order of their places in the source.
 pub(super) type Findings = BTreeMap<(Loc2, Fault), Finding>;
 
-/// A place in an order: file and line.
+/// A place that can be compared: file and line.
 pub(super) type Loc2 = (u32, u32);
 
 pub(super) struct Walker<'p> {
     program: &'p Program,
-    /// Slots that stand for no value.
+    /// Slots that lowering assigns to variables to mark that they have no value.
     marks: &'p BTreeSet<SlotId>,
-    /// Places whose faults are explained there, and whether there were any.
+    /// Returns whether a comment in the source allows a fault at a place.
     explained: &'p dyn Fn(Loc, Fault) -> bool,
     uses: Uses,
     field_of: Vec<Option<HeaderId>>,
     /// The slots of the architecture's metadata.
     metadata: BTreeSet<SlotId>,
-    /// The slot with the error of the parser that is followed, or was last.
+    /// The slot with the parser error of the parser that is followed, or was followed last.
     parser_error: SlotId,
     /// Says how packets are forwarded, if they keep their state between the pipelines.
     forwarding: Option<Forwarding>,
     clones_parsed: bool,
-    /// The place of the statement that is followed, and its position; none in actions, which run at several.
+    /// The place of the statement that is followed, and its position. The position is `None` in actions,
+    /// which run at several.
     loc: Loc,
     position: Option<u32>,
     breaks: BTreeMap<LabelId, Vec<State>>,
     exits: Vec<State>,
-    /// The states in which the parser has given up.
+    /// The states of packets that the parser has rejected.
     rejected: Vec<State>,
     pub findings: Findings,
 }
@@ -184,8 +185,8 @@ impl<'p> Walker<'p> {
         }
     }
 
-    /// Follows a statement that has no branches, and returns the state after it; `None` if the packet goes
-    /// no further.
+    /// Follows a statement that has no branches, and reports the faulty reads in it. Returns the state after
+    /// it; `None` if the packet goes no further.
     fn simple(&mut self, kind: &StmtKind, mut state: State) -> Option<State> {
         for expr in kind.exprs() {
             self.check(expr, &mut state, &|_| false);
@@ -259,8 +260,8 @@ impl<'p> Walker<'p> {
         })
     }
 
-    /// Records the state of a packet that the parser rejects at this point, with the parser error `error`
-    /// and the last step `step`.
+    /// Records the state of a packet that the parser rejects at this point, with the parser error `error`,
+    /// after the step `step`, which is the last of its path.
     fn reject_with(&mut self, state: &State, error: u64, step: Step) {
         let slot = self.parser_error;
         let mut state = state.clone();
@@ -369,9 +370,9 @@ impl<'p> Walker<'p> {
         self.reduce(out)
     }
 
-    /// Follows the rounds of a loop one by one while they lead to new states. If they still do after `ROUNDS`
-    /// rounds, everything that a round may change is forgotten before each further round, and after as many
-    /// again all states are joined.
+    /// Follows the rounds of a loop one by one while they lead to new states. After `ROUNDS` rounds, forgets
+    /// before each further round everything that a round may change; after as many again, joins all states.
+    /// Returns the states in which packets leave the loop.
     fn repeat(&mut self, label: LabelId, body: &[Stmt], mut states: Vec<State>) -> Vec<State> {
         let changed = self.changed(body);
         let mut seen: Vec<State> = Vec::new();
@@ -404,7 +405,7 @@ impl<'p> Walker<'p> {
         self.reduce(out)
     }
 
-    /// Returns the slots whose values statements may change.
+    /// Returns the slots that the statements, including the actions of tables that they apply, may change.
     fn changed(&self, body: &[Stmt]) -> BTreeSet<SlotId> {
         let mut out = BTreeSet::new();
         for stmt in ir::statements(body) {
@@ -434,7 +435,8 @@ impl<'p> Walker<'p> {
         out
     }
 
-    /// Follows each action that a hit or a miss of a table may run, and returns the states after them.
+    /// Follows each action that a table may run, after a hit and after a miss, and returns the states after
+    /// them. Sets the slots `hit` and `action_run`, where given, in each. Checks the reads of the keys first.
     fn apply(
         &mut self,
         id: TableId,

@@ -8,12 +8,14 @@ use ir::{HeaderId, SlotId};
 use super::super::state::{Shape, State};
 use super::Walker;
 
-/// States that are kept apart at one place. Beyond it, those that agree in more join first.
+/// The number of states that are kept apart at one place. If there are more, those that are most alike are
+/// joined first.
 const MOST_STATES: usize = 160;
 
 impl Walker<'_> {
-    /// Joins the states that agree in everything that later statements use. If more than `MOST_STATES`
-    /// states are left, joins states that agree in less.
+    /// Joins the states that agree in everything that later statements use, and returns those that are left.
+    /// If they are more than `MOST_STATES`, also joins states that differ, at first in facts, then in values,
+    /// at last in validity.
     pub(super) fn reduce(&self, mut states: Vec<State>) -> Vec<State> {
         if states.len() < 2 {
             return states;
@@ -83,9 +85,9 @@ impl Walker<'_> {
         joined(out, |_| 0, |_, _| true)
     }
 
-    /// Removes from the states what they know of slots for which `used_later` returns false, except what
-    /// decides whether an unset slot is sent. Joins the states that agree afterwards, and returns those
-    /// that are left.
+    /// Removes from the states all information about slots for which `used_later` returns false, except that
+    /// a field of a header that the deparser emits may be unset, and the validity of such a header. Joins the
+    /// states that are the same afterwards, and returns those that are left.
     fn kept(&self, mut states: Vec<State>, used_later: &dyn Fn(SlotId) -> bool) -> Vec<State> {
         let uses = &self.uses;
         for state in &mut states {
@@ -118,8 +120,8 @@ impl Walker<'_> {
     }
 }
 
-/// Joins the states for which `alike` returns true, and returns the states that are left. `key` must return
-/// the same number for any two states that are alike.
+/// Joins any states for which `alike` returns true, and returns the states that are left. `key` returns a
+/// hash, which must be the same for two states that are alike.
 fn joined(
     states: Vec<State>,
     key: impl Fn(&State) -> u64,

@@ -6,12 +6,14 @@ use super::super::state::{State, Step};
 use super::Walker;
 use crate::lower::build;
 
-/// Visits of one parser state with different states before what is known of values is given up, and before all else is.
+/// Visits of one parser state, each with a different state of the packet, after which known values are
+/// forgotten; after as many again, everything is.
 const VISITS: usize = 64;
 
 impl Walker<'_> {
-    /// Follows packets through a parser until no parser state is reached in a new state of a packet.
-    /// Returns the states in which packets leave the parser, whether accepted or rejected.
+    /// Follows packets through the parser `block`, from the states `starts`, until no parser state is reached
+    /// with a new state of a packet. Returns the states in which packets leave the parser, accepted or
+    /// rejected.
     pub(super) fn parser(&mut self, block: BlockId, starts: Vec<State>) -> Vec<State> {
         let Some(start) = self.program.parser_start(block) else {
             return starts;
@@ -106,8 +108,9 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns the condition of a case of a select, and whether the condition is exact. It is not exact if
-    /// the case contains value sets, whose members are unknown.
+    /// Returns the condition under which a case of a select matches `keys`, and whether the condition is
+    /// exact. It is not exact if the case contains value sets, whose members are unknown; these are then left
+    /// out of it.
     fn case(&self, keys: &[Expr], matches: &[KeySet]) -> (Expr, bool) {
         let slots = &self.program.slots;
         let mut exact = true;

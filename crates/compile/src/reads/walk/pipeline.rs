@@ -9,11 +9,12 @@ use super::super::state::{State, Step};
 use super::Walker;
 use crate::lower::build;
 
-/// Generations of clones of clones.
+/// How often clones are followed through egress that clones in egress have requested.
 const GENERATIONS: usize = 3;
 
 impl Walker<'_> {
-    /// Follows packets through all pipelines, from their arrival to their departure.
+    /// Follows packets through all pipelines, from their arrival to their departure, and records the reads
+    /// that are faults.
     pub fn pipeline(&mut self) {
         let starts = self.starts();
         let states = self.follow(Pipeline::INGRESS, starts, &mut Vec::new());
@@ -31,8 +32,9 @@ impl Walker<'_> {
         }
     }
 
-    /// Follows packets through a pipeline. Adds to `copies` the states in which clones of packets of the second
-    /// pipeline enter it again.
+    /// Follows packets through the blocks of a pipeline, from the states `states`, and returns those at its
+    /// end. Adds to `copies` the states in which clones, requested in the second pipeline, enter that
+    /// pipeline again.
     fn follow(
         &mut self,
         pipeline: Pipeline,
@@ -105,20 +107,22 @@ impl Walker<'_> {
         states
     }
 
-    /// Returns the state in which the second parser of an architecture starts: all headers are invalid, and
-    /// nothing is known about any other slot.
+    /// Returns the state of packets at the start of the second pipeline, in an architecture that parses
+    /// packets again there: all headers are invalid, and nothing is known about any other slot.
     fn second_parser(&self) -> State {
         let valid = self.program.headers.iter().map(|header| header.valid);
         State::new(valid.map(|slot| (slot, Bits::from_bool(false))).collect())
     }
 
-    /// Returns the slot that says why there is a copy; `None` if packets do not keep their state between the pipelines.
+    /// Returns the slot that tells egress how the packet came there (as original, replica or clone); `None`
+    /// if packets do not keep their state between the pipelines.
     fn path(&self) -> Option<SlotId> {
         self.forwarding.as_ref()?.egress_slot(Input::PacketPath)
     }
 
-    /// Follows packets that keep their state from the first pipeline to the second: removes dropped packets and adds
-    /// clones. Returns the states in which packets enter the second.
+    /// Follows packets that keep their headers and metadata from the first pipeline to the second: removes
+    /// those that are known to be dropped, sets the metadata that the architecture sets there, and adds the
+    /// clones requested in ingress. Returns the states in which packets enter the second pipeline.
     fn between(&mut self, states: Vec<State>, forwarding: &Forwarding) -> Vec<State> {
         let mut out = self.copies(&states, true);
         let paths = self.path();
@@ -166,8 +170,8 @@ impl Walker<'_> {
     }
 
     /// Returns the states in which clones enter egress, for the clones that the packets in `states`
-    /// requested: in ingress if `of_ingress` is set, else in egress. Returns no states if packets do not keep
-    /// their state between the pipelines.
+    /// requested: in ingress if `of_ingress` is true, else in egress. Returns no states if packets do not
+    /// keep their state between the pipelines.
     fn copies(&mut self, states: &[State], of_ingress: bool) -> Vec<State> {
         let Some(forwarding) = self.forwarding.clone() else {
             return Vec::new();
@@ -230,7 +234,7 @@ impl Walker<'_> {
         self.reduce(out)
     }
 
-    /// Follows packets through a control, up to its end or an `exit`.
+    /// Follows packets through a control, up to its end or an `exit`, and returns the states there.
     fn block(&mut self, block: BlockId, states: Vec<State>) -> Vec<State> {
         let body = self.program.control(block);
         self.position = self.uses.start(block);
@@ -241,7 +245,7 @@ impl Walker<'_> {
     }
 }
 
-/// Returns whether a slot is known to have a value.
+/// Returns whether `slot` is known to have the value `value`.
 fn has(state: &State, slot: SlotId, value: u64) -> bool {
     state.values.get(&slot).and_then(Bits::to_u64) == Some(value)
 }

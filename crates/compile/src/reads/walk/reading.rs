@@ -6,8 +6,9 @@ use super::super::state::State;
 use super::{Fault, Finding, Walker};
 
 impl Walker<'_> {
-    /// Reports each read in an expression of a header that may be invalid or of a slot that may be unset.
-    /// Headers for which `exempt` returns true may be invalid.
+    /// Reports each read, in the expression `expr`, of a field of a header that may be invalid or of a slot
+    /// that may be unset in `state`. Operands that are not evaluated do not count. Headers for which `exempt`
+    /// returns true may be invalid.
     pub(super) fn check(
         &mut self,
         expr: &Expr,
@@ -55,7 +56,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns the two validity slots that a condition compares with each other; `None` for any other condition.
+    /// Returns the two slots if `condition` compares the validity of two headers with each other; `None` for
+    /// any other condition.
     fn validities(&self, condition: &Expr) -> Option<[SlotId; 2]> {
         match condition {
             Expr::Binary {
@@ -117,8 +119,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Records a fault with the shortest path to it. Records nothing and returns false if a comment in the
-    /// source explains the fault.
+    /// Records a fault at the current statement, with the shortest path to it found so far. Records nothing
+    /// and returns false if a comment in the source allows the fault.
     pub(super) fn report(&mut self, fault: Fault, slot: SlotId, state: &State) -> bool {
         if (self.explained)(self.loc, fault) {
             return false;
