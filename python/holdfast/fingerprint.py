@@ -177,7 +177,7 @@ class _Import:
 def _stated(text: bytes) -> tuple[_Import | str, ...]:
     """Return the imports that a module's text states, and the names that it gives to ``import_module`` as texts.
 
-    Equal texts are parsed once: mechanisms reach hundreds of modules, and most of them the same.
+    Results are cached: the modules that different mechanisms import are hundreds each, and mostly the same.
     """
     tree = _parsed(text)
     found: list[_Import | str] = []

@@ -154,12 +154,13 @@ class TcpOptions(Parameters):
     def linux(cls, congestion: Literal["reno", "cubic"], *, family: Family = "ipv4") -> Self:
         """Return Linux's defaults, as far as there are options for them.
 
-        ``family``: the transfer's, for packets of 1500 bytes.
+        ``family``: the version of IP; the segment size is that of packets of 1500 bytes.
 
-        Initial window 10, selective acknowledgments with RACK-TLP and PRR, timestamps, acknowledgments delayed by 40 ms but for the
-        first 16 (Linux: and while it opens its window; with a large receive buffer that is many more). Its timeout is the smoothed
-        round trip and at least 200 ms more, not at least 200 ms: that is RFC 6298's granularity.
-        CUBIC looks for the end of slow start in the round trip (HyStart) and goes on faster until the first loss, Reno does not.
+        The initial window has 10 segments. Losses are found with selective acknowledgments (RACK-TLP), with PRR; timestamps are on.
+        Acknowledgments are delayed by 40 ms, except for the first 16 segments. (Linux also sends them at once while it opens its
+        receive window; with a large receive buffer, that is many more segments.) The retransmission timeout is the smoothed round
+        trip plus at least 200 ms, the granularity of RFC 6298; it is not just at least 200 ms in all. CUBIC ends slow start early
+        by round-trip times (HyStart), and then grows by 5 % per round trip at least until the first loss; Reno does neither.
         """
         if congestion not in ("reno", "cubic"):
             raise ParameterError("TcpOptions", "congestion", f"Linux has 'reno' and 'cubic' here, not {congestion!r}")

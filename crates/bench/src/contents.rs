@@ -99,7 +99,7 @@ impl Target {
         })
     }
 
-    /// Returns the id of the table that was found.
+    /// Returns the id of the table into which entries are inserted.
     pub fn table(&self) -> TableId {
         self.table
     }

@@ -146,37 +146,37 @@ impl Takeover {
         }
     }
 
-    /// Returns true if a table of the old program is taken over whole.
+    /// Returns true if a table of the old program is moved as a whole to the new program, with its state.
     pub fn has_table(&self, table: TableId) -> bool {
         self.tables.iter().any(|moved| moved.old == table)
     }
 
-    /// Returns true if an action profile of the old program is taken over whole.
+    /// Returns true if an action profile of the old program is moved as a whole to the new program, with its state.
     pub fn has_profile(&self, profile: ActionProfileId) -> bool {
         has(&self.profiles, profile.index())
     }
 
-    /// Returns true if a register of the old program is taken over whole.
+    /// Returns true if a register of the old program is moved as a whole to the new program, with its state.
     pub fn has_register(&self, number: usize) -> bool {
         has(&self.registers, number)
     }
 
-    /// Returns true if an indexed counter of the old program is taken over whole.
+    /// Returns true if an indexed counter of the old program is moved as a whole to the new program, with its state.
     pub fn has_counter(&self, number: usize) -> bool {
         has(&self.counters, number)
     }
 
-    /// Returns true if an indexed meter of the old program is taken over whole.
+    /// Returns true if an indexed meter of the old program is moved as a whole to the new program, with its state.
     pub fn has_meter(&self, number: usize) -> bool {
         has(&self.meters, number)
     }
 
-    /// Returns true if a value set of the old program is taken over whole.
+    /// Returns true if a value set of the old program is moved as a whole to the new program, with its state.
     pub fn has_value_set(&self, number: usize) -> bool {
         has(&self.value_sets, number)
     }
 
-    /// Returns true if a digest of the old program is taken over whole.
+    /// Returns true if a digest of the old program is moved as a whole to the new program, with its state.
     pub fn has_digest(&self, number: usize) -> bool {
         has(&self.digests, number)
     }
@@ -242,7 +242,7 @@ fn constant<'a>(
     })
 }
 
-/// Returns true if an action profile can be taken over whole: it means the same in both programs, and all its tables
+/// Returns true if an action profile can be moved as a whole: it means the same in both programs, and all its tables
 /// are taken over.
 fn profile_stays(old: &Program, a: usize, new: &Program, b: usize, tables: &[Pair]) -> bool {
     let of = |table: &ir::Table, profile: usize| {

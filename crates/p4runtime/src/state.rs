@@ -84,7 +84,7 @@ impl Reconciliation {
         })
     }
 
-    /// Returns the tables of the old pipeline that cannot be taken over whole, so that their entries must be copied
+    /// Returns the tables of the old pipeline that cannot be moved as a whole, so that their entries must be copied
     /// with [`Reconciliation::take_entries`].
     pub fn tables_to_copy(&self) -> Vec<TableId> {
         let tables = self.old.info.tables.list.iter().map(|it| it.table_id());
@@ -96,7 +96,7 @@ impl Reconciliation {
         self.entries.entry(table).or_default().extend(entries);
     }
 
-    /// Plans to copy some of the objects other than tables that cannot be taken over whole. Returns whether more
+    /// Plans to copy some of the objects other than tables that cannot be moved as a whole. Returns whether more
     /// remain. [`Reconciliation::write`] must be called after each step. Fails if the new program has no place for
     /// the state.
     pub fn read_some(&mut self, old_switch: &Switch) -> Result<bool, ControlError> {

@@ -412,7 +412,7 @@ impl Tokens {
         })
     }
 
-    /// Reads `RATE:BURST`. The rate is a decimal fraction of units per microsecond.
+    /// Reads `RATE:BURST`. The rate is a decimal number, in packets or bytes per microsecond.
     fn rate(&mut self) -> Parsed<Rate> {
         let token = self.next("a rate")?;
         let per_second = per_second(token)
@@ -453,7 +453,7 @@ fn number(token: &str) -> Option<Number> {
     })
 }
 
-/// Converts a decimal fraction of units per microsecond to units per second, without rounding; `None` if
+/// Converts a decimal number of units per microsecond to units per second, without rounding; `None` if
 /// the result is no whole number or exceeds 64 bits.
 fn per_second(token: &str) -> Option<u64> {
     let (whole, fraction) = token.split_once('.').unwrap_or((token, ""));

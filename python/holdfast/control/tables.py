@@ -73,7 +73,7 @@ class TableEntry(NamedTuple):
 
     @property
     def place(self) -> EntryKey:
-        """The place in a switch that :meth:`read` reads; another is the whole table."""
+        """The place at which :meth:`read` finds this entry alone. A table's name is a place too, that of all its entries."""
         return self.key
 
     def write(self, client: Client, verb: Verb) -> None:

@@ -72,7 +72,7 @@ fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
 }
 
 /// Plans the updates that copy the cells, from a place on, of one of the old pipeline's counters to the switch with
-/// the new pipeline; none if the counter is taken over whole. Returns the place at which to continue, `None` after
+/// the new pipeline; none if the counter is moved as a whole. Returns the place at which to continue, `None` after
 /// the last counter.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,

@@ -73,7 +73,7 @@ impl Served for DigestEntry {
 }
 
 /// Plans the update that copies the configuration of one of the old pipeline's digests to the switch with the new
-/// pipeline; none if the digest is taken over whole. Returns the place at which to continue, `None` after the last
+/// pipeline; none if the digest is moved as a whole. Returns the place at which to continue, `None` after the last
 /// digest.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,

@@ -86,7 +86,7 @@ impl array::Array for MeterEntry {
 }
 
 /// Plans the updates that copy the configurations of cells, from a place on, of one of the old pipeline's meters to
-/// the switch with the new pipeline; none if the meter is taken over whole. Returns the place at which to continue,
+/// the switch with the new pipeline; none if the meter is moved as a whole. Returns the place at which to continue,
 /// `None` after the last meter.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,

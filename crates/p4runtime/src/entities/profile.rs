@@ -169,7 +169,7 @@ impl Served for ActionProfileGroup {
 }
 
 /// Plans the updates that copy members, then groups, from a place on, of one of the old pipeline's action profiles to
-/// the switch with the new pipeline; none if the profile is taken over whole. Returns the place at which to continue,
+/// the switch with the new pipeline; none if the profile is moved as a whole. Returns the place at which to continue,
 /// `None` after the last profile.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,

@@ -87,7 +87,7 @@ fn cell_entity(id: u32, index: u64, ty: Option<&Type>, value: &Bits) -> EntityKi
 }
 
 /// Plans the updates that copy the cells, from a place on, of one of the old pipeline's registers to the switch with
-/// the new pipeline; none if the register is taken over whole. Returns the place at which to continue, `None` after
+/// the new pipeline; none if the register is moved as a whole. Returns the place at which to continue, `None` after
 /// the last register.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,

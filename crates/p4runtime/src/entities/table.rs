@@ -216,7 +216,7 @@ fn translated(field: &Field) -> (u32, u32, Option<String>) {
 }
 
 /// Plans to delete the entries with which the new program initialises tables, from those tables that both programs
-/// have and whose entries are not taken over whole. Fails with INVALID_ARGUMENT if a table of the old program that
+/// have and whose entries are not moved as a whole. Fails with INVALID_ARGUMENT if a table of the old program that
 /// has entries is missing in the new one or has another key there.
 pub(crate) fn clear(
     transfer: &mut Transfer<'_>,

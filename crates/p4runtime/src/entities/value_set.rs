@@ -102,7 +102,7 @@ fn matches(
 }
 
 /// Plans the update that copies the members of one of the old pipeline's value sets to the switch with the new
-/// pipeline; none if the value set is taken over whole. Returns the place at which to continue, `None` after the last
+/// pipeline; none if the value set is moved as a whole. Returns the place at which to continue, `None` after the last
 /// value set.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,

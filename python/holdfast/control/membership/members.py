@@ -15,7 +15,7 @@ from holdfast.topology import Topology
 def channel(group: str, source: str | None = None) -> Channel:
     """Return a channel from addresses in text.
 
-    Raises :class:`NetworkError` for wrong addresses, and for groups that stay on a link.
+    Raises :class:`NetworkError` for texts that are no addresses of a channel, and for groups that routers do not forward.
     """
     try:
         group_address = ip_address(group)
