@@ -432,7 +432,7 @@ class Discovery:
     # ---- The map ----
 
     def port_changed(self, switch: str, port: int, up: bool) -> None:
-        """If a port went down, remove its link at once; if it came up, send a frame from it and from the port it was last linked to."""
+        """Remove the link of a port at once if the port went down; if it came up, send a frame from it and from its last peer port."""
         here = (switch, port)
         if here not in self._known:
             return
