@@ -432,7 +432,7 @@ class Discovery:
     # ---- The map ----
 
     def port_changed(self, switch: str, port: int, up: bool) -> None:
-        """Remove the link of a port at once if the port went down; if it came up, send a frame from it and from its last peer port."""
+        """Remove the link of a port that went down. If it came up, send a frame from it and from the port last linked to it."""
         here = (switch, port)
         if here not in self._known:
             return
