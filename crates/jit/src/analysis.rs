@@ -39,13 +39,13 @@ pub(crate) struct Analysis<'a> {
     pub in_memory: Vec<bool>,
     /// The slots that the parser reads and writes.
     pub parser: Usage,
-    /// Those of the ingress half, its parser included.
+    /// The slots that the ingress half uses, its parser included.
     pub ingress: Usage,
-    /// Those of the egress half.
+    /// The slots that the egress half uses.
     pub egress: Usage,
-    /// For each slot, true if the engine reads or writes it between the halves.
+    /// For each slot, true if the engine reads or writes it between ingress and egress.
     pub shared: Vec<bool>,
-    /// Bytes that a deparser may write, each `emit` once; one in a loop makes room for itself.
+    /// Bytes that a deparser may write if each `emit` runs once; an `emit` in a loop makes room for itself.
     pub emit_bytes: usize,
     /// For each header, true if the deparser may emit it.
     pub emitted_headers: Vec<bool>,
@@ -53,11 +53,11 @@ pub(crate) struct Analysis<'a> {
     pub tables_in_place: Vec<InPlaceTable>,
     /// The tables and cells that are prefetched.
     pub prefetched: Prefetched,
-    /// None if the halves cannot be in one function.
+    /// The analysis for the fast path; `None` if one function cannot run both ingress and egress.
     pub fast_path: Option<FastPathAnalysis<'a>>,
 }
 
-/// The results about both halves in one function.
+/// The results that only the fast path needs: one function that runs ingress and egress.
 pub(crate) struct FastPathAnalysis<'a> {
     /// The architecture's forwarding of packets.
     pub forwarding: Forwarding,
@@ -65,9 +65,9 @@ pub(crate) struct FastPathAnalysis<'a> {
     pub usage: Usage,
     /// The places of fields in packets.
     pub headers: Headers,
-    /// When the function ends for the switch to go on.
+    /// The points at which the function ends before the packet is done, so that the switch goes on.
     pub bailouts: Bailouts,
-    /// Of a program whose egress parses again.
+    /// What happens between ingress and egress, if egress parses the packet again.
     pub reparse: Option<Reparse<'a>>,
     /// The controls for ordinary packets, whose paths are apart from those of packets that leave the fast path.
     pub ingress: Cow<'a, [Stmt]>,
@@ -80,7 +80,7 @@ pub(crate) struct FastPathAnalysis<'a> {
     /// Its outcomes for which the code behind it is specialised, the most likely first, and the parser with a state for each combination
     /// of headers. None if specialisation is not worth it.
     pub specialised: Option<(Vec<Validity>, ParserForm<'a>)>,
-    /// The parser of egress, if there is one, with a state for each combination of headers.
+    /// The parser of egress, if there is one, with a state for each combination of valid headers.
     pub egress_parser: Option<ParserForm<'a>>,
 }
 
@@ -88,16 +88,16 @@ pub(crate) struct FastPathAnalysis<'a> {
 pub(crate) struct ParserForm<'a> {
     /// Its states.
     pub states: Cow<'a, [State]>,
-    /// The first.
+    /// The state in which it begins.
     pub start: StateId,
     /// For each state, the validity of headers whenever it accepts, if that is certain. No error has been set then.
     pub accepted: Vec<Option<Validity>>,
-    /// For each header, true if, once it is extracted, the packet cannot be edited where it lies.
+    /// For each header, true if the packet cannot be edited in place any more once the header is extracted.
     pub moves: Vec<bool>,
 }
 
 impl<'a> Analysis<'a> {
-    /// Finds out everything about a program that the code generator needs to know.
+    /// Analyses a verified program for the code generator.
     pub fn new(program: &'a Program) -> Analysis<'a> {
         let [ingress, egress] =
             [Pipeline::INGRESS, Pipeline::EGRESS].map(|p| Usage::of_pipeline(program, p));
@@ -207,9 +207,10 @@ impl<'a> FastPathAnalysis<'a> {
     }
 }
 
-/// Returns for each slot whether the engine reads or writes it between ingress and egress. This holds for the
-/// architecture's metadata, for the slots that clone, resubmit and recirculate preserve, and for header slots where
-/// the engine measures or copies headers in the state.
+/// Returns for each slot whether the engine reads or writes it between ingress and egress. It does so with
+/// the architecture's metadata, with the slots that clone, resubmit and recirculate preserve, and, if it
+/// needs the length of the headers or copies them (`measures`, clones in egress), with validity bits, varbit
+/// lengths or all slots of headers.
 fn shared_with_engine(program: &Program, egress: &Usage, measures: bool) -> Vec<bool> {
     let mut shared = vec![false; program.slots.len()];
     let mut share = |slot: SlotId| shared[slot.index()] = true;
@@ -243,7 +244,8 @@ fn emit_bytes(program: &Program) -> usize {
     emitted[0].max(emitted[1])
 }
 
-/// Counts the statements that can run. An action's statements count once for each table that has the action.
+/// Counts the statements in `stmts`, nested ones included. The statements of an action count at each
+/// application of a table that has the action.
 fn count_statements(program: &Program, stmts: &[Stmt]) -> usize {
     let applied = |stmt: &Stmt| match stmt.kind {
         StmtKind::Apply { table, .. } => (program.tables[table.index()].actions.iter())
@@ -254,7 +256,7 @@ fn count_statements(program: &Program, stmts: &[Stmt]) -> usize {
     ir::statements(stmts).map(|stmt| 1 + applied(stmt)).sum()
 }
 
-/// Returns true if an expression reads a slot that `slots` marks.
+/// Returns true if one of the expressions reads a slot that `slots` marks.
 fn reads_one_of(exprs: &[Expr], slots: &[bool]) -> bool {
     exprs
         .iter()

@@ -14,7 +14,7 @@ use ir::{
 };
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// Two words, returned in two registers.
+/// The result of a table lookup, returned in two registers.
 #[repr(C)]
 pub(crate) struct Found {
     pub args: *const u64,
@@ -40,9 +40,11 @@ pub(crate) unsafe extern "C" fn lookup(
     }
 }
 
-/// Looks up a key by calling `by`, which receives the runtime, the key and the packet's length in bytes.
+/// Calls `by` to look up a key, with the runtime, the key and the packet's length in bytes, and returns the
+/// action and the address of its arguments.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
 #[inline(always)]
 unsafe fn look_up(
@@ -73,9 +75,10 @@ pub(crate) unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: 
     unsafe { lookup(frame, table, &raw const key, 1) }
 }
 
-/// Looks up a packed key of `limbs` limbs in a table that has packed keys.
+/// Looks up a packed key of `limbs` limbs (fields without gaps between them) in a table that has packed keys.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
 pub(crate) unsafe extern "C" fn lookup_packed(
     frame: *mut Frame,
@@ -91,9 +94,11 @@ pub(crate) unsafe extern "C" fn lookup_packed(
     }
 }
 
-/// Returns the address of a register's cell, valid until the next call of any function.
+/// Returns the address of the first limb of a register's cell, valid until the next call of any of these
+/// functions.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn register_cell(
     frame: *mut Frame,
@@ -107,9 +112,10 @@ pub(crate) unsafe extern "C" fn register_cell(
         .as_ptr()
 }
 
-/// Returns the value of a register's cell of one limb.
+/// Returns the value of a register's cell, in a register whose cells have one limb.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn register_read_word(
     frame: *mut Frame,
@@ -121,9 +127,10 @@ pub(crate) unsafe extern "C" fn register_read_word(
     (context.runtime).register_read(RegisterId(register as u32), index)[0]
 }
 
-/// Writes the value of a register's cell of one limb.
+/// Writes `value` to a register's cell, in a register whose cells have one limb.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn register_write_word(
     frame: *mut Frame,
@@ -136,9 +143,10 @@ pub(crate) unsafe extern "C" fn register_write_word(
     (context.runtime).register_write(RegisterId(register as u32), index, &[value]);
 }
 
-/// Writes the value of a register's cell.
+/// Writes the value at `value` to a register's cell.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function; `value` points to the `limbs` limbs of a cell.
 pub(crate) unsafe extern "C" fn register_write(
     frame: *mut Frame,
@@ -168,9 +176,11 @@ pub(crate) unsafe extern "C" fn count(frame: *mut Frame, counter: u64, index: u6
     }
 }
 
-/// Runs the packet through a meter's cell, counts it, and returns its colour: 0 green, 1 yellow, 2 red.
+/// Runs the packet through a meter's cell, which also counts it, and returns its colour: 0 green, 1 yellow, 2
+/// red.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn meter_execute(frame: *mut Frame, meter: u64, index: u64) -> u64 {
     // SAFETY: the caller keeps the contract above.
@@ -205,9 +215,10 @@ pub(crate) unsafe extern "C" fn random(frame: *mut Frame, low: u64, high: u64) -
     }
 }
 
-/// Queues a digest message for the control plane.
+/// Queues a digest message with the given values for the control plane.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function; `values` points to `limbs` limbs.
 pub(crate) unsafe extern "C" fn digest(
     frame: *mut Frame,
@@ -302,15 +313,16 @@ pub(crate) fn operator_code(op: BinaryOp) -> u64 {
     place_in(&OPERATORS, op)
 }
 
-/// Returns the position of an element in a list, the number that generated code passes for it.
+/// Returns the position of `element` in `list`: the number that generated code passes instead of the element.
 fn place_in<T: PartialEq>(list: &[T], element: T) -> u64 {
     let at = list.iter().position(|each| *each == element);
     at.expect("only what is in the list is called") as u64
 }
 
-/// Calculates `out = a op b` for values that are too wide for inline code.
+/// Calculates `out = a op b` for values that are too wide for inline code; `op` is an [`operator_code`].
 ///
 /// # Safety
+///
 /// `a` and `out` point to the limbs of values of `width` bits, `b` to those of one of `b_width` bits.
 pub(crate) unsafe extern "C" fn binary(
     op: u64,
@@ -335,10 +347,13 @@ pub(crate) unsafe extern "C" fn binary(
     out.copy_from_slice(result.limbs());
 }
 
-/// Reads `bits` bits that start `offset` bits after `base` into `out_limbs` limbs, of which the higher become zero.
+/// Reads the `bits` bits that start `offset` bits after `base`, in the order of the network, into the
+/// `out_limbs` limbs at `out`. Limbs beyond those bits become zero.
 ///
 /// # Safety
-/// The bytes that these bits are in can be read, and `out` points to `out_limbs` limbs, enough for `bits` bits.
+///
+/// The bytes that these bits are in can be read, and `out` points to `out_limbs` limbs, enough for `bits`
+/// bits.
 pub(crate) unsafe extern "C" fn read_bits(
     base: *const u8,
     offset: u64,
@@ -360,11 +375,13 @@ pub(crate) unsafe extern "C" fn read_bits(
     }
 }
 
-/// Writes the low `bits` bits of a value `offset` bits after `base`, and zeros up to the end of the last byte.
+/// Writes the low `bits` bits of a value, in the order of the network, from `offset` bits after `base` on,
+/// and zeros up to the end of the last byte.
 ///
 /// # Safety
-/// The bytes that these bits are in can be written, those before `offset` in the first of them have been, and `value`
-/// points to limbs enough for `bits` bits.
+///
+/// The bytes that these bits are in can be written, those before `offset` in the first of them have been, and
+/// `value` points to limbs enough for `bits` bits.
 pub(crate) unsafe extern "C" fn append_bits(
     base: *mut u8,
     offset: u64,
@@ -393,11 +410,13 @@ pub(crate) unsafe extern "C" fn append_bits(
     }
 }
 
-/// Makes room for `bytes` more emitted bytes behind `end`. Returns the new address of `end`, since the buffer may have
-/// moved.
+/// Makes room for `bytes` more emitted bytes after `end`, the end of those that the deparser has written.
+/// Returns the new address of `end`, since the buffer may have moved.
 ///
 /// # Safety
-/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
+///
+/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been
+/// written.
 pub(crate) unsafe extern "C" fn reserve(frame: *mut Frame, end: *mut u8, bytes: u64) -> *mut u8 {
     // SAFETY: the caller keeps the contract above; `emitted` is the vector's own memory.
     unsafe {
@@ -410,17 +429,19 @@ pub(crate) unsafe extern "C" fn reserve(frame: *mut Frame, end: *mut u8, bytes: 
     }
 }
 
-/// Two words, returned in two registers.
+/// The replicas of a multicast group, returned in two registers.
 #[repr(C)]
 pub(crate) struct Replicas {
     pub first: *const Replica,
     pub end: *const Replica,
 }
 
-/// Returns the address of the first replica of a multicast group and the address behind its last one, and resets the
-/// count of dropped replicas to zero.
+/// Returns the address of the first replica of a multicast group and the address after its last one, and
+/// resets the frame's count of dropped replicas to zero. The addresses are equal for a group without
+/// replicas.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Replicas {
     // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there.
@@ -434,13 +455,15 @@ pub(crate) unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Repli
     Replicas { first, end }
 }
 
-/// Makes the packet of a replica that leaves at `port`, and returns the address to which its `header_bytes` bytes of
-/// headers are to be written. The last replica reuses the packet that arrived; its headers are written elsewhere as
-/// long as the headers with which the packet arrived may still be read.
+/// Makes the packet of a replica that leaves at `port`, and returns the address to which its `header_bytes`
+/// bytes of headers are to be written. For the last replica, which is the packet that arrived, the address is
+/// that of the emitted headers; they replace the front of the packet later, since it may still be read.
 ///
 /// # Safety
-/// `frame` is the frame of the running function on the fast path, `arrival` that of the packet that is run. The headers are written before
-/// anything else is called, and are no longer than what the deparser may write.
+///
+/// `frame` is the frame of the running function on the fast path, `arrival` that of the packet that is run.
+/// The headers are written before anything else is called, and are no longer than what the deparser may
+/// write.
 pub(crate) unsafe extern "C" fn replica_room(
     frame: *mut Frame,
     arrival: *const Arrival,
@@ -472,9 +495,11 @@ pub(crate) unsafe extern "C" fn replica_room(
     copies[at].packet.first_byte()
 }
 
-/// Makes the packet of a replica that leaves at `port` and whose headers have already been emitted.
+/// Makes the packet of a replica that leaves at `port` and whose headers lie where the deparser has emitted
+/// them.
 ///
 /// # Safety
+///
 /// As for [`replica_room`]; the frame says how long the headers are.
 pub(crate) unsafe extern "C" fn replica_of_emitted(
     frame: *mut Frame,

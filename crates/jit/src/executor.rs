@@ -27,23 +27,26 @@ mod tests;
 /// A function of a part of the pipeline.
 type EntryPointFn = unsafe extern "C" fn(*mut Frame);
 
-/// A function of the fast path, given the first arrival and the end of them: runs their packets up to one that needs more than to be sent
-/// as it lies or dropped, and gives that, or the end. The code of each is with it.
+/// A function of the fast path, given the address of the first arrival and the address after the last. It
+/// runs their packets up to the first that is neither dropped nor sent where it lies, and returns that one's
+/// address, or the end. Each arrival up to there has the code of what became of it.
 type FastPathFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival) -> *mut Arrival;
 
-/// The function that prefetches, given the same.
+/// The function that prefetches, given the address of the first arrival and the address after the last.
 type PrefetchFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival);
 
-/// The arrivals of a part of a burst.
+/// Memory for the arrivals of a part of a burst.
 type Arrivals = [MaybeUninit<Arrival>; PART];
 
 /// A burst is run in parts of this many packets: the lines that the prefetch brings into the caches stay there until they are needed.
 const PART: usize = 32;
 
-/// Programs with so many tables at most take views of them for every packet; it costs less than a call.
+/// Programs with at most this many tables take views of them even for a single packet; it costs less than a
+/// call.
 const FEW_VIEWS: usize = 3;
 
-/// Bursts of fewer packets are not prefetched for, nor more tables looked up in place for them.
+/// The smallest burst of packets that is prefetched for, and for which views of more than [`FEW_VIEWS`]
+/// tables are taken.
 const MIN_BURST: usize = 4;
 
 /// A program as machine code.
@@ -54,21 +57,21 @@ pub struct JitExecutor {
     state_limbs: usize,
     /// Bytes that the deparser may write without reserving room.
     emit_capacity: usize,
-    /// The bytes of packets that it may look into.
+    /// The bytes at the front of a packet that the code may look into.
     reach_bytes: usize,
-    /// The egress parses what ingress deparsed.
+    /// True if egress parses what ingress deparsed.
     parses_twice: bool,
-    /// None if it would be too large, or is not possible.
+    /// `None` if the function would be too large, or is not possible.
     fast_path: Option<FastPathFn>,
-    /// For packets that `fast_path` is not specialised for, if there are any.
+    /// The function for packets with headers that `fast_path` is not specialised for, if there are any.
     unspecialised: Option<FastPathFn>,
-    /// None if the program has no table that it would be good for.
+    /// `None` if the program has no table that is worth prefetching.
     prefetch: Option<PrefetchFn>,
     /// The tables and cells that `prefetch` looks into.
     prefetched: Prefetched,
     /// The tables that are looked up in place.
     tables_in_place: Vec<InPlaceTable>,
-    /// True if those with a key are so few that views of them are worth their time for any number of packets.
+    /// True if the tables with a key are so few that views of them are taken for any number of packets.
     few_views: bool,
     /// True if the program has registers or counters.
     has_cells: bool,
@@ -79,7 +82,7 @@ pub struct JitExecutor {
     ingress: EntryPointFn,
     parse: EntryPointFn,
     egress: EntryPointFn,
-    /// Owns the memory that the functions are in; never locked but to be freed.
+    /// Owns the memory that the functions are in; locked only to be freed.
     module: ManuallyDrop<Mutex<JITModule>>,
 }
 
@@ -102,7 +105,8 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
 }
 
 impl JitExecutor {
-    /// Makes an executor of a verified program and its compiled functions.
+    /// Makes an executor of a verified program and its compiled functions. Returns an error if a function
+    /// that every program needs was left out as too large.
     fn new(
         program: Arc<Program>,
         analysis: Analysis<'_>,
@@ -200,8 +204,8 @@ impl JitExecutor {
         &self.program
     }
 
-    /// Sets from how many entries on a table counts as large (default 16,384). The data of a large table is assumed
-    /// not to be in the caches, so that bursts of packets prefetch what they will need of it.
+    /// Sets the number of entries from which on a table counts as large (default 16,384). The data of a large
+    /// table is assumed not to be in the caches, so that it is prefetched for bursts of packets.
     pub fn set_large_table(&mut self, entries: usize) {
         self.large_table = entries;
     }
@@ -211,11 +215,13 @@ impl JitExecutor {
         self.stats
     }
 
-    /// Runs one part of the pipeline on one packet.
+    /// Runs `function`, one part of the pipeline, on the packet of `cx`, and stores the emitted bytes and the
+    /// program's requests in `cx`.
     ///
     /// # Panics
-    /// If the state array is too short, or more has been consumed than there is: the caller violates the contract of
-    /// [`PacketContext`].
+    ///
+    /// If the state array is too short, too little of the packet is stored, or more has been consumed than
+    /// there is: the caller violates the contract of [`PacketContext`].
     fn call(&self, function: EntryPointFn, cx: &mut PacketContext<'_>) {
         assert!(cx.state.len() >= self.state_limbs, "state array too short");
         assert!(
@@ -252,7 +258,7 @@ impl JitExecutor {
         take_intents(&frame, &mut cx.intents);
     }
 
-    /// Returns the function that prefetches, or `None` if prefetching is not worthwhile for these packets.
+    /// Returns the function that prefetches, or `None` if the packets are too few or no table is large.
     fn prefetch_for(&self, cx: &FastPathContext<'_>) -> Option<PrefetchFn> {
         let large = |t: &PrefetchedTable| cx.runtime.table(t.table).len() >= self.large_table;
         let worth =
@@ -260,7 +266,8 @@ impl JitExecutor {
         self.prefetch.filter(|_| worth)
     }
 
-    /// Makes the lists in which the prefetch function records keys and indices for a part of a burst.
+    /// Makes empty lists for the keys and indices that the prefetch function records, with room for one of
+    /// each packet of a part of a burst.
     fn notes(&self) -> Notes {
         let Prefetched { tables, cells, .. } = &self.prefetched;
         let tables = tables.iter().map(|t| if t.touched { 0 } else { t.limbs });
@@ -269,6 +276,7 @@ impl JitExecutor {
     }
 
     /// Loads the table entries and cells that belong to the recorded keys and indices into the caches.
+    /// Indices that the entries hold are added to the lists of the cells.
     fn warm(&self, runtime: &Runtime, notes: &mut Notes) {
         if notes.is_empty() {
             return;
@@ -295,9 +303,11 @@ impl JitExecutor {
         }
     }
 
-    /// Runs packets on the fast path.
+    /// Runs the packets of `cx`, from its first on, on the fast path, until one must leave it or all are
+    /// done. Sends or drops them as the program says.
     ///
     /// # Panics
+    ///
     /// If the state array is too short.
     fn run_fast_path(&self, fast_path: FastPathFn, cx: &mut FastPathContext<'_>) -> FastPath {
         assert!(cx.state.len() >= self.state_limbs, "state array too short");
@@ -397,8 +407,8 @@ impl JitExecutor {
         FastPath::Done
     }
 
-    /// Runs packets until one leaves the fast path, and returns the position of that packet, or `None` if none does.
-    /// The packets before it are done.
+    /// Runs the packets of `sending` until one leaves the fast path, and returns the position of that packet,
+    /// or `None` if none does. The packets before it have been sent or dropped.
     #[inline]
     fn run_packets(
         &self,
@@ -431,7 +441,8 @@ impl JitExecutor {
         }
     }
 
-    /// Completes a packet as its exit code demands. Returns false if the packet has to leave the fast path.
+    /// Sends or drops the packet at position `at`, as its exit code says. Returns false, and does neither, if
+    /// the packet has to leave the fast path.
     #[inline(never)]
     fn finish(&self, frame: &mut Frame, sending: &mut Sending<'_>, at: usize) -> bool {
         let arrival = &mut sending.arrivals[at];
@@ -500,8 +511,9 @@ fn cut(frame: &Frame, packet: &mut Packet) {
     }
 }
 
-/// Fills `arrivals` with a description of each packet for the compiled functions, which read at most `reach_bytes`
-/// bytes of a packet.
+/// Fills `arrivals` with a description of each of `packets` for the compiled functions, and returns those
+/// filled. The first `reach_bytes` bytes of each packet, which the functions may read, are stored in
+/// contiguous memory.
 #[inline]
 fn arrive<'a>(
     arrivals: &'a mut Arrivals,
@@ -516,23 +528,22 @@ fn arrive<'a>(
     unsafe { std::slice::from_raw_parts_mut(arrivals.as_mut_ptr().cast(), count) }
 }
 
-/// A part of a burst, and where it goes.
+/// A part of a burst, with the places to which its packets go.
 struct Sending<'a> {
-    /// The number of the first of them in the burst.
+    /// The number in the burst of its first packet.
     number: u32,
-    /// As many as arrivals. Those that are taken have been read and are nobody's to read again.
+    /// As many packets as arrivals. Those that are taken have been read and must not be read again.
     packets: *mut (u32, Packet),
     /// The arrivals of the packets.
     arrivals: &'a mut [Arrival],
     out: &'a mut Vec<Output>,
-    /// Functions that run take packets from there.
+    /// Packets whose memory is reused; functions that run take packets from there.
     spare: *mut Spare,
     drops: &'a mut [u64; DropReason::ALL.len()],
 }
 
 impl Sending<'_> {
-    /// Hands over the packets in the range `done`: sends those that were edited in place, and counts the others as
-    /// dropped.
+    /// Sends the packets in the range `done` that were edited in place, and counts and drops the others.
     #[inline]
     fn hand_over(&mut self, done: Range<usize>) {
         self.out.reserve(done.len());
@@ -573,14 +584,15 @@ impl Sending<'_> {
         unsafe { self.out.set_len(free.offset_from_unsigned(first)) };
     }
 
-    /// Records in the outputs from number `sent` on that they came from the arrived packet at position `at`.
+    /// Records in the outputs from number `sent` on that the packet at position `at` of this part has
+    /// produced them.
     fn come_of(&mut self, at: usize, sent: usize) {
         for output in &mut self.out[sent..] {
             output.arrival = self.number + at as u32;
         }
     }
 
-    /// Counts a dropped packet under the reason in its exit code, and keeps its memory for reuse.
+    /// Counts a dropped packet under the drop reason in its exit code `code`, and keeps its memory for reuse.
     #[inline(never)]
     fn drop(&mut self, packet: Packet, code: u64) {
         let reason = drop_reason((code & 0xff).wrapping_sub(exit::DROPPED));
@@ -595,7 +607,8 @@ impl Sending<'_> {
     }
 }
 
-/// Describes why and in which state a packet left the fast path.
+/// Describes to the engine how the packet at position `packet` left the fast path: where, how many bytes were
+/// parsed, and with what requests. `prefetched` is the number of later packets that were prefetched for.
 #[cold]
 fn stop(packet: usize, prefetched: usize, frame: &Frame, code: u64) -> Stop {
     let mut intents = Intents::default();

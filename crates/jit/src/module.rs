@@ -20,7 +20,7 @@ use ir::verify::VerifyError;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A function of more instructions is compiled fast rather than well.
+/// The number of instructions beyond which a function is compiled quickly, with little optimisation.
 const LARGE_FUNCTION: usize = 40_000;
 
 /// Why there is no machine code.
@@ -57,23 +57,26 @@ pub struct CompileStats {
     pub code_bytes: usize,
     /// Instructions of the code generator's own intermediate form, before optimisation.
     pub instructions: usize,
-    /// Values that its blocks are given by those that lead to them. Beside the instructions, compilation takes as long as there are of these.
+    /// Number of values that jumps pass to blocks. The time of compilation grows with it as with the
+    /// instructions.
     pub merged: usize,
     /// Machine code makes the replicas of multicast groups; else the switch does, if the program has any.
     pub makes_replicas: bool,
 }
 
-/// Functions in executable memory, by [`EntryPoint`].
+/// The functions of a program in executable memory.
 pub(crate) struct NativeCode {
     /// Owns the memory.
     pub module: JITModule,
     /// The statistics of the compilation.
     pub stats: CompileStats,
-    /// Addresses; none where the program has no use for the function, or it would be too large.
+    /// Their addresses, by [`EntryPoint`]; `None` where the program has no use for the function, or it would
+    /// be too large.
     pub functions: [Option<*const u8>; EntryPoint::ALL.len()],
 }
 
-/// Compiles all functions of a verified program. Fails if the code generator does, even if it panics.
+/// Compiles all functions of a verified program into executable memory. Returns an error if the code
+/// generator fails, even by a panic.
 pub(crate) fn compile_functions(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
     let result = catch_unwind(AssertUnwindSafe(|| compile_unguarded(analysis)));
     result.unwrap_or_else(|_| Err(JitError::Codegen("the code generator panicked".into())))
@@ -177,7 +180,7 @@ fn import_shims(module: &mut JITModule) -> Result<Vec<FuncId>, JitError> {
     Shim::ALL.iter().map(import).collect()
 }
 
-/// Code generators for this machine.
+/// The code generators for this machine: with the best code, and with the fastest compilation.
 struct Isas<'a> {
     best: &'a dyn TargetIsa,
     fast: &'a dyn TargetIsa,
@@ -262,7 +265,7 @@ struct Compiled {
     merged: usize,
 }
 
-/// Counts the arguments that all jumps and branches pass to the blocks that they lead to.
+/// Counts the arguments that all jumps and branches of a function pass to the blocks that they lead to.
 fn merged(function: &Function) -> usize {
     let (dfg, layout) = (&function.dfg, &function.layout);
     let values = |inst: Inst| {

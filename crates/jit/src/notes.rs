@@ -14,7 +14,7 @@ pub(crate) struct List {
     pub end: *mut u64,
 }
 
-/// Programs with more lists need memory for them in each burst.
+/// The number of lists up to which a burst needs no allocation for them.
 const FEW_LISTS: usize = 16;
 
 /// All lists, one behind the other.
@@ -42,13 +42,13 @@ impl Notes {
         }
     }
 
-    /// Returns true if no list has room for anything.
+    /// Returns true if none of the lists has any capacity.
     pub fn is_empty(&self) -> bool {
         self.limbs.is_empty()
     }
 
-    /// Empties all lists and returns their address for machine code, which may write to them until another method of
-    /// `self` is called.
+    /// Empties all lists and returns the address of the first for machine code, which may write to the lists
+    /// until another method of `self` is called.
     pub fn begin(&mut self) -> *mut List {
         let first = self.limbs.as_mut_ptr();
         self.lists.clear();
@@ -61,13 +61,13 @@ impl Notes {
         self.lists.as_mut_ptr()
     }
 
-    /// Returns the filled part of the list with this number.
+    /// Returns the limbs that have been written to the list with the number `number`.
     pub fn list(&self, number: usize) -> &[u64] {
         let (start, end) = self.places[number];
         &self.limbs[start..self.used(number).min(end)]
     }
 
-    /// Appends a limb to the list with this number; does nothing if the list is full.
+    /// Appends a limb to the list with the number `number`; does nothing if the list is full.
     pub fn push(&mut self, number: usize, limb: u64) {
         let at = self.used(number);
         if at < self.places[number].1 {
@@ -76,7 +76,7 @@ impl Notes {
         }
     }
 
-    /// Returns the number of limbs by which the fill position of a list lies behind the first limb of all lists.
+    /// Returns the position, in the memory of all lists, at which the next limb of a list goes.
     fn used(&self, number: usize) -> usize {
         (self.lists[number].next as usize - self.limbs.as_ptr() as usize) / size_of::<u64>()
     }

@@ -57,9 +57,10 @@ mod functions {
         unsafe { note(frame, lookup_word(frame, table, key)) }
     }
 
-    /// Writes the result of a lookup to the frame, for the calling code.
+    /// Writes the result of a lookup to the frame, where the calling code reads it.
     ///
     /// # Safety
+    ///
     /// `frame` is the frame of the running function.
     unsafe fn note(frame: *mut Frame, found: Found) {
         // SAFETY: the caller keeps the contract.
@@ -70,7 +71,7 @@ mod functions {
     }
 }
 
-/// The functions behind code that keeps the registers which the C calling convention does not.
+/// The same functions, wrapped in code that also keeps the registers which the C calling convention does not.
 #[cfg(all(target_arch = "x86_64", target_family = "unix", not(miri)))]
 mod keeping_registers {
     use std::arch::naked_asm;

@@ -14,7 +14,7 @@ use ir::{CounterId, Program, RegisterId};
 use smallvec::SmallVec;
 use std::ptr::{null, null_mut};
 
-/// The addresses of the parts of a table.
+/// The addresses of the parts of a table, for lookups by machine code.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableView {
@@ -22,35 +22,36 @@ pub(crate) struct TableView {
     pub buckets: *const u64,
     /// Number of buckets minus one.
     pub bucket_mask: u64,
-    /// For each key, the entry, if the key is its place; null if the table cannot be looked up in place now.
+    /// For each value of the key, the entry, if the key is an index; null if the table cannot be looked up in
+    /// place now.
     pub direct: *const u32,
-    /// The number of places.
+    /// The number of elements of `direct`.
     pub direct_count: u64,
-    /// With a field matched by prefix: the roots. Never null then.
+    /// The roots of the tries, if a field is matched by prefix; never null then.
     pub roots: *const Root,
-    /// The blocks.
+    /// The blocks of the tries.
     pub blocks: *const Places,
     /// For each entry, the number of its record.
     pub record_of_entry: *const u32,
     /// The records.
     pub records: *const u64,
-    /// For each entry, what counts its hits; null without a counter.
+    /// For each entry, the counter of its hits; null if hits are not counted.
     pub counters: *mut CounterData,
     /// The number of roots.
     pub root_count: u64,
     /// The number of blocks.
     pub block_count: u64,
-    /// The number of entries, 0 among them.
+    /// The number of entries, counting the one with number 0.
     pub entry_count: u64,
     /// The number of records.
     pub record_count: u64,
 }
 
-/// Leads nowhere: a lookup that comes here is not done in place.
+/// A root under which no lookup in place succeeds.
 static NO_ROOT: Root = Root::EMPTY;
 
 impl TableView {
-    /// Of a table that cannot be looked up in place now.
+    /// The view of a table that cannot be looked up in place now.
     const UNREADY: TableView = TableView {
         buckets: null(),
         bucket_mask: 0,
@@ -67,8 +68,8 @@ impl TableView {
         record_count: 0,
     };
 
-    /// Makes a view of a table in its present state. The view is marked as not ready if generated code cannot look up
-    /// keys in the table's structures without a call, as `expected` demands.
+    /// Makes a view of a table in its present state. The view is [`TableView::UNREADY`] if the table's
+    /// present structures are not those that the code generated for `expected` can look keys up in.
     fn new(table: &mut Table, expected: &InPlaceTable) -> TableView {
         let counters = match expected.counts {
             true => table.counters_mut().as_mut_ptr(),
@@ -119,7 +120,7 @@ impl TableView {
 /// Views of a program's tables, in the order of [`InPlaceTable`]s.
 pub(crate) type Views = SmallVec<[TableView; MAX_VIEWS]>;
 
-/// Appends to `views` a view of each table in its present state.
+/// Appends to `views` a view of each of `tables` in its present state.
 #[inline]
 pub(crate) fn take_views(tables: &[InPlaceTable], runtime: &mut Runtime, views: &mut Views) {
     for expected in tables {
@@ -140,7 +141,8 @@ pub(crate) fn no_views() -> *const TableView {
     NO_VIEWS.0.as_ptr()
 }
 
-/// So many arrays of registers and counters are read and written in place at most, registers first.
+/// The number of registers and counters of a program that are read and written in place at most, registers
+/// first.
 pub(crate) const MAX_CELLS: usize = 64;
 
 /// The address of the cells of a register or of an indexed counter.
@@ -149,12 +151,13 @@ pub(crate) const MAX_CELLS: usize = 64;
 pub(crate) struct CellsView {
     /// The first limb of the first cell.
     pub first: *mut u64,
-    /// The number of cells; none if they do not lie one behind the other. An index beyond goes to a function.
+    /// The number of cells; 0 if they do not lie one after the other. A function is called for an index
+    /// beyond.
     pub count: u64,
 }
 
 impl CellsView {
-    /// Of cells that are not reached in place.
+    /// The view of cells that are not reached in place.
     const UNREADY: CellsView = CellsView {
         first: null_mut(),
         count: 0,
@@ -168,12 +171,12 @@ impl CellsView {
     }
 }
 
-/// Returns the number of a register's view, or `None` beyond [`MAX_CELLS`].
+/// Returns the position of a register's view among [`AllCells`]; `None` if that is not below [`MAX_CELLS`].
 pub(crate) fn register_view(register: RegisterId) -> Option<usize> {
     Some(register.index()).filter(|&at| at < MAX_CELLS)
 }
 
-/// Returns the number of a counter's view, or `None` beyond [`MAX_CELLS`].
+/// Returns the position of a counter's view among [`AllCells`]; `None` if that is not below [`MAX_CELLS`].
 pub(crate) fn counter_view(program: &Program, counter: CounterId) -> Option<usize> {
     Some(program.registers.len() + counter.index()).filter(|&at| at < MAX_CELLS)
 }

@@ -5,20 +5,24 @@ use super::usage::Usage;
 use ir::{Forwarding, Layout, Pipeline, Program, SlotId};
 use std::ops::Range;
 
-/// The most statements of an egress, those of actions counted wherever they may run, that is generated once more for replicas.
+/// The largest number of statements in an egress for which code is generated that runs it for each replica.
+/// The statements of an action count at each table that has the action.
 const MAX_REPLICA_STATEMENTS: usize = 500;
 
 /// The most limbs of the state array that egress may write if the function is to make replicas.
 const MAX_REPLICA_LIMBS: usize = 512;
 
-/// When the function ends early, and what it has to do for it.
+/// The points at which the function of the fast path may end before the packet is done, and what it must
+/// store for the switch, which goes on from there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bailouts {
-    /// Slots, if it may end after ingress.
+    /// For each slot, true if it is stored when the function ends after ingress; `None` if it never ends
+    /// there.
     pub after_ingress: Option<Vec<bool>>,
-    /// Slots, if it may end after egress.
+    /// For each slot, true if it is stored when the function ends after egress; `None` if it never ends
+    /// there.
     pub after_egress: Option<Vec<bool>>,
-    /// Egress can tell how long the packet is.
+    /// Egress can read the packet's length in bytes.
     pub measures: bool,
     /// A packet may be multicast.
     pub of_group: bool,
@@ -28,15 +32,16 @@ pub(crate) struct Bailouts {
     pub egress_memory: Vec<Range<usize>>,
     /// A clone may be requested.
     pub clones: bool,
-    /// Another round may be requested.
+    /// A resubmission or recirculation may be requested.
     pub repeats: bool,
     /// The packet may be truncated.
     pub truncates: bool,
 }
 
 impl Bailouts {
-    /// Finds out at which points the fast path's function may end early, and which slots it writes to the state array
-    /// there.
+    /// Finds out at which points the fast path's function may end early, and which slots it writes to the
+    /// state array there. `shared` marks the slots that the engine reads or writes between ingress and
+    /// egress, `in_memory` those that live in the state array.
     pub fn new(
         program: &Program,
         forwarding: &Forwarding,
@@ -92,8 +97,9 @@ impl Bailouts {
     }
 }
 
-/// Returns true if the function of the fast path can make replicas: egress requests nothing beyond leaving at a
-/// port, always comes to its end, and is not too large.
+/// Returns true if the function of the fast path can run egress once for each replica of a multicast packet:
+/// egress requests no clone, resubmission or recirculation, never ends early, and is not too large. `memory`
+/// is what egress may write of the state array.
 fn can_replicate(program: &Program, egress: &Usage, memory: &[Range<usize>]) -> bool {
     let bails_out = egress.clones || egress.repeats || egress.ends_early;
     let controls = [
@@ -106,8 +112,8 @@ fn can_replicate(program: &Program, egress: &Usage, memory: &[Range<usize>]) -> 
     !bails_out && statements <= MAX_REPLICA_STATEMENTS && limbs <= MAX_REPLICA_LIMBS
 }
 
-/// Returns the ranges of limbs of the state array that egress may write, as far as `in_memory` says that slots live in
-/// it.
+/// Returns the ranges of limbs of the state array that egress may write. Only slots that `in_memory` marks
+/// live there.
 fn written_limbs(layout: &Layout, egress: &Usage, in_memory: &[bool]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for i in (0..in_memory.len()).filter(|&i| in_memory[i] && egress.writes[i]) {

@@ -20,25 +20,26 @@ pub(crate) struct Home {
 /// The headers of a program on the fast path.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
-    /// For each slot, the fields of headers without a varbit.
+    /// For each slot that is a field of a header without a varbit, the place of the field.
     homes: Vec<Option<Home>>,
     /// For each slot, true if it may be assigned.
     assigned: Vec<bool>,
     assigned_on_arrival: Vec<bool>,
     /// For each header, true if its validity does not change once the parser is done.
     settled: Vec<bool>,
-    /// For each slot, true if, once the parser is done, it may be read, other than to be emitted.
+    /// For each slot, true if it may be read after the parser, other than to be emitted.
     read_behind_parser: Vec<bool>,
-    /// For each header, true if, when it is valid, it lies in the packet where it was extracted last, but for fields that were assigned.
+    /// For each header, true if, whenever it is valid, it lies in the packet where it was last extracted,
+    /// except for fields that were assigned.
     from_packet: Vec<bool>,
     /// For each header, true if it may be extracted.
     extracted: Vec<bool>,
-    /// For each header, its place in its deparser.
+    /// For each header, its position among the headers that its deparser emits.
     order: Vec<Option<usize>>,
     /// For each slot, the header whose validity it is.
     validity_of: Vec<Option<HeaderId>>,
-    /// The headers in the order of the deparser of what leaves, if it emits each header once and, unless ingress has one too, does nothing
-    /// else.
+    /// The headers in the order in which the last deparser emits them; `None` if that deparser emits a header
+    /// twice, or, in a program that does not parse again in egress, does anything else than emit.
     pub emitted: Option<Vec<HeaderId>>,
 }
 
@@ -103,13 +104,15 @@ impl Headers {
         }
     }
 
-    /// Returns the place of a field in its header, or `None` if the header has a varbit.
+    /// Returns the place of a field in its header; `None` if the header has a varbit, or the slot is no
+    /// field.
     pub fn home(&self, slot: SlotId) -> Option<Home> {
         self.homes[slot.index()]
     }
 
-    /// Returns true if a field always has the value that lies in the packet while its header is valid, and zero while
-    /// the header is invalid. If `on_arrival`, this need hold only until ingress begins.
+    /// Returns true if a field always has the value that lies in the packet while its header is valid, and
+    /// zero while the header is invalid. If `on_arrival` is true, only assignments before ingress are
+    /// considered.
     pub fn is_unchanged(&self, slot: SlotId, on_arrival: bool) -> bool {
         let assigned = if on_arrival {
             &self.assigned_on_arrival
@@ -120,15 +123,16 @@ impl Headers {
         home.is_some_and(|h| self.from_packet[h.header.index()]) && !assigned[slot.index()]
     }
 
-    /// Returns true if [`Headers::is_unchanged`] holds from arrival to departure.
+    /// Returns true if a field has the value that lies in the packet, as [`Headers::is_unchanged`] defines
+    /// it, from the packet's arrival to its departure.
     pub fn stays_in_packet(&self, slot: SlotId) -> bool {
         self.is_unchanged(slot, false)
     }
 
-    /// Returns true if a field is to be edited in place: behind the parser, if its header was extracted and is valid,
-    /// the field lives in the packet itself, and assignments change the packet. This pays if only the deparser reads
-    /// the field, since reading memory that has just been written in smaller pieces is slow. Until the parser is done,
-    /// the field has the value with which the packet arrived.
+    /// Returns true if a field is to be edited in place: after the parser, if its header was extracted and is
+    /// valid, the field lives in the packet itself, and assignments change the packet. This pays if only the
+    /// deparser reads the field, since reading memory that has just been written in smaller pieces is slow.
+    /// Until the parser is done, the field has the value with which the packet arrived.
     pub fn can_be_edited(&self, slot: SlotId) -> bool {
         let settled = |home: Home| self.settled[home.header.index()];
         self.emitted.is_some()
@@ -142,8 +146,8 @@ impl Headers {
         self.assigned[slot.index()]
     }
 
-    /// Returns true if a header, whenever it is valid, has been extracted from the packet and still lies there, except
-    /// for fields that were assigned.
+    /// Returns true if a header, whenever it is valid, has been extracted from the packet and still lies
+    /// there, except for fields that were assigned.
     pub fn is_from_packet(&self, header: HeaderId) -> bool {
         self.from_packet[header.index()]
     }
@@ -153,7 +157,7 @@ impl Headers {
         self.extracted[header.index()]
     }
 
-    /// Returns true if a deparser may emit a header.
+    /// Returns true if a deparser may emit a header; always true if the order of emission is unknown.
     pub fn is_emitted(&self, header: HeaderId) -> bool {
         self.emitted.is_none() || self.order[header.index()].is_some()
     }
@@ -164,16 +168,16 @@ impl Headers {
     }
 }
 
-/// Returns the headers that the deparser emits, in order, or `None` if the deparser does anything else or emits a
-/// header twice.
+/// Returns the headers that the deparser of egress emits, in order; `None` if that deparser does anything
+/// else than emit, or emits a header twice.
 fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
     let deparser = Deparser::of(program.deparser(Pipeline::EGRESS))?;
     deparser.before.is_empty().then_some(deparser.emits)
 }
 
-/// Returns for each header whether extracting it in one of `states` makes it impossible to edit the packet in place.
-/// Editing in place is possible if headers are extracted in the order of the deparser, and never changes a header with
-/// a varbit.
+/// Returns for each header whether extracting it in one of `states` makes it impossible to edit the packet in
+/// place. That is so if it is extracted in a loop, within another statement, or in another order than that of
+/// the deparser, or has a varbit and a field that is assigned.
 pub(super) fn find_moves(program: &Program, states: &[State], headers: &Headers) -> Vec<bool> {
     let moves = program.headers.iter().map(|header| {
         let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());

@@ -9,17 +9,17 @@ use super::MAX_VALUE_LIMBS;
 use ir::{ActionId, Program, SlotId, Stmt, StmtKind};
 use std::collections::BTreeSet;
 
-/// A slot of a header lives in memory if more paths than this lead to where its values meet.
+/// A slot of a header lives in memory if more paths than this lead to the places where its values meet.
 const MAX_MERGES: usize = 64;
 
-/// So do all slots of headers that more paths than this lead to, if there are [`MANY`] of them. All other slots are values.
+/// If more than [`MANY`] slots of headers have more paths than this, they all live in memory.
 const SOME_MERGES: usize = 32;
 
 /// See [`SOME_MERGES`].
 const MANY: usize = 96;
 
-/// Decides for each slot whether it lives in the state array. The decision is the same for a program in which states
-/// of the parser are duplicated.
+/// Decides for each slot whether it lives in the state array rather than in values. The decision is the same
+/// if states of the parser are duplicated.
 pub(super) fn in_memory(program: &Program) -> Vec<bool> {
     let mut in_memory: Vec<bool> = (program.slots.iter())
         .map(|slot| slot.width.div_ceil(64) as usize > MAX_VALUE_LIMBS)
@@ -72,7 +72,8 @@ impl<'a> Merges<'a> {
         merges
     }
 
-    /// Counts the merges of control flow in the statements, and returns the slots that the statements may assign.
+    /// Counts, for each slot, the paths that meet in the statements with values of the slot, and returns the
+    /// slots that the statements may assign.
     fn body(&mut self, stmts: &'a [Stmt]) -> Slots {
         let mut assigned = Slots::new();
         for stmt in stmts {

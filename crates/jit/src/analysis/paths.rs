@@ -36,8 +36,9 @@ enum Known {
     Unsure,
 }
 
-/// Returns for each state which headers are valid whenever the state accepts, or `None` if this is uncertain, for a parser
-/// that begins at `start` with no valid header. If it is certain, the parser has set no error.
+/// Returns, for each state of a parser that begins at `start` with no valid header, which headers are valid
+/// whenever the state accepts; `None` for a state of which this is uncertain, or that is not reached. Where
+/// it is certain, the parser has set no error.
 pub(super) fn accepted(
     program: &Program,
     states: &[State],
@@ -69,10 +70,10 @@ pub(super) fn accepted(
     result
 }
 
-/// Returns the parser's states, each duplicated once for each set of valid headers with which a packet can reach it,
-/// where that set is certain and makes a difference. States in loops, and states that accept only behind loops, are
-/// not duplicated. Returns the original states if there would be too many, and the state that `start` has become. States
-/// that cannot be reached from there are left out.
+/// Returns the parser's states, each duplicated once for each set of valid headers with which a packet can
+/// reach it, where that set is certain and makes a difference, and the state that `start` has become. States
+/// in loops, and states that accept only after a loop, are not duplicated; states that cannot be reached from
+/// `start` are left out. Returns the original states if there would be more than `MOST_STATES`.
 pub(super) fn split(program: &Program, start: StateId) -> (Vec<State>, StateId) {
     match variants(program, start) {
         Some((numbers, start)) => (split_states(program, &numbers), StateId(numbers[&start])),
@@ -80,16 +81,18 @@ pub(super) fn split(program: &Program, start: StateId) -> (Vec<State>, StateId) 
     }
 }
 
-/// The validity of headers where a state begins; `None` if not certain.
+/// The validity of headers at the beginning of a state; `None` if it is uncertain.
 type Arrival = Option<Validity>;
 
-/// A state, and what is known where it begins.
+/// The position of a state, and the validity of headers at its beginning.
 type Variant = (usize, Arrival);
 
-/// By state and what is known where it begins: the numbers of the states to be, in this order.
+/// The states after duplication, by original state and validity, each with its number. Numbers follow this
+/// order.
 type Variants = BTreeMap<Variant, u32>;
 
-/// Returns the states to be, and the one that takes the place of `start`.
+/// Returns the states after duplication, and the one that `start` becomes; `None` if there are more than
+/// `MOST_STATES`.
 fn variants(program: &Program, start: StateId) -> Option<(Variants, Variant)> {
     let states = &program.states;
     let is_told_apart = accepted_before_loops(states);
@@ -115,7 +118,8 @@ fn variants(program: &Program, start: StateId) -> Option<(Variants, Variant)> {
     Some((variants, start))
 }
 
-/// Returns for each state whether a path from it reaches acceptance without entering a loop.
+/// Returns for each state whether a path from it reaches acceptance without touching a state that is in a
+/// loop.
 fn accepted_before_loops(states: &[State]) -> Vec<bool> {
     let in_loop = in_loops(states);
     let accepts = (states.iter().zip(&in_loop)).map(|(state, &in_loop)| {
@@ -162,7 +166,8 @@ fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
     after(program, &state.body, arrival.clone()?)
 }
 
-/// Returns the duplicated states in the order of their numbers, which follows the order of the original states.
+/// Returns the states after duplication, in the order of their numbers, with their transitions led to the
+/// duplicates.
 fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     let states = numbers.keys().map(|(at, arrival)| {
         let mut state = program.states[*at].clone();
@@ -186,12 +191,12 @@ fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     states.collect()
 }
 
-/// All packets, as a share.
+/// The share that stands for all packets.
 const WHOLE: u64 = 1 << 48;
 
-/// Estimates for each state which share of the ordinary packets it accepts, if at each choice all targets are equally
-/// likely. A packet from a single port, such as the controller's, is not ordinary, nor is a packet with a header that
-/// has options.
+/// Estimates for each state the share of ordinary packets that it accepts, of [`WHOLE`], if at each choice
+/// all targets are equally likely. A packet from a port that the parser singles out, such as the
+/// controller's, is not ordinary, nor is a packet with a header that has options (a varbit).
 fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     let mut arriving = vec![0; states.len()];
     let mut accepted = vec![0; states.len()];
@@ -220,12 +225,14 @@ fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     accepted
 }
 
-/// The weights of an end of the parser that a program names, and of one where it takes whatever it does not know.
+/// The weights of a state that accepts packets with a value that the program names, and of one that accepts
+/// all others by default.
 const NAMED_END: u64 = 4;
 const OTHER_END: u64 = 1;
 
-/// Returns for each state its weight as a state that accepts ordinary packets; zero if it accepts none. A packet from
-/// a single port, such as the controller's, is not ordinary, nor is a packet with a header that has options.
+/// Returns for each state its weight as a state that accepts ordinary packets; zero if it accepts none. A
+/// packet from a port that the parser singles out, such as the controller's, is not ordinary, nor is a packet
+/// with a header that has options (a varbit).
 fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     let mut ends = vec![0; states.len()];
     let mut seen = vec![false; states.len()];
@@ -251,8 +258,8 @@ fn ordinary_ends(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
     ends
 }
 
-/// Returns true if a case that names a value leads to acceptance, rather than only the default case that is left for
-/// all other values.
+/// Returns true if the transition accepts unconditionally, or by a case of a select that names a value,
+/// rather than only by the default case.
 fn is_named(transition: &Transition) -> bool {
     let Transition::Select { cases, .. } = transition else {
         return true;
@@ -280,6 +287,7 @@ fn is_single(keys: &KeySet) -> bool {
 }
 
 /// Returns the states to which a transition leads ordinary packets; `None` among them stands for acceptance.
+/// Cases for a single arrival port, and rejection, are left out.
 fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSet<Option<usize>> {
     let port = forwarding.arrival_slot(Input::ArrivalPort);
     let by_port = match transition {
@@ -304,7 +312,7 @@ fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSe
     targets.into_iter().filter_map(target).collect()
 }
 
-/// Returns for each state whether it is `wanted` itself, or some path from it leads to a state that is.
+/// Returns for each state whether `wanted` marks it, or marks a state that some path from it reaches.
 pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
     let mut leads = wanted;
     loop {
@@ -319,7 +327,8 @@ pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
     }
 }
 
-/// Returns which headers are valid after the statements of a state; `None` if this is uncertain.
+/// Returns which headers are valid after the statements `body` of a parser state, if before them those in
+/// `validity` are; `None` if this is uncertain.
 fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
     let errors: Vec<SlotId> = program.architecture.parser_errors().collect();
     let is_kept =
@@ -342,7 +351,8 @@ fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Val
     Some(validity)
 }
 
-/// Returns true if running past a statement cannot have changed a slot for which `is_kept` returns true.
+/// Returns true if a statement has certainly changed no slot for which `is_kept` returns true, provided that
+/// the parser goes on after it. Returns false for statements that are not understood.
 fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     let all = |body: &[Stmt]| body.iter().all(|s| leaves_alone(&s.kind, is_kept));
     match stmt {
@@ -357,7 +367,8 @@ fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     }
 }
 
-/// Returns true if parsing a packet twice has the same effect as parsing it once.
+/// Returns true if the parser may run twice on a packet: none of its statements has an effect that a second
+/// run would repeat, such as counting.
 fn is_repeatable(states: &[State]) -> bool {
     (states.iter())
         .flat_map(|state| ir::statements(&state.body))
@@ -382,8 +393,8 @@ fn is_repeatable(states: &[State]) -> bool {
 }
 
 /// Returns the outcomes of the parser (the sets of valid headers with which it accepts), each with the sum of
-/// `of_state` over the states that accept with it, the largest sum first. At equal sums, an outcome with more headers
-/// comes first.
+/// `of_state` over the states that accept with it, the largest sum first. With equal sums, an outcome with
+/// more headers comes first.
 fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validity, u64)> {
     let mut sums: BTreeMap<Validity, u64> = BTreeMap::new();
     for (validity, &value) in accepted(program, states, StateId(0))
@@ -402,8 +413,9 @@ fn ranked(program: &Program, states: &[State], of_state: &[u64]) -> Vec<(Validit
     outcomes
 }
 
-/// Returns the outcomes of the parser with these states (sets of valid headers) for which the code behind the parser
-/// is worth specialising, the most likely first. Returns an empty list if specialisation is not worthwhile.
+/// Returns the outcomes of the parser (sets of valid headers) for which the code after the parser is worth
+/// generating in a version of its own, the most likely first. Returns an empty list if the program is too
+/// large or its parser cannot run twice on a packet.
 pub(super) fn outcomes(
     program: &Program,
     forwarding: &Forwarding,

@@ -16,7 +16,9 @@ pub(crate) struct Deparser<'a> {
 }
 
 impl<'a> Deparser<'a> {
-    /// Divides the body of a deparser. Returns `None` if it emits under conditions, in between, or a header twice.
+    /// Divides the body of a deparser into statements and emitted headers. Returns `None` if a header is
+    /// emitted under a condition, before another statement, or twice, or if the statements apply a table or
+    /// exit.
     pub fn of(body: &'a [Stmt]) -> Option<Deparser<'a>> {
         let is_emit = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Emit(_));
         let first = body.iter().position(is_emit).unwrap_or(body.len());
@@ -42,7 +44,7 @@ impl<'a> Deparser<'a> {
     }
 }
 
-/// The work between the halves.
+/// What happens between ingress and egress, if egress parses the packet that ingress deparsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Reparse<'a> {
     /// What ingress deparses.
@@ -54,7 +56,9 @@ pub(crate) struct Reparse<'a> {
 }
 
 impl<'a> Reparse<'a> {
-    /// Finds out what happens between the halves. Returns `None` if they cannot be in one function.
+    /// Finds out what happens between ingress and egress. Returns `None` if one function cannot do it: if
+    /// they have a header in common, a header of a packet is preserved by a clone or the like, or a deparser
+    /// is not of the form of [`Deparser`].
     pub fn new(
         program: &'a Program,
         forwarding: &Forwarding,

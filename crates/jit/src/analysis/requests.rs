@@ -6,11 +6,12 @@
 
 use ir::{Stmt, StmtKind};
 
-/// No rest of more statements is there once more.
+/// The number of statements that may be duplicated; beyond it, no paths are separated.
 const MAX_STATEMENTS: usize = 1000;
 
-/// Returns a control's body in which paths that request a clone, resubmission or recirculation are separated from all
-/// others, or `None` if no path requests anything or separation would make the body too large.
+/// Returns a control's body in which the statements after a request (a clone, resubmission or recirculation)
+/// under a condition are duplicated, so that paths with a request never join the others. Returns `None` if
+/// there is no such request or the body would become too large.
 pub(super) fn part(body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut parting = Parting {
         found: false,
@@ -33,9 +34,9 @@ fn is_request(stmt: &StmtKind) -> bool {
 }
 
 struct Parting {
-    /// Some path is parted.
+    /// True if some path was separated from the others.
     found: bool,
-    /// The number of statements that are there once more.
+    /// The number of statements that were duplicated.
     statements: usize,
 }
 
@@ -44,9 +45,9 @@ impl Parting {
         self.statements > MAX_STATEMENTS
     }
 
-    /// Returns a body in which the statements `behind` are copied to the end of each path with a request, so that such
-    /// a path goes to the control's end without joining others. `behind` is `None` for the whole control, whose own
-    /// requests are on all paths.
+    /// Returns a body in which each path with a request is continued by a copy of the statements `behind` and
+    /// an exit, so that it does not join other paths. `behind` is `None` for the whole control: requests
+    /// outside of any condition are on all paths.
     fn body(&mut self, body: &[Stmt], behind: Option<&[Stmt]>) -> Vec<Stmt> {
         let mut result = Vec::with_capacity(body.len());
         for (i, stmt) in body.iter().enumerate() {
@@ -69,7 +70,8 @@ impl Parting {
         result
     }
 
-    /// Returns a copy of a statement in which the nested paths with requests continue with the statements `behind`.
+    /// Returns a copy of a statement in which nested paths with requests (see [`requests`]) are continued by
+    /// the statements `behind`. Only `if` statements and blocks are searched.
     fn inside(&mut self, stmt: &Stmt, behind: &[Stmt]) -> Stmt {
         let kind = match &stmt.kind {
             StmtKind::If {

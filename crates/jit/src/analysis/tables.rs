@@ -6,29 +6,29 @@ use engine::runtime::CellArray;
 use engine::table::{KeyShape, Packing, is_direct};
 use ir::{Expr, Key, MatchKind, Pipeline, Program, SlotId, StmtKind, TableId};
 
-/// So many tables of a program are looked up in place at most: those declared first.
+/// The number of tables of a program that are looked up in place at most: those declared first.
 pub(crate) const MAX_VIEWS: usize = 16;
 
-/// Keys of more limbs are not looked up in place.
+/// The largest key in limbs that is looked up in place.
 const MAX_LIMBS: usize = 4;
 
-/// Tables of fewer entries are taken to be in the caches.
+/// The number of entries from which on a table is assumed not to lie in the processor's caches.
 pub(crate) const LARGE_TABLE: usize = 1 << 14;
 
-/// A table that is looked up in place where its structure allows it.
+/// A table that machine code looks up itself, without a call, where the table's present structure allows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InPlaceTable {
     /// The table.
     pub table: TableId,
-    /// Limbs of its key, packed if it is; none without a key.
+    /// Number of limbs of its key, or of the packed key if it has one; zero without a key.
     pub limbs: usize,
     /// The field that is matched by prefix, if there is one.
     pub prefix: Option<PrefixField>,
-    /// The key is the place of the entry.
+    /// True if the key's value is the index of its entry.
     pub is_direct: bool,
-    /// Limbs of a record.
+    /// Number of limbs of a record, which holds an entry's action and arguments.
     pub stride: usize,
-    /// A hit is counted.
+    /// True if a direct counter counts its hits.
     pub counts: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Prefetched {
     pub tables: Vec<PrefetchedTable>,
     /// Registers, counters and meters.
     pub cells: Vec<CellArray>,
-    /// For each slot, true if its value comes from what is not done to prefetch.
+    /// For each slot, true if its value comes from something that the prefetch function does not do.
     pub unknown: Vec<bool>,
 }
 
@@ -114,9 +114,10 @@ pub(crate) struct PrefetchedTable {
     pub table: TableId,
     /// Limbs of its key, as the program gives it.
     pub limbs: usize,
-    /// Its keys are not noted: the buckets are loaded at once.
+    /// True if the prefetch function loads the buckets of the hash map at once, instead of recording the
+    /// keys.
     pub touched: bool,
-    /// The cells that arguments of its entries lead to.
+    /// The arguments of its entries that are indexes of cells.
     pub links: Vec<Link>,
 }
 
@@ -131,7 +132,8 @@ pub(crate) struct Link {
     pub cells: usize,
 }
 
-/// Records of so many limbs are not looked up in place to prefetch: entries hardly share such records, so that each has one to load.
+/// Tables with records of this many limbs are not looked up to prefetch: their entries hardly share records,
+/// so that the record would have to be loaded, too.
 const LINE_LIMBS: usize = 8;
 
 /// Returns what is worth prefetching: tables that may have many entries and whose keys do not depend on other tables,
@@ -177,8 +179,8 @@ pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefet
     result
 }
 
-/// Returns true if the prefetch function looks up the table and runs its actions, to prefetch what depends on the
-/// result: the table is small, and the lookup has no side effect.
+/// Returns true if the prefetch function looks up the table and runs its actions, to find what else to
+/// prefetch: the table is looked up in place, counts no hits, and is not itself among `prefetched`.
 pub(crate) fn runs_to_prefetch(
     in_place: &[InPlaceTable],
     prefetched: &[PrefetchedTable],
@@ -188,7 +190,8 @@ pub(crate) fn runs_to_prefetch(
     in_place.iter().any(is_quiet) && prefetched.iter().all(|t| t.table != id)
 }
 
-/// Returns the array and the index of the cell that a statement accesses by index; `None` for other statements.
+/// Returns the array and the index of the register, counter or meter cell that a statement reads, counts in
+/// or measures with; `None` for other statements.
 pub(crate) fn cell_of(stmt: &StmtKind) -> Option<(CellArray, &Expr)> {
     Some(match stmt {
         StmtKind::RegisterRead {
@@ -233,8 +236,8 @@ fn unknown(
     unknown
 }
 
-/// Returns the action arguments of a table's entries that are assigned to a slot which then serves as an index of
-/// `cells`.
+/// Returns the arguments of the actions of the table `id` that are assigned to a slot which then serves as
+/// the index of a cell of `cells`. Only slots that `unknown` marks are considered.
 fn links(program: &Program, id: TableId, cells: &[CellArray], unknown: &[bool]) -> Vec<Link> {
     let mut links = Vec::new();
     for stmt in ir::statements(program.main_control(Pipeline::INGRESS)) {
@@ -269,7 +272,7 @@ fn links(program: &Program, id: TableId, cells: &[CellArray], unknown: &[bool]) 
     links
 }
 
-/// Returns the slot whose value, perhaps extended with zeros, is the expression; `None` for other expressions.
+/// Returns the slot if the expression is a slot, perhaps extended with zeros; `None` for other expressions.
 fn extended_slot(expr: &Expr) -> Option<SlotId> {
     match expr {
         Expr::Slot(slot) => Some(*slot),

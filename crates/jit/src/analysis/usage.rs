@@ -27,26 +27,26 @@ pub(crate) struct Usage {
     pub validated: Vec<bool>,
     /// True if a clone may be requested.
     pub clones: bool,
-    /// True if another round may be requested: the packet resubmitted or recirculated.
+    /// True if a resubmission or recirculation may be requested.
     pub repeats: bool,
     /// True if the packet may be truncated.
     pub truncates: bool,
-    /// True if it may end early: an assertion, or a loop.
+    /// True if the packet may be ended early, by an assertion or a loop that runs for too long.
     pub ends_early: bool,
 }
 
 impl Usage {
-    /// Finds which slots and headers the parser of what arrives alone uses.
+    /// Finds which slots and headers the parser of arriving packets uses. Nothing else of the program counts.
     pub fn of_parser(program: &Program) -> Usage {
         Usage::of(program, |walk| walk.parser(Pipeline::INGRESS))
     }
 
-    /// Finds what the blocks of a pipeline use.
+    /// Finds which slots and headers the blocks of a pipeline use.
     pub fn of_pipeline(program: &Program, pipeline: Pipeline) -> Usage {
         Usage::of(program, |walk| walk.pipeline(pipeline))
     }
 
-    /// Finds what the parsers and checksum verification use.
+    /// Finds which slots and headers the parsers and the verification of checksums use.
     pub fn of_arrival(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             walk.parser(Pipeline::INGRESS);
@@ -55,22 +55,23 @@ impl Usage {
         })
     }
 
-    /// Finds what the bodies of all actions use.
+    /// Finds which slots and headers the bodies of all actions use.
     pub fn of_actions(program: &Program) -> Usage {
         Usage::of(program, |walk| {
             (0..program.actions.len() as u32).for_each(|i| walk.action(ActionId(i)));
         })
     }
 
-    /// Finds what the statements of `bodies` use.
+    /// Finds which slots and headers the statements of `bodies` use.
     pub fn of_stmts<'a>(program: &'a Program, bodies: &[&'a [Stmt]]) -> Usage {
         Usage::of(program, |walk| {
             bodies.iter().for_each(|body| walk.stmts(body))
         })
     }
 
-    /// Finds what ingress and egress use when one function runs both. A field that lies unchanged in the packet does
-    /// not count as read when it is emitted or summed up.
+    /// Finds which slots and headers ingress, egress and the architecture between them use when one function
+    /// runs them. A field that lies unchanged in the packet does not count as read when it is emitted or is
+    /// part of a checksum.
     pub fn of_fast_path(
         program: &Program,
         forwarding: &Forwarding,
@@ -91,7 +92,7 @@ impl Usage {
         walk.usage
     }
 
-    /// Returns the union of `self` and `other`.
+    /// Returns what is used in either `self` or `other`.
     pub fn and(mut self, other: &Usage) -> Usage {
         for (own, other) in [
             (&mut self.reads, &other.reads),
@@ -115,7 +116,7 @@ struct Walk<'a> {
     program: &'a Program,
     usage: Usage,
     actions_seen: Vec<bool>,
-    /// On the fast path.
+    /// Where fields lie in the packet, on the fast path; else `None`.
     in_packet: Option<&'a Headers>,
 }
 
@@ -150,7 +151,7 @@ impl<'a> Walk<'a> {
         self.usage.sets[slot.index()] = true;
     }
 
-    /// Records that a slot is assigned the constant zero.
+    /// Records that a slot is assigned the constant zero: it is written, but not set.
     fn reset(&mut self, slot: SlotId) {
         self.usage.writes[slot.index()] = true;
         self.usage.assigned[slot.index()] = true;
@@ -204,8 +205,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Records what the architecture accesses: it writes the inputs before and between the halves, those about queues
-    /// always with zero, and reads the slots that say where the packet goes.
+    /// Records what the architecture accesses on the fast path: it writes the inputs that ingress and egress
+    /// get, except those that are always zero, and reads the slots that decide where the packet goes.
     fn architecture(&mut self, forwarding: &Forwarding, may_replicate: bool) {
         for &(slot, input) in forwarding.arrival.iter().chain(&forwarding.egress) {
             let is_given = match input {
@@ -287,7 +288,8 @@ impl<'a> Walk<'a> {
         stmt.inner().into_iter().for_each(|body| self.stmts(body));
     }
 
-    /// Records what a statement accesses by itself, besides the slots that its expressions read.
+    /// Records the slots and headers that a statement accesses, besides the slots that its expressions read,
+    /// and the requests that it makes.
     fn effects(&mut self, stmt: &'a StmtKind) {
         let program = self.program;
         match stmt {

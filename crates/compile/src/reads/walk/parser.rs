@@ -6,8 +6,9 @@ use super::super::state::{State, Step};
 use super::Walker;
 use crate::lower::build;
 
-/// Visits of one parser state, each with a different state of the packet, after which known values are
-/// forgotten; after as many again, everything is.
+/// Visits of one parser state, each with a different state of the packet, after which only the validity of
+/// headers and the next indexes of stacks are kept of the known values. After eight times as many, the states
+/// of all further visits are joined.
 const VISITS: usize = 64;
 
 impl Walker<'_> {
