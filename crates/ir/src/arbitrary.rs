@@ -10,12 +10,13 @@ use crate::*;
 pub use body::{COMPARISONS, SAME_WIDTH, SHIFTS};
 pub use rng::Rng;
 
-/// Widths that meet every case of an executor: below, at and above 8, 16, 32, 64 and 128 bits, and well beyond.
+/// Widths of values in bits, chosen to reach every case of an executor: below, at and above 8, 16, 32, 64 and
+/// 128 bits, and well beyond.
 const WIDTHS: [u32; 24] = [
     1, 1, 2, 3, 7, 8, 8, 9, 16, 16, 19, 31, 32, 32, 33, 48, 63, 64, 65, 100, 128, 129, 200, 320,
 ];
 
-/// Widths of table and select keys: small ones, so that lookups hit.
+/// Widths of table and select keys in bits: mostly small ones, so that lookups hit.
 const KEY_WIDTHS: [u32; 10] = [1, 2, 3, 4, 5, 8, 16, 32, 128, 130];
 
 /// Generates a valid program of the first architecture, which depends only on `seed`.
@@ -36,8 +37,8 @@ pub fn program_of(description: &'static Description, seed: u64) -> Program {
     generator.program
 }
 
-/// Generates a packet, which depends only on `seed`: mostly up to 255 bytes, sometimes up to 1499, with
-/// many small byte values.
+/// Generates the bytes of a packet, which depend only on `seed`: mostly up to 255, sometimes up to 1499, with
+/// many small values.
 pub fn packet(seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let length = match rng.below(8) {
@@ -58,12 +59,12 @@ struct Generator {
     program: Program,
     /// Slots that may be assigned anywhere.
     scalars: Vec<SlotId>,
-    /// Statements that may still be made in the current body.
+    /// The number of statements that may still be generated in the current body.
     budget: u32,
     next_label: u32,
 }
 
-/// The shape of the surroundings of a statement.
+/// The body in which a statement is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Parser,
@@ -325,7 +326,8 @@ impl Generator {
         ActionProfileId(profile)
     }
 
-    /// Adds key fields that are inputs of the selector's hash to a table, if the action profile has a selector.
+    /// Adds up to two key fields that are inputs of the selector's hash to a table with a key, if its action
+    /// profile has a selector.
     fn selector_keys(&mut self, table: &mut Table, profile: ActionProfileId) {
         let profile = &self.program.action_profiles[profile.index()];
         if profile.selector.is_none() || table.keys.is_empty() {
@@ -341,7 +343,8 @@ impl Generator {
         }
     }
 
-    /// Adds reads of direct meters: for each table with one, an action that no other table has reads the meter.
+    /// Inserts reads of direct meters: for each table with such a meter, the first of its actions that no
+    /// other table has reads the meter.
     fn direct_meter_reads(&mut self) {
         let tables = self.program.tables.clone();
         for table in &tables {
@@ -485,7 +488,8 @@ impl Generator {
         }
     }
 
-    /// Chooses the target of a transition: mostly a later state, sometimes an earlier one, so that the parser loops.
+    /// Chooses the target of a transition from the state `from` of `count`: mostly a later state, sometimes
+    /// any, so that the parser loops, or acceptance or rejection.
     fn target(&mut self, from: u32, count: u32) -> Target {
         match self.rng.below(10) {
             0 => Target::State(StateId(self.rng.below(count))),
@@ -566,7 +570,8 @@ impl Generator {
         }
     }
 
-    /// Inserts an assignment of the port to leave at in front of `body`; otherwise nearly every packet would go to port 0.
+    /// Inserts assignments to the slots that decide where a packet goes in front of `body`; otherwise nearly
+    /// every packet would leave at port 0.
     fn decide(&mut self, body: &mut Vec<Stmt>) {
         let architecture = &self.program.architecture;
         let decisions = match architecture.forwarding() {

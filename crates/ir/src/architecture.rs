@@ -28,14 +28,16 @@ macro_rules! metadata {
         }
 
         impl<S: Copy> $name<S> {
-            /// Calls `each` for every slot of the metadata, and returns the results in place of the slots.
+            /// Calls `each` with every slot of the metadata, and returns its results by the names of the
+            /// fields.
             pub fn map<T>(&self, mut each: impl FnMut(S) -> T) -> $name<T> {
                 $name { $($field: each(self.$field),)* }
             }
         }
 
         impl $name {
-            /// Returns the slots of a program of this architecture.
+            /// Returns the slots of the metadata of a program of this architecture, by the names of the
+            /// fields.
             pub fn of(architecture: &$crate::Architecture) -> $name {
                 AT.map(|field| architecture.slot(field))
             }
@@ -44,7 +46,7 @@ macro_rules! metadata {
         /// The name and the width in bits of each field.
         const FIELDS: &[(&str, u32)] = &[$(($text, $width)),*];
 
-        /// The fields, by name.
+        /// The position of each field in the architecture's metadata, by the name of the field.
         pub const AT: $name<$crate::architecture::MetadataField> = {
             #[allow(non_camel_case_types)]
             enum Position { $($field),* }
@@ -89,8 +91,12 @@ impl fmt::Debug for Architecture {
 }
 
 impl Architecture {
-    /// Makes the architecture with the given description, with the slots that `slot` returns for the names
-    /// of its metadata, in the order of declaration. `Err` is the first error of `slot`.
+    /// Makes an architecture with the given description. `slot` returns the slot for the name of each
+    /// metadata field, and is called in the order of declaration.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `slot`.
     pub fn from_names<E>(
         description: &'static Description,
         mut slot: impl FnMut(&'static str) -> Result<SlotId, E>,
@@ -126,7 +132,7 @@ impl Architecture {
         self.slot(self.description.pipeline(pipeline).parser_error)
     }
 
-    /// Returns the slots in which parsers store their errors, of the first pipeline first.
+    /// Returns the slots in which the parsers store their errors, that of the first pipeline first.
     pub fn parser_errors(&self) -> impl Iterator<Item = SlotId> {
         let pipelines = self.description.pipelines.iter();
         pipelines.map(|pipeline| self.slot(pipeline.parser_error))
@@ -137,8 +143,8 @@ impl Architecture {
         self.slots(self.description.times)
     }
 
-    /// Returns the slots that describe the queue between ingress and egress: its lengths and the packet's
-    /// times in it.
+    /// Returns the slots that describe the queue between ingress and egress: its lengths, and the times at
+    /// which and for which the packet was in it.
     pub fn queue_data(&self) -> Vec<SlotId> {
         self.slots(self.description.queue_data)
     }
@@ -159,8 +165,8 @@ impl Architecture {
         self.description.forwarding.map(|of| of(self))
     }
 
-    /// Returns a slot and a value: if the slot has that value after `block`, the packet is dropped before any
-    /// other block runs. `None` for a block after which no packet is dropped.
+    /// Returns the slot and the value by which a packet is dropped right after `block`: it is dropped if the
+    /// slot has the value then. `None` for a block after which no packet is dropped.
     pub fn drops_after(&self, block: BlockId) -> Option<(SlotId, u64)> {
         let (after, field, value) = self.description.drop?;
         (after == block).then(|| (self.slot(field), value))
@@ -180,17 +186,17 @@ pub enum Input {
     OutputPort,
     /// The number of a replica.
     ReplicaId,
-    /// Why there is this copy.
+    /// How this copy of the packet was made, as a number of the architecture.
     PacketPath,
-    /// The class of its queue.
+    /// The class of the packet's queue.
     Priority,
-    /// Packets in the queue when it was enqueued.
+    /// Number of packets in the queue when the packet was enqueued.
     EnqueuedBehind,
-    /// Packets in the queue when it left.
+    /// Number of packets in the queue when the packet left it.
     DequeuedBefore,
-    /// When it was enqueued, in microseconds.
+    /// The time at which the packet was enqueued, in microseconds.
     EnqueuedUs,
-    /// Its time in the queue, in microseconds.
+    /// The packet's time in the queue, in microseconds.
     WaitedUs,
     /// Zero.
     Zero,
@@ -198,45 +204,46 @@ pub enum Input {
     One,
 }
 
-/// A slot with one of its values.
+/// A slot, and a value that has a meaning in it.
 pub type SlotValue = (SlotId, u64);
 
-/// The forwarding of packets from port to port, as far as it is not copied: what the slots of the metadata are given and mean.
+/// The forwarding of packets from port to port, without the making of copies: the values that slots of the
+/// metadata receive, and what their values mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
-    /// The values that a packet is given at its arrival.
+    /// The slots that receive values when a packet arrives.
     pub arrival: Vec<(SlotId, Input)>,
-    /// The values that a copy is given at the beginning of egress.
+    /// The slots that receive values when a copy begins egress.
     pub egress: Vec<(SlotId, Input)>,
     /// The slot with the port to leave at.
     pub port: SlotId,
-    /// The slot, and its value there, by which a packet is dropped behind ingress.
+    /// A packet is dropped if the slot has the value after ingress.
     pub ingress_drop: SlotValue,
-    /// The slot, and its value there, by which a packet is dropped behind egress.
+    /// A packet is dropped if the slot has the value after egress.
     pub egress_drop: SlotValue,
-    /// The slot with the multicast group, which counts before the port; 0 is none.
+    /// The slot with the multicast group, which takes precedence over the port; 0 for none.
     pub group: SlotId,
-    /// Slots that, unless zero behind ingress, request more than a port: a clone, or another round.
+    /// Slots that, if not zero after ingress, request a clone, resubmission or recirculation.
     pub ingress_requests: Vec<SlotId>,
-    /// Slots that, unless zero behind egress, request more than the port: a clone, or another round.
+    /// Slots that, if not zero after egress, request a clone, resubmission or recirculation.
     pub egress_requests: Vec<SlotId>,
     /// The slot with the class of a packet's queue.
     pub priority: SlotId,
-    /// The packet path of a packet that goes to one port.
+    /// The value for [`Input::PacketPath`] of a packet that goes to one port.
     pub unicast_path: u64,
-    /// The packet path of a replica.
+    /// The value for [`Input::PacketPath`] of a replica.
     pub replica_path: u64,
-    /// The packet paths of clones from the first pipeline and from the second.
+    /// The values for [`Input::PacketPath`] of clones from ingress and of clones from egress.
     pub clone_paths: [u64; 2],
 }
 
 impl Forwarding {
-    /// Returns the slot that receives `input` when a packet arrives; `None` if no slot does.
+    /// Returns the slot that receives `input` when a packet arrives; `None` if none does.
     pub fn arrival_slot(&self, input: Input) -> Option<SlotId> {
         given(&self.arrival, input)
     }
 
-    /// Returns the slot that receives `input` when egress begins; `None` if no slot does.
+    /// Returns the slot that receives `input` when egress begins; `None` if none does.
     pub fn egress_slot(&self, input: Input) -> Option<SlotId> {
         given(&self.egress, input)
     }
@@ -268,15 +275,16 @@ impl Pipeline {
 pub enum BlockKind {
     /// A parser.
     Parser,
-    /// A control that applies no tables, and makes no requests: for checksums.
+    /// A control that verifies or updates checksums. It applies no tables and makes no requests.
     Checksums,
-    /// A control.
+    /// A control that may apply tables.
     Control,
     /// A control that emits headers.
     Deparser,
 }
 
-/// Data that a program brings along from one pipeline or pass to another, where both are parsed: user-defined metadata beside the bytes.
+/// User-defined metadata that a program passes on from one pipeline to another, or to a further pass, beside
+/// the packet's bytes. Only architectures that parse packets again there have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bridged {
     /// From ingress to egress.
@@ -292,7 +300,7 @@ pub enum Bridged {
 }
 
 impl Bridged {
-    /// Returns the field list that has the slots of this metadata.
+    /// Returns the field list of a program that names the slots of this metadata.
     pub fn field_list(self) -> FieldListId {
         FieldListId(self as u32)
     }
@@ -307,9 +315,10 @@ pub enum Parameter {
     Headers(Pipeline),
     /// The user's metadata of a pipeline.
     UserMetadata(Pipeline),
-    /// Metadata of the architecture: the path in front of the names of its fields, empty if they stand alone.
+    /// Metadata of the architecture. The text is the prefix of the names of its fields, empty if they have
+    /// none.
     Intrinsic(&'static str),
-    /// Data that is brought along.
+    /// Metadata that is passed on to another pipeline or pass.
     Bridged(Bridged),
 }
 
@@ -357,12 +366,12 @@ impl Stage {
     }
 }
 
-/// A sequence of blocks, of which each packet that enters it meets all.
+/// A sequence of blocks, all of which a packet that enters the pipeline passes through in order.
 #[derive(Debug)]
 pub struct PipelineDescription {
     /// Its name, such as `ingress`.
     pub name: &'static str,
-    /// Where its parser stores the error.
+    /// The field in which its parser stores its error.
     pub parser_error: MetadataField,
 }
 
@@ -377,16 +386,19 @@ pub struct Description {
     pub keyword: &'static str,
     /// The package that `main` is an instance of.
     pub package: &'static str,
-    /// The name and the width in bits of each field of its metadata. A name is the path of its parameter, a dot and the field, or the
-    /// field alone.
+    /// The name and the width in bits of each field of its metadata. A name is the field's name, with the
+    /// name of the parameter and a dot before it if the architecture has several.
     pub metadata: &'static [(&'static str, u32)],
     /// The pipelines: one, or two with a traffic manager between.
     pub pipelines: &'static [PipelineDescription],
-    /// The blocks of all pipelines, in the order in which a packet meets them, and the package, and the packages in it, name them.
+    /// The blocks of all pipelines, in the order in which a packet passes through them and in which the
+    /// package names them.
     pub stages: &'static [Stage],
-    /// Controls that the text form of programs has, always empty, each with the block that it stands in front of.
+    /// Controls that the text form of programs has besides, always empty, each with the block before which it
+    /// stands.
     pub empty_controls: &'static [(&'static str, BlockId)],
-    /// Parameters that have storage, in the order of their slots, with the block and the position there whose name and type they have.
+    /// Parameters that have storage, in the order of their slots. Each is given with a block and a position
+    /// among its parameters: the name and type are those of the parameter there.
     pub storage: &'static [(Parameter, BlockId, usize)],
     /// Fields with times, and with differences of times.
     pub times: &'static [MetadataField],
@@ -396,17 +408,17 @@ pub struct Description {
     pub priority: Option<MetadataField>,
     /// Fields that decide where a packet goes and whether it is dropped, cloned or parsed again.
     pub decisions: &'static [MetadataField],
-    /// A packet is dropped if, behind this block, the field has the value.
+    /// A packet is dropped if, after this block, the field has the value.
     pub drop: Option<(BlockId, MetadataField, u64)>,
     /// Says how packets are forwarded from port to port.
     pub forwarding: Option<fn(&Architecture) -> Forwarding>,
-    /// Ports are smaller than this, but for [`Description::cpu_port`].
+    /// Port numbers are below this, except for [`Description::cpu_port`].
     pub ports: u32,
     /// A packet that leaves at this port goes to the parser again.
     pub recirculation_port: Option<u32>,
-    /// Bits of the class of service of a clone session.
+    /// Width in bits of the class of service of a clone session.
     pub class_of_service_bits: u32,
-    /// The port that leads to the control plane if nobody says another.
+    /// The port that leads to the control plane unless the configuration gives another.
     pub cpu_port: u32,
 }
 
@@ -436,20 +448,21 @@ impl Description {
             .filter(move |(_, stage)| stage.pipeline == pipeline)
     }
 
-    /// Returns whether only the packet's bytes and [`Bridged`] metadata pass from one pipeline to the next:
-    /// the first ends with a deparser. Otherwise packets keep their state.
+    /// Returns whether the first pipeline ends with a deparser, so that only the packet's bytes and
+    /// [`Bridged`] metadata pass to the next. Otherwise packets keep their headers and metadata.
     pub fn deparses_between(&self) -> bool {
         let mut first = self.blocks_of(Pipeline::INGRESS);
         first.any(|(_, stage)| stage.is_deparser())
     }
 
-    /// Returns whether the text form of a program may leave a control out if it has no statements: a deparser in
-    /// front of other controls.
+    /// Returns whether the text form of a program may leave out the control `block` if it has no statements:
+    /// true for deparsers that are not the last block.
     pub fn may_be_left_out(&self, block: BlockId) -> bool {
         self.stage(block).is_deparser() && block.index() + 1 < self.stages.len()
     }
 
-    /// Returns the metadata that is brought along, in the order of the field lists with its slots, which are the first ones of a program.
+    /// Returns the kinds of [`Bridged`] metadata that the architecture has, in the order of the field lists
+    /// with their slots. These slots are the first of a program.
     pub fn bridged(&self) -> impl Iterator<Item = Bridged> {
         let stored = self.storage.iter();
         stored.filter_map(|(parameter, ..)| match parameter {
@@ -458,7 +471,7 @@ impl Description {
         })
     }
 
-    /// Returns whether packets can arrive at `port` and leave there.
+    /// Returns whether `port` is a port of the switch, at which packets can arrive and leave.
     pub fn has_port(&self, port: u32) -> bool {
         port < self.ports || port == self.cpu_port
     }
@@ -468,7 +481,7 @@ impl Description {
         self.has_port(port) || self.recirculation_port == Some(port)
     }
 
-    /// Returns the bits of a port's number.
+    /// Returns the number of bits of the largest port number.
     pub fn port_bits(&self) -> u32 {
         let most = self.ports.max(self.cpu_port);
         u32::BITS - most.leading_zeros()

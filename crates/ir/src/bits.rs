@@ -58,12 +58,14 @@ impl Bits {
         Bits::of_limbs(width, |_| u64::MAX)
     }
 
-    /// Makes a value of `width` bits from `value`, which is cut, or extended with zeros.
+    /// Makes a value of `width` bits from `value`. Bits beyond the width are cut off; missing high bits are
+    /// zero.
     pub fn from_u64(width: u32, value: u64) -> Bits {
         Bits::from_limbs(width, &[value])
     }
 
-    /// Makes a value of `width` bits from `value`, which is cut, or extended with zeros.
+    /// Makes a value of `width` bits from `value`. Bits beyond the width are cut off; missing high bits are
+    /// zero.
     pub fn from_u128(width: u32, value: u128) -> Bits {
         Bits::from_limbs(width, &[value as u64, (value >> 64) as u64])
     }
@@ -171,13 +173,13 @@ impl Bits {
         })
     }
 
-    /// Returns the value in `width` bits: cut, or extended with zeros.
+    /// Returns the value in `width` bits: high bits beyond the width are cut off, missing ones are zero.
     pub fn resize(&self, width: u32) -> Bits {
         Bits::from_limbs(width, &self.limbs)
     }
 
-    /// Returns the signed value in `width` bits, which must not be fewer than its own: extended with copies
-    /// of the sign bit.
+    /// Returns the value, as a signed number in two's complement, in `width` bits, which must not be fewer
+    /// than it has.
     pub fn sign_extend(&self, width: u32) -> Bits {
         let result = self.resize(width);
         if self.sign() && width > self.width {
@@ -270,7 +272,8 @@ impl Bits {
         .normalized()
     }
 
-    /// Divides unsigned values, and returns the quotient and the remainder; both are zero if `divisor` is zero.
+    /// Divides unsigned values of equal width, and returns the quotient and the remainder; both are zero if
+    /// `divisor` is zero.
     fn div_mod(&self, divisor: &Bits) -> (Bits, Bits) {
         let mut quotient = Bits::zero(self.width);
         if divisor.is_zero() {

@@ -6,7 +6,7 @@
 
 use crate::{Bits, Program, SlotId};
 
-/// Offsets, in 64-bit limbs, of every slot of a program.
+/// The offset, in 64-bit limbs, of every slot of a program in the state array of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     offsets: Vec<u32>,
@@ -35,12 +35,12 @@ impl Layout {
         self.limbs
     }
 
-    /// Returns the index, in the state array, of the least significant limb of `slot`.
+    /// Returns the position, in the state array, of the least significant limb of `slot`.
     pub fn offset(&self, slot: SlotId) -> usize {
         self.offsets[slot.index()] as usize
     }
 
-    /// Returns the number of limbs that `slot` occupies.
+    /// Returns the number of limbs of 64 bits that `slot` occupies.
     pub fn slot_limbs(&self, slot: SlotId) -> usize {
         self.widths[slot.index()].div_ceil(64) as usize
     }
@@ -66,7 +66,8 @@ impl Layout {
         state[self.offset(slot)]
     }
 
-    /// Writes `value` to `slot`, which has at most 64 bits. Cuts off bits beyond the slot's width.
+    /// Writes `value` to `slot`, which has at most 64 bits, in the state array. Cuts off bits beyond the
+    /// slot's width.
     pub fn set_u64(&self, state: &mut [u64], slot: SlotId, value: u64) {
         let width = self.widths[slot.index()];
         debug_assert!(width <= 64);

@@ -2,7 +2,8 @@
 
 use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, statements};
 
-/// Bits into the packet, both at most: the position of the cursor, and the end of the farthest lookahead.
+/// Distances in bits from the beginning of a packet, the largest possible ones: the position of the cursor,
+/// and the end of the farthest bit that is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Depth {
     cursor: u64,
@@ -32,20 +33,20 @@ impl Depth {
     }
 }
 
-/// The knowledge of a state while the longest path through the parser is searched.
+/// What is known of a parser state while the longest path through the parser is searched.
 #[derive(Clone, Copy)]
 enum Seen {
     No,
-    /// It is being looked at: a path that comes to it is a cycle.
+    /// The paths from it are being searched: a path that comes to it again is a cycle.
     Begun,
     Done(Depth),
 }
 
 impl Program {
-    /// Returns the length in bytes of the longest beginning of a packet that the parser looks at or
-    /// extracts. The bytes after it are only sent, unchanged, after the headers; nothing else depends on
-    /// them, apart from the packet's length. `None` if there is no bound: the parser loops or skips a
-    /// computed number of bits, a hash includes the payload, or another parser follows.
+    /// Returns how many bytes from the beginning of a packet the parser may look at or extract, at most. The
+    /// bytes after them are sent unchanged behind the headers, and nothing but the packet's length depends on
+    /// them. `None` if there is no limit: the parser loops or skips a computed number of bits, a hash
+    /// includes the payload, or the program has a second parser.
     pub fn reach_bytes(&self) -> Option<usize> {
         if self.parser_starts().count() > 1 {
             return None;
@@ -63,9 +64,9 @@ impl Program {
         usize::try_from(bits.div_ceil(8)).ok()
     }
 
-    /// Returns the number of bits that the parser looks at, and the number that it consumes, from the state
-    /// `id` on; `None` if there is no bound. The recursion ends, since a state that is visited again means
-    /// that there is no bound.
+    /// Returns how many bits the parser looks at and how many it consumes from the state `id` on, at most;
+    /// `None` if there is no limit. `seen` holds what is known of each state. The recursion ends, since a
+    /// state that is visited again means that there is no limit.
     fn depth_from(&self, id: StateId, seen: &mut [Seen]) -> Option<Depth> {
         match seen[id.index()] {
             Seen::Done(depth) => return Some(depth),

@@ -119,7 +119,7 @@ use crate::{BinaryOp, CounterUnit, HashAlgorithm, MatchKind, UnaryOp};
 /// The version of the text form that this build reads and writes.
 pub const VERSION: u32 = 1;
 
-/// A longer text is refused unread.
+/// The longest text in bytes that is parsed.
 pub const MAX_TEXT_BYTES: usize = 1 << 25;
 
 /// Words for the values of an enumeration, for both directions.

@@ -95,28 +95,29 @@ use crate::*;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Limbs that all slots together may occupy.
+/// The number of limbs of 64 bits that all slots together may occupy.
 pub const MAX_STATE_LIMBS: u64 = 1 << 16;
-/// Width of the widest intermediate value.
+/// The largest width of an intermediate value in bits.
 pub const MAX_EXPR_WIDTH: u32 = 4 * Bits::MAX_WIDTH;
-/// Levels of operators in an expression.
+/// The number of levels of operators that an expression may have.
 pub const MAX_EXPR_DEPTH: u32 = 256;
-/// Levels of statements within statements.
+/// The number of levels to which statements may nest.
 pub const MAX_NESTING: u32 = 256;
-/// Statements of a program.
+/// The number of statements that a program may have.
 pub const MAX_STATEMENTS: u64 = 1 << 20;
-/// Limbs of all values that expressions, entries and matches of a program have.
+/// The number of limbs of 64 bits that all values of expressions, entries and matches of a program may have
+/// together.
 pub const MAX_TOTAL_LIMBS: u64 = 1 << 22;
-/// Bytes that registers, counters and meters of a program may need.
+/// The number of bytes that the registers, counters and meters of a program may need together.
 pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
-/// Entries that a table or value set may ask for.
+/// The number of entries that a table or value set may ask for.
 pub const MAX_TABLE_SIZE: u64 = 1 << 32;
-/// Labels are smaller.
+/// Labels are smaller than this.
 pub const MAX_LABEL: u32 = 1 << 20;
-/// The greatest distance of a lookahead from the cursor.
+/// The largest distance in bits of a lookahead's end from the cursor.
 pub const MAX_LOOKAHEAD_BITS: u32 = 1 << 20;
 
-/// More violations than this are not reported.
+/// The number of violations that are reported at most.
 const MAX_ERRORS: usize = 64;
 
 /// The errors of core.p4, in its order.
@@ -137,7 +138,7 @@ pub struct VerifyError {
     pub invariant: u32,
     /// Where, as in `table "ingress.t"` or `ingress @0:57`.
     pub place: String,
-    /// The violation.
+    /// A description of the violation.
     pub message: String,
 }
 
@@ -213,11 +214,11 @@ impl fmt::Display for Place<'_> {
 struct Roles {
     /// For each slot, true if it is taken by a header or the architecture's metadata.
     taken: Vec<bool>,
-    /// For each slot, for the length of a varbit, its maximum.
+    /// For each slot that holds the length of a varbit, the largest length in bits.
     max_length: Vec<Option<u32>>,
 }
 
-/// The pipelines from which an action is reached.
+/// Whether tables of each pipeline apply an action.
 #[derive(Clone, Copy, Default)]
 struct Reach {
     ingress: bool,
@@ -271,8 +272,8 @@ impl<'a> Verifier<'a> {
     }
 
     /// Adds a value of `width` bits (0 for a match of any value) to the size of the program, and returns
-    /// whether the size is still within the limit [`MAX_TOTAL_LIMBS`]. Reports once that it exceeds the
-    /// limit.
+    /// whether the size is still within [`MAX_TOTAL_LIMBS`]. Reports the first value that exceeds it
+    /// (invariant 34).
     fn spend(&mut self, width: u32, place: Place<'_>) -> bool {
         let before = self.limbs;
         self.limbs = before.saturating_add(u64::from(width.div_ceil(64).max(1)));
@@ -285,7 +286,8 @@ impl<'a> Verifier<'a> {
         self.limbs <= MAX_TOTAL_LIMBS
     }
 
-    /// Checks a constant: adds it to the size of the program, and reports it if it is too wide.
+    /// Adds a constant to the size of the program (see [`Verifier::spend`]), and reports it if it is too wide
+    /// (invariant 31).
     fn constant(&mut self, value: &Bits, place: Place<'_>) {
         self.spend(value.width(), place);
         self.check(value.width() <= MAX_EXPR_WIDTH, 31, place, || {

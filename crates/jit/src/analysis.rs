@@ -97,7 +97,7 @@ pub(crate) struct ParserForm<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Analyses a verified program for the code generator.
+    /// Computes the analysis of a verified program for the code generator.
     pub fn new(program: &'a Program) -> Analysis<'a> {
         let [ingress, egress] =
             [Pipeline::INGRESS, Pipeline::EGRESS].map(|p| Usage::of_pipeline(program, p));

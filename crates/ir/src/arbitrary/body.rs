@@ -3,7 +3,7 @@
 use super::{Generator, Place};
 use crate::*;
 
-/// Operators that keep the width.
+/// Binary operators whose operands and result have the same width.
 pub const SAME_WIDTH: [BinaryOp; 12] = [
     BinaryOp::Add,
     BinaryOp::Sub,
@@ -32,10 +32,10 @@ pub const COMPARISONS: [BinaryOp; 6] = [
     BinaryOp::Sle,
 ];
 
-/// Intermediate values stay narrower.
+/// The largest width in bits of an intermediate value.
 const MAX_WIDTH: u32 = 400;
 
-/// Statements nest no deeper.
+/// The deepest nesting of statements.
 const MAX_DEPTH: u32 = 4;
 
 fn boxed(expr: Expr) -> Box<Expr> {
@@ -47,7 +47,7 @@ fn constant(width: u32, value: u64) -> Expr {
 }
 
 impl Generator {
-    /// Generates an expression of `width` bits with at most `depth` levels of operators, plus one that
+    /// Generates an expression of `width` bits with at most `depth` levels of operators, besides one that
     /// adapts the width of a slot.
     pub(super) fn expr(&mut self, width: u32, depth: u32) -> Expr {
         if depth == 0 {
@@ -200,7 +200,7 @@ impl Generator {
         self.program.slots[slot.index()].width
     }
 
-    /// Chooses a scalar slot for whose width `good` returns true; `None` if there is none.
+    /// Chooses a random scalar slot for whose width in bits `good` returns true; `None` if there is none.
     pub(super) fn scalar_where(&mut self, good: impl Fn(u32) -> bool) -> Option<SlotId> {
         let scalars: Vec<_> = self
             .scalars
@@ -284,7 +284,7 @@ impl Generator {
         }
     }
 
-    /// Generates a loop over a counter that no other statement writes.
+    /// Generates a loop that ends after at most four rounds, by a counter that no other statement writes.
     fn bounded_loop(&mut self, place: Place, depth: u32) -> StmtKind {
         let label = self.label();
         let counter = self.slot(format!("loop{}", label.0), 8);
@@ -326,7 +326,8 @@ impl Generator {
         HeaderId(self.rng.below(self.program.headers.len() as u32))
     }
 
-    /// Generates a write to a header field behind a test of the header's validity, as the compiler does.
+    /// Generates a write to a header field, inside an `if` that tests the header's validity, as the compiler
+    /// does. Generates another assignment if the header has no field but varbits.
     fn header_write(&mut self) -> StmtKind {
         let header = self.any_header();
         let header = &self.program.headers[header.index()];
@@ -362,7 +363,8 @@ impl Generator {
         }
     }
 
-    /// Generates an index expression of 32 bits, mostly below 8, so that it is within the array.
+    /// Generates an expression of 32 bits for the index of a cell, mostly below 8, so that it is within the
+    /// array.
     fn index(&mut self) -> Expr {
         let index = self.expr(3, 1);
         match self.rng.below(8) {
@@ -453,7 +455,8 @@ impl Generator {
         }
     }
 
-    /// Generates a statement of a kind that is allowed only in some places, `place` among them.
+    /// Generates a statement for the body `place`: often one of a kind that is allowed there but not
+    /// everywhere, else one that is allowed everywhere.
     fn of_place(&mut self, place: Place) -> StmtKind {
         match place {
             Place::Parser => self.of_parser(),

@@ -35,51 +35,51 @@ metadata! {
     Metadata {
         /// The port of arrival, for the parser.
         ingress_parser_port = "ingress_parser_input.ingress_port": 32,
-        /// Why there is this packet ([`packet_path`]), for the parser.
+        /// How the packet came here ([`packet_path`]), for the parser.
         ingress_parser_path = "ingress_parser_input.packet_path": 32,
         /// The port of arrival.
         ingress_port = "ingress_input.ingress_port": 32,
-        /// Why there is this packet.
+        /// How the packet came here ([`packet_path`]).
         ingress_path = "ingress_input.packet_path": 32,
-        /// Microseconds.
+        /// Time of arrival in microseconds.
         ingress_timestamp = "ingress_input.ingress_timestamp": 64,
-        /// Index in [`Program::errors`](crate::Program::errors).
+        /// The parser's error, an index in [`Program::errors`](crate::Program::errors).
         ingress_parser_error = "ingress_input.parser_error": ERROR_WIDTH,
-        /// 0 at first.
+        /// The class of service that the program requests; 0 at first.
         class_of_service = "ingress_output.class_of_service": 8,
-        /// True if to clone; false at first.
+        /// True if the packet is to be cloned; false at first.
         ingress_clone = "ingress_output.clone": 1,
-        /// By which session.
+        /// The session of the clone.
         ingress_clone_session = "ingress_output.clone_session_id": 16,
-        /// True if the packet itself goes nowhere; true at first.
+        /// True if the packet is to be dropped, apart from its clone; true at first.
         ingress_drop = "ingress_output.drop": 1,
-        /// True if to parse the packet again, if it is not dropped; false at first.
+        /// True if the packet, unless it is dropped, is to be parsed again in ingress; false at first.
         resubmit = "ingress_output.resubmit": 1,
-        /// Else the group, 0 for none.
+        /// The multicast group of a packet that is neither dropped nor resubmitted; 0 for none.
         multicast_group = "ingress_output.multicast_group": 32,
-        /// Else the port.
+        /// The output port of a packet that is neither dropped, resubmitted nor multicast.
         ingress_egress_port = "ingress_output.egress_port": 32,
         /// The port that the packet leaves at, for the egress parser.
         egress_parser_port = "egress_parser_input.egress_port": 32,
-        /// Why there is this copy, for the egress parser.
+        /// How this copy was made ([`packet_path`]), for the egress parser.
         egress_parser_path = "egress_parser_input.packet_path": 32,
-        /// As ingress said, or the clone session.
+        /// The class of service that ingress requested or, of a clone, that of its session.
         egress_class_of_service = "egress_input.class_of_service": 8,
         /// The port that the packet leaves at.
         egress_port = "egress_input.egress_port": 32,
-        /// Why there is this copy.
+        /// How this copy was made ([`packet_path`]).
         egress_path = "egress_input.packet_path": 32,
         /// The number of a replica.
         instance = "egress_input.instance": 16,
-        /// Microseconds.
+        /// Time in microseconds at which egress begins.
         egress_timestamp = "egress_input.egress_timestamp": 64,
-        /// Index in [`Program::errors`](crate::Program::errors).
+        /// The egress parser's error, an index in [`Program::errors`](crate::Program::errors).
         egress_parser_error = "egress_input.parser_error": ERROR_WIDTH,
-        /// True if to clone; false at first.
+        /// True if the packet is to be cloned; false at first.
         egress_clone = "egress_output.clone": 1,
-        /// By which session.
+        /// The session of the clone.
         egress_clone_session = "egress_output.clone_session_id": 16,
-        /// True if the packet itself goes nowhere; false at first.
+        /// True if the packet is to be dropped, apart from its clone; false at first.
         egress_drop = "egress_output.drop": 1,
         /// The port that the packet leaves at, for the deparser.
         egress_deparser_port = "egress_deparser_input.egress_port": 32,
@@ -87,7 +87,8 @@ metadata! {
 }
 
 impl Metadata {
-    /// Returns how packets are forwarded from port to port.
+    /// Returns how PSA forwards packets: the inputs that the metadata slots receive, and the slots that
+    /// decide where a packet goes.
     pub fn forwarding(&self) -> Forwarding {
         Forwarding {
             arrival: vec![

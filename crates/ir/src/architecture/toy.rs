@@ -3,7 +3,7 @@
 use super::{BlockKind, Description, Parameter, Pipeline, PipelineDescription, stage};
 use crate::{BlockId, ERROR_WIDTH};
 
-/// The port of departure that drops.
+/// The value of `departure.port` that drops the packet.
 pub const DROP_PORT: u32 = 15;
 
 metadata! {
@@ -11,7 +11,7 @@ metadata! {
     Metadata {
         /// The port of arrival.
         arrival_port = "arrival.port": 4,
-        /// Index in [`Program::errors`](crate::Program::errors).
+        /// The parser's error, an index in [`Program::errors`](crate::Program::errors).
         parser_error = "arrival.parser_error": ERROR_WIDTH,
         /// The port to leave at; 15 drops.
         departure_port = "departure.port": 4,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{BlockId, ERROR_WIDTH};
 
-/// The value of `egress_spec` that drops.
+/// The value of `egress_spec` that drops the packet.
 pub const DROP_PORT: u32 = 511;
 
 /// Values of `instance_type`, as in the reference target.
@@ -34,31 +34,31 @@ metadata! {
         egress_spec = "egress_spec": 9,
         /// In egress, the port that the packet leaves at.
         egress_port = "egress_port": 9,
-        /// Why there is this copy ([`instance_type`]).
+        /// How this copy of the packet was made ([`instance_type`]).
         instance_type = "instance_type": 32,
-        /// Bytes.
+        /// Length of the packet in bytes.
         packet_length = "packet_length": 32,
-        /// Microseconds.
+        /// Time in microseconds at which the packet was enqueued.
         enq_timestamp = "enq_timestamp": 32,
-        /// Packets.
+        /// Length of the queue in packets when the packet was enqueued.
         enq_qdepth = "enq_qdepth": 19,
-        /// Microseconds.
+        /// Time in microseconds that the packet spent in the queue.
         deq_timedelta = "deq_timedelta": 32,
-        /// Packets.
+        /// Length of the queue in packets when the packet was dequeued.
         deq_qdepth = "deq_qdepth": 19,
-        /// Microseconds.
+        /// Time in microseconds at which ingress begins.
         ingress_global_timestamp = "ingress_global_timestamp": 48,
-        /// Microseconds.
+        /// Time in microseconds at which egress begins.
         egress_global_timestamp = "egress_global_timestamp": 48,
-        /// 0 is none.
+        /// The multicast group; 0 for none.
         mcast_grp = "mcast_grp": 16,
         /// The number of a replica.
         egress_rid = "egress_rid": 16,
-        /// 1 after a check that failed.
+        /// 1 after `verify_checksum` has found a wrong checksum.
         checksum_error = "checksum_error": 1,
-        /// Index in [`Program::errors`](crate::Program::errors).
+        /// The parser's error, an index in [`Program::errors`](crate::Program::errors).
         parser_error = "parser_error": ERROR_WIDTH,
-        /// Of the queue.
+        /// The class of the packet's queue.
         priority = "priority": 3,
     }
 }

@@ -7,7 +7,7 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// A digit, then letters and digits.
     Number(&'a str),
-    /// The text between the quotes, escapes not replaced.
+    /// The text between the quotes, with its escape sequences.
     String(&'a str),
     /// A single character.
     Mark(char),
@@ -125,8 +125,8 @@ pub(super) fn unescape(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Reads an escape `u{HEX}` at the start of `text`, and returns its character and the text after it; `None`
-/// if there is no valid one.
+/// Reads `u{HEX}`, the rest of an escape sequence, at the start of `text`, and returns the character that it
+/// stands for and the text after it; `None` if there is no valid one.
 fn unicode(text: &str) -> Option<(char, &str)> {
     let (digits, after) = text.strip_prefix("u{")?.split_once('}')?;
     let good = (1..=6).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());

@@ -7,7 +7,7 @@ use crate::verify::{MAX_EXPR_WIDTH, MAX_STATEMENTS, MAX_TOTAL_LIMBS};
 use crate::*;
 use std::fmt;
 
-/// Why a text is no program.
+/// The first error of a text that is no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Line, from 1.
@@ -27,6 +27,10 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// Parses a program from its text form. The program is not verified.
+///
+/// # Errors
+///
+/// The first error of the text, with its line and column.
 pub fn parse(text: &str) -> Result<Program, ParseError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(ParseError {
@@ -48,7 +52,7 @@ pub fn parse(text: &str) -> Result<Program, ParseError> {
         })
 }
 
-/// A failure is a byte position and a message.
+/// A result of parsing; an error is a byte position and a message.
 pub(super) type Parsed<T> = Result<T, (usize, String)>;
 
 pub(super) struct Parser<'a> {
@@ -56,10 +60,10 @@ pub(super) struct Parser<'a> {
     /// The token to be consumed next, and where it begins.
     pub(super) token: Token<'a>,
     pub(super) at: usize,
-    /// The limbs that may still be allocated.
+    /// The number of limbs that constants may still allocate.
     limbs_left: u64,
     statements_left: u64,
-    /// Levels of statements and of operators around the next token.
+    /// The number of statements and operators around the next token.
     pub(super) nesting: u32,
     pub(super) depth: u32,
 }
@@ -197,7 +201,8 @@ impl<'a> Parser<'a> {
         self.expected(&format!("{what}, {letter} and a number"))
     }
 
-    /// Reads the id of a declaration, which must be `count`, the number of declarations of its kind before it.
+    /// Reads the id of a declaration. Ids of a kind count up from 0, so it must be `count`, the number of
+    /// declarations of this kind before it.
     fn new_id(&mut self, letter: char, what: &str, count: usize) -> Parsed<()> {
         let at = self.at;
         let found = match letter {
@@ -310,7 +315,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads the start states of parsers but the first, whose start is the first state, and all controls, to the end of the text.
+    /// Reads the start states of the parsers except the first, which starts with the first state, and all
+    /// controls, to the end of the text.
     fn blocks(&mut self, description: &Description) -> Parsed<Vec<Block>> {
         let mut blocks = Vec::new();
         for (i, stage) in description.stages.iter().enumerate() {
@@ -422,7 +428,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// Reads `string "id" number`, and returns the string and the number.
+    /// Reads `string "id" number`: a control-plane name and a P4Runtime id.
     fn named(&mut self) -> Parsed<(String, u32)> {
         let name = self.string()?;
         self.word("id")?;
@@ -680,7 +686,7 @@ impl<'a> Parser<'a> {
         self.body()
     }
 
-    /// Returns whether the control `name` begins here.
+    /// Returns whether the next tokens are `control` and `name`.
     fn is_at_control(&self, name: &str) -> bool {
         let mut ahead = self.lexer.clone();
         let next = ahead.next().map(|(_, token)| token);
@@ -688,8 +694,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns the value of the digits `0xHEX` or `DECIMAL` in `width` bits; `None` if they are malformed or
-/// have more bits.
+/// Returns the value of the digits `0xHEX` or `DECIMAL` in `width` bits; `None` if they are malformed or have
+/// more bits, or if a decimal number exceeds 64 bits.
 fn bits_of(width: u32, digits: &str) -> Option<Bits> {
     let Some(hex) = digits.strip_prefix("0x") else {
         let good = digits.bytes().all(|b| b.is_ascii_digit());

@@ -169,7 +169,8 @@ impl Parser<'_> {
         Ok(Stmt { kind, loc })
     }
 
-    /// Reads a statement that contains no other statements. `keyword` is the next token.
+    /// Reads a statement that contains no other statements and begins with `keyword`, which is the next
+    /// token.
     fn simple(&mut self, keyword: &str) -> Parsed<StmtKind> {
         match keyword {
             "assign" | "register_read" | "meter_execute" | "direct_meter_read" | "hash"
@@ -258,7 +259,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads a statement of one of the kinds that [`Parser::simple`] does not read itself.
+    /// Reads a statement of one of the kinds that [`Parser::simple`] does not read itself, which begins with
+    /// `keyword`.
     fn extern_call(&mut self, keyword: &str) -> Parsed<StmtKind> {
         let at = self.at;
         self.word(keyword)?;

@@ -6,7 +6,8 @@ use std::fmt::{self, Display, Write};
 
 /// Returns the text form of a program.
 ///
-/// The recursion is as deep as the program; a verified one is shallow enough for any thread.
+/// The recursion is as deep as the nesting of statements and expressions; a verified program is shallow
+/// enough for any thread.
 pub fn print(program: &Program) -> String {
     let mut printer = Printer {
         out: String::new(),
@@ -403,7 +404,7 @@ impl Printer {
         self.body(body)
     }
 
-    /// Writes the statements of a body, indented, and its closing brace.
+    /// Writes the statements of a body, indented one level more, and the closing brace after them.
     fn body(&mut self, body: &[Stmt]) -> fmt::Result {
         self.indent += 1;
         for stmt in body {
@@ -469,7 +470,7 @@ impl Display for Size {
     }
 }
 
-/// ` word id`, or nothing.
+/// Prints a space, the word, a space and the id; nothing without an id.
 struct Optional<'a, T>(&'a str, Option<T>);
 
 impl<T: Display> Display for Optional<'_, T> {

@@ -12,7 +12,7 @@ enum Body {
     Action(ActionId),
 }
 
-/// The surroundings of a statement.
+/// Where a statement is.
 struct Context<'a> {
     block: Body,
     place: Place<'a>,
@@ -69,7 +69,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Checks that the blocks are those of the architecture, and the starts of parsers. Returns `false` if they are others.
+    /// Checks that the program has the blocks of its architecture, and that their parsers start with states
+    /// that exist, the first with the first state (invariant 20). Returns `false` if the blocks are others.
     fn blocks(&mut self) -> bool {
         let p = self.program;
         let stages = p.architecture.description().stages;
@@ -199,7 +200,7 @@ impl<'a> Verifier<'a> {
         cx.depth -= 1;
     }
 
-    /// Checks invariants 23 and 24, which allow some statements only in some bodies.
+    /// Checks that the statement is allowed in the body in which it is: invariants 23 and 24.
     fn allowed_here(&mut self, stmt: &StmtKind, cx: &Context<'_>) {
         let description = self.program.architecture.description();
         let stage = match cx.block {
@@ -356,7 +357,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Returns true if the value of `expr` is certainly at most `max`, the largest length of a varbit in bits.
+    /// Returns true if `expr` has one of the forms that invariant 6 allows for the length of a varbit, so
+    /// that its value is certainly at most `max` bits.
     fn is_length(&self, expr: &Expr, max: u32) -> bool {
         match expr {
             Expr::Const(value) => value.to_u64().is_some_and(|v| v <= u64::from(max)),
@@ -368,8 +370,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Checks a slot to which a statement other than an assignment writes, and returns its width in bits;
-    /// `None` if the id is out of range.
+    /// Checks a slot to which a statement other than an assignment writes (invariants 2 and 6), and returns
+    /// its width in bits; `None` if the id is out of range.
     fn destination(&mut self, dst: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.slot(dst, place)?;
         self.not_a_length(dst, place);
@@ -385,7 +387,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Returns the declaration with the id `id` in `list`. Reports an id out of range, and returns `None`.
+    /// Returns the declaration with the id `id` in `list`. Reports an id out of range (invariant 22), and
+    /// returns `None`. `kind` names the declaration in the message.
     fn declared<T>(
         &mut self,
         list: &'a [T],
@@ -619,7 +622,7 @@ impl<'a> Verifier<'a> {
         });
     }
 
-    /// Checks an expression, whose width must be `expected` bits.
+    /// Checks an expression and that its width is `expected` bits.
     fn expect(&mut self, expr: &Expr, expected: u32, place: Place<'_>) {
         if let Some(width) = self.expr(expr, place, 0) {
             self.check(width == expected, 26, place, || {

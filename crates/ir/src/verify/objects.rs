@@ -61,8 +61,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks that no other header uses a slot, and marks it as used. Returns its width in bits; `None` if
-    /// the id is out of range.
+    /// Checks that neither another header nor the architecture's metadata uses a slot (invariant 5), and
+    /// marks it as used. Returns its width in bits; `None` if the id is out of range.
     fn take(&mut self, slot: SlotId, place: Place<'_>) -> Option<u32> {
         let width = self.slot(slot, place)?;
         let taken = std::mem::replace(&mut self.roles.taken[slot.index()], true);
@@ -231,7 +231,8 @@ impl Verifier<'_> {
         self.widths(widths.iter().copied(), 11, place);
     }
 
-    /// Checks that each of the widths is allowed for a slot, and their sum for an expression.
+    /// Checks that each of `widths`, those of the members of an object, is allowed for a slot, and their sum
+    /// for an expression. Reports violations of the invariant `invariant`.
     fn widths(&mut self, widths: impl Iterator<Item = u32>, invariant: u32, place: Place<'_>) {
         let mut sum = 0u64;
         for width in widths {
@@ -284,7 +285,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks that a slot, whose id is in range, does not contain the length of a varbit.
+    /// Checks that a slot, whose id is in range, does not hold the length of a varbit (invariant 6).
     pub(super) fn not_a_length(&mut self, slot: SlotId, place: Place<'_>) {
         let free = self.roles.max_length[slot.index()].is_none();
         self.check(free, 6, place, || {
@@ -344,8 +345,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks that a call is of an action that the table has and that does not have the scope `forbidden`,
-    /// and that its arguments fit the action's parameters.
+    /// Checks the action of an entry or the default action (invariant 16): the table has it, its scope is not
+    /// `forbidden`, and its arguments fit its parameters.
     fn call(&mut self, table: &Table, call: &ActionCall, forbidden: ActionScope, place: Place<'_>) {
         let id = call.action;
         let allowed = table
