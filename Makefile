@@ -70,7 +70,7 @@ dev: | $(VENV)/.maturin
 
 # Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, simulated networks, and
 # one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares small dumbbells' results with ns-2's and
-# ns-3's and two flows with the kernel's.
+# ns-3's and two flows with the kernel's; and the page of a small network.
 bench: $(VENV)/.installed
 	$(BIN)/holdfast bench $(BENCH)
 	$(BIN)/holdfast bench --tables $(BENCH)
@@ -80,6 +80,7 @@ bench: $(VENV)/.installed
 	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/ns2_agreement.py --quick)
 	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/ns3_agreement.py --quick)
 	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/live_agreement.py --quick)
+	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/page.py --quick)
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check

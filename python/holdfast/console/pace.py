@@ -19,6 +19,10 @@ STEP_S = 0.01
 """Between two looks of whoever waits, and the most that a simulation runs at a time."""
 
 
+THREAD_NAME = "holdfast-pace"
+"""Of the thread in which a simulation passes at the pace of the wall clock."""
+
+
 class Clock(Protocol):
     """How time passes in a network."""
 
@@ -78,7 +82,7 @@ class Paced:
         self._failures: list[Exception] = []
         self.behind_s = 0.0
         """The time by which the simulation is slower than the wall clock, most of all so far."""
-        self._thread = threading.Thread(target=self._run, name="holdfast-pace", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -162,4 +166,4 @@ def clock_of(network: Network, *, paced: bool) -> Clock:
     return Paced(network) if paced else Virtual(network)
 
 
-__all__ = ["Clock", "Live", "Paced", "Virtual", "clock_of"]
+__all__ = ["THREAD_NAME", "Clock", "Live", "Paced", "Virtual", "clock_of"]

@@ -95,22 +95,25 @@ class RowList:
         self._page += step
         self._changed()
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Show those of ``rows`` that the filter leaves, on the page where the list is."""
-        found = [row for row in rows if not self._filter or any(self._filter in cell.lower() for cell in row.cells)]
+    def show(self, names: Sequence[str], row: Callable[[int], Row]) -> None:
+        """Show what has these names, as far as the filter leaves it, on the page where the list is.
+
+        ``row`` is called for the indices of what is seen.
+        """
+        wanted = self._filter
+        found = [index for index, name in enumerate(names) if wanted in name.lower()] if wanted else range(len(names))
         pages = max(1, -(-len(found) // ROWS))
         self._page = self._page % pages
-        shown = found[self._page * ROWS : (self._page + 1) * ROWS]
-        for index, (row, cells) in enumerate(self._rows):
+        shown = [row(index) for index in found[self._page * ROWS : (self._page + 1) * ROWS]]
+        for index, (element, cells) in enumerate(self._rows):
             visible = index < len(shown)
-            if row.visible != visible:
-                row.set_visibility(visible)
+            _see(element, visible)
             if visible:
                 self._keys[index] = shown[index].key
                 self._fill(cells, shown[index])
-        self._empty.set_visibility(not found)
-        self._foot.set_visibility(len(rows) > ROWS or bool(self._filter))
-        self._box.set_visibility(bool(found))
+        _see(self._empty, not found)
+        _see(self._foot, len(names) > ROWS or bool(wanted))
+        _see(self._box, bool(found))
         _text(self._where, f"{len(found)} in all, page {self._page + 1} of {pages}")
 
     def _fill(self, cells: list[Any], row: Row) -> None:
@@ -127,12 +130,17 @@ class RowList:
             if any(button.props.get(name) != value for name, value in wanted.items()):
                 button.props.update(wanted)
                 button.update()
-            if column and button.visible != bool(word):
-                button.set_visibility(bool(word))
+            if column:
+                _see(button, bool(word))
 
 
 def _width(heading: str) -> str:
     return "optional" if heading.endswith("*") else ""
+
+
+def _see(element: Any, visible: bool) -> None:
+    if element.visible != visible:
+        element.set_visibility(visible)
 
 
 def _text(label: Any, text: str) -> None:

@@ -92,6 +92,7 @@ class Tab:
         self.page, self.client = page, ui.context.client
         self._session = page.session
         self._colours = charts.LIGHT
+        self._drawn_flows: object = None
         self._drawn_lines: dict[str, Any] | None = None
         self.link = next(iter(page.session.topology.link_names()), None)
         self.flows: list[int] = []
@@ -371,7 +372,11 @@ class Tab:
             self._drawn_lines = lines
             self._chart.options["series"][0].update(lines)
             self._chart.run_chart_method("setOption", {"series": [lines]})
-        self._draw_curves(snapshot)
+        # A snapshot of a link's change has the flows of the one before.
+        shown = (snapshot.time_s, self._colours, tuple(self.flows))
+        if shown != self._drawn_flows:
+            self._drawn_flows = shown
+            self._draw_curves(snapshot)
         self._draw_lists(snapshot)
 
     def _draw_curves(self, snapshot: Snapshot) -> None:
@@ -399,8 +404,13 @@ class Tab:
         self._draw_lists(self.page.watcher.latest)
 
     def _draw_lists(self, snapshot: Snapshot) -> None:
-        self._flow_rows.show([self._flow_row(flow) for flow in reversed(snapshot.flows)])
-        self._link_rows.show([self._link_row(link) for link in snapshot.links])
+        flows = snapshot.flows[::-1]
+        self._flow_rows.show(
+            [f"{flow.number}: {flow.text}" for flow in flows], lambda index: self._flow_row(flows[index])
+        )
+        self._link_rows.show(
+            [link.name for link in snapshot.links], lambda index: self._link_row(snapshot.links[index])
+        )
         chosen = next((link for link in snapshot.links if link.name == self.link), None)
         _set(self._link_text, "" if chosen is None else _sentence(chosen))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from holdfast.web.server import AT_LOOPBACK, served
 
 if TYPE_CHECKING:
     from holdfast.web.page import NetworkPage
+
+SWITCH_S = 0.0005
+"""The longest time for which a thread keeps the interpreter from others while there is a page."""
 
 
 @contextmanager
@@ -26,6 +30,8 @@ def page_of(session: Session, at: str = AT_LOOPBACK) -> Iterator[str]:
     from holdfast.web.snapshot import Watcher
 
     pages: list[NetworkPage] = []
+    # The simulation's thread asks for the interpreter's lock many times in a second, and would wait 5 ms for it each time.
+    interval_s = sys.getswitchinterval()
 
     async def build() -> None:
         await pages[0].build()
@@ -38,7 +44,11 @@ def page_of(session: Session, at: str = AT_LOOPBACK) -> Iterator[str]:
         from holdfast.web.page import NetworkPage
 
         pages.append(NetworkPage(session, watcher, Desk(session), Path(folder)))
-        yield address
+        sys.setswitchinterval(SWITCH_S)
+        try:
+            yield address
+        finally:
+            sys.setswitchinterval(interval_s)
 
 
 __all__ = ["page_of"]

@@ -10,8 +10,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from holdfast.console.flows import Flow, Progress
 from holdfast.console.session import Session
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 PERIOD_S = 0.5
 """Between two snapshots, if nobody demands one."""
 
-GLANCE_S = 0.15
-"""Between two looks at the links' states alone; a change makes a snapshot at once."""
+GLANCE_S = 0.1
+"""Between two looks at the links' states alone; a change of one is told at once."""
 
 SHORTEST_S = 0.1
 """Between two snapshots that are demanded."""
@@ -39,6 +39,13 @@ SHOWN_S = 60.0
 
 PARAMETERS_AT_A_TIME = 32
 """Links of which a snapshot reads rate, delay and loss; verbs that change a link have all read."""
+
+
+FLOWS_AT_A_TIME = 100
+"""Flows that are read while a simulation stands still; it goes on between these."""
+
+PAUSE_S = 0.0005
+"""For which the simulation can take its turn between two times: whoever asks for a lock again at once gets it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,28 +220,38 @@ class Watcher:
             return [] if past is None else [each for each in past.points if each.time_s >= self._last_s - WINDOW_S]
 
     def _run(self) -> None:
-        states = self._states()
         due_s = time.monotonic() + PERIOD_S
-        while not self._stopping.is_set():
-            if not self._wanted.wait(min(GLANCE_S, max(0.0, due_s - time.monotonic()))):
-                now = self._states()
-                if now == states and time.monotonic() < due_s:
-                    continue
-                states = now
-            self._wanted.clear()
-            due_s = time.monotonic() + PERIOD_S
+        while True:
+            demanded = self._wanted.wait(min(GLANCE_S, max(0.0, due_s - time.monotonic())))
             if self._stopping.is_set():
                 return
+            self._wanted.clear()
             try:
-                self.latest = self.look()
-                for listener in list(self._listeners):
-                    listener(self.latest)
+                if (changed := self.glance()) is not None:
+                    self._tell(changed)
+                if demanded or time.monotonic() >= due_s:
+                    due_s = time.monotonic() + PERIOD_S
+                    self._tell(self.look())
             except Exception:
                 log.exception("the page's picture of the network is not new")
-            self._stopping.wait(SHORTEST_S)
+            if demanded:
+                self._stopping.wait(SHORTEST_S)
+
+    def _tell(self, snapshot: Snapshot) -> None:
+        self.latest = snapshot
+        for listener in list(self._listeners):
+            listener(snapshot)
 
     def _states(self) -> list[bool]:
         return [is_up(self._session, link) for link in self._session.topology.links]
+
+    def glance(self) -> Snapshot | None:
+        """Return the latest snapshot with the states that links have now, or None if none has changed."""
+        states, latest = self._states(), self.latest
+        if all(link.up is up for link, up in zip(latest.links, states, strict=True)):
+            return None
+        links = tuple(replace(link, up=up) for link, up in zip(latest.links, states, strict=True))
+        return replace(latest, links=links)
 
     def look(self) -> Snapshot:
         """Return what the network is now, and remember it for the next differences."""
@@ -249,7 +266,6 @@ class Watcher:
                 now_s = network.now_ps / PS_PER_S
                 counters = [(each.a_to_b, each.b_to_a) for _, each in network.all_link_counters()]
                 states = self._states()
-                progress = [flow.progress() if flow.end_s is None else None for flow in flows]
             passed_s, wall_s = now_s - self._last_s, began_s - self._wall_s
             before = self._counters or counters
             shown = tuple(
@@ -265,7 +281,7 @@ class Watcher:
                     self._names, self._session.topology.links, states, self._parameters, before, counters, strict=True
                 )
             )
-            found = self._flows(now_s, flows, progress)
+            found = tuple(self._flows(flows))
             self._counters, self._last_s, self._wall_s = counters, now_s, began_s
             pace = passed_s / wall_s if wall_s > 0 else 0.0
             return Snapshot(now_s, pace, shown, found, time.monotonic() - began_s)
@@ -275,33 +291,42 @@ class Watcher:
         self._rotation = begin + PARAMETERS_AT_A_TIME
         return range(begin, min(self._rotation, len(self._names)))
 
-    def _flows(self, now_s: float, flows: list[Flow], progress: list[Progress | None]) -> tuple[FlowState, ...]:
-        shown = []
-        for flow, found in zip(flows, progress, strict=True):
-            past = self._pasts.setdefault(flow.number, _FlowPast())
-            runs = flow.end_s is None
-            if found is None:
-                if flow.end_s is not None and flow.end_s < now_s - SHOWN_S:
-                    self._pasts.pop(flow.number)
-                    continue
-                point, found = Point(now_s, None, None, None), flow.progress()
-            else:
-                point = past.add(now_s, found, flow.asked.kind)
-            shown.append(
-                FlowState(
-                    flow.number,
-                    str(flow.asked),
-                    flow.asked.kind,
-                    flow.asked.source,
-                    flow.asked.destination,
-                    runs,
-                    point.goodput_bps,
-                    point.delay_ms,
-                    point.loss,
-                    found.failure,
-                )
-            )
-        return tuple(shown)
+    def _flows(self, flows: list[Flow]) -> Iterator[FlowState]:
+        """Yield what flows are now, a few at a time: the simulation goes on between them."""
+        for begin in range(0, len(flows), FLOWS_AT_A_TIME):
+            some = flows[begin : begin + FLOWS_AT_A_TIME]
+            if begin:
+                time.sleep(PAUSE_S)
+            with self._session.clock.held():
+                now_s = self._session.network.now_ps / PS_PER_S
+                progress = [flow.progress() if flow.end_s is None else None for flow in some]
+            for flow, found in zip(some, progress, strict=True):
+                state = self._flow(now_s, flow, found)
+                if state is not None:
+                    yield state
+
+    def _flow(self, now_s: float, flow: Flow, found: Progress | None) -> FlowState | None:
+        """Return what a flow is now, or None if it has ended long ago. ``found``: None of one that has ended."""
+        past = self._pasts.setdefault(flow.number, _FlowPast())
+        if found is None:
+            if flow.end_s is not None and flow.end_s < now_s - SHOWN_S:
+                self._pasts.pop(flow.number)
+                return None
+            point, found = Point(now_s, None, None, None), flow.progress()
+        else:
+            point = past.add(now_s, found, flow.asked.kind)
+        return FlowState(
+            flow.number,
+            str(flow.asked),
+            flow.asked.kind,
+            flow.asked.source,
+            flow.asked.destination,
+            flow.end_s is None,
+            point.goodput_bps,
+            point.delay_ms,
+            point.loss,
+            found.failure,
+        )
 
 
 def _way(now: Direction, old: DirectionCounters, new: DirectionCounters, passed_s: float) -> Way:
