@@ -62,7 +62,7 @@ def test_rates_and_losses_are_differences_of_counters() -> None:
 def test_a_flow_has_goodput_latency_and_loss_of_the_last_minute() -> None:
     with session() as live:
         watcher = Watcher(live)
-        for line in ("iperf h1 h2 udp 1Mbps &", "h1 ping h2 &", "iperf h2 h3 &"):
+        for line in ("iperf h1 h2 udp 1Mbps &", "h1 ping h2 &", "iperf h2 h3 4s &"):
             live.do(line)
         udp, ping, tcp = looked(watcher, live, 6).flows
         assert udp.goodput_bps == pytest.approx(1e6, rel=0.03)
