@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast._core import Program
+from holdfast.control import icmp_errors as icmp_errors_of
+from holdfast.control.desired import Writer
+from holdfast.control.entities import DefaultAction, Meter
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
 from holdfast.control.subnets import check_routed
@@ -18,6 +21,12 @@ from holdfast.discovery import Discovery, LinkDiscovery
 from holdfast.topology import Topology
 
 HERE = Path(__file__).parent
+
+ROUTED = 511
+"""The port of a packet-out that the program routes."""
+
+ERRORS_PER_S, BURST = 100, 50
+"""ICMP errors about the packets of one port of a switch (RFC 1812, section 4.3.2.8)."""
 
 
 def compile_router(defines: dict[str, str] | None = None) -> Program:
@@ -29,12 +38,22 @@ class RouterController(Controller):
     """Installs a route to every host's subnets on every switch (:class:`holdfast.control.routes.Routing`).
 
     With ``discovery`` the links between switches are those that are heard, and routes follow as new ones are. A link that is gone
-    keeps its routes without ``reroute``, until its ports are heard elsewhere.
+    keeps its routes without ``reroute``, until its ports are heard elsewhere. With ``icmp_errors`` packets whose TTL expires are
+    answered with ICMP, :data:`ERRORS_PER_S` of a port at most.
     """
 
-    def __init__(self, *, reroute: bool, reaction_delay_ms: float, discovery: LinkDiscovery | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        reroute: bool,
+        reaction_delay_ms: float,
+        discovery: LinkDiscovery | None = None,
+        icmp_errors: bool = False,
+    ) -> None:
         super().__init__(reaction_delay_ms=reaction_delay_ms)
         self.reroute = reroute
+        self.icmp_errors = icmp_errors
+        self._addresses: icmp_errors_of.Addresses | None = None
         self._links = LinkState(discovery)
 
     def attach(self, plane: ControlPlane) -> None:
@@ -55,7 +74,11 @@ class RouterController(Controller):
         return self._links.discovery
 
     def on_start(self) -> None:
-        """Install all routes, or start to discover links."""
+        """Install all routes, or start to discover links; have expired packets handed to the controller if it answers them."""
+        if self.icmp_errors:
+            limit = Meter("RouterIngress.error_rate", None, (ERRORS_PER_S, BURST, ERRORS_PER_S, BURST))
+            for client in self.clients.values():
+                Writer(client).write([DefaultAction("RouterIngress.expired", "RouterIngress.punt"), limit])
         if self._links.is_discovered:
             self._links.discovery.start()
         else:
@@ -66,9 +89,21 @@ class RouterController(Controller):
         self._install()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process a discovery frame if links are discovered; ignore other packets."""
+        """Answer an expired packet if that is wanted; process a discovery frame if links are discovered; ignore other packets."""
+        if (version := icmp_errors_of.version_of(packet)) is not None:
+            if self.icmp_errors:
+                self._answer(switch, packet, metadata["ingress_port"], version)
+            return
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
+
+    def _answer(self, switch: str, packet: bytes, port: int, version: int) -> None:
+        if self._addresses is None:
+            self._addresses = icmp_errors_of.Addresses(self.topology)
+        source = self._addresses.of(switch, port, version)
+        error = None if source is None else icmp_errors_of.time_exceeded(packet, source)
+        if error is not None:
+            self.clients[switch].packet_out(error, egress_port=ROUTED)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
         """Plan the routes again without links of which a port is down, if ``reroute`` is set."""

@@ -1,11 +1,17 @@
 // An IPv4 and IPv6 router: longest-prefix match, TTL, header checksum, MAC rewrite (RFC 1812, section 5.2 and 5.3; RFC 8200).
 //
-// ICMP is left alone: an expired TTL is counted and dropped, not answered. With ROUTER_MULTICAST it is ../ipmc's router, too.
+// A packet whose TTL has expired is counted and dropped, or goes to a controller that answers it with ICMP (table `expired`).
+// With ROUTER_MULTICAST it is ../ipmc's router, too.
 
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
 #include "../discovery.p4"
+
+// A packet of the controller for this port is routed as one that arrived; no port has the number.
+const port_t ROUTED = 511;
+
+#define ERROR_PORTS 512
 
 struct headers_t {
     packet_out_t   packet_out;
@@ -80,6 +86,8 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     direct_counter(CounterType.packets_and_bytes) route_counter;
     direct_counter(CounterType.packets_and_bytes) route_counter_v6;
     MeterDiscovery() meter_discovery;
+    // Of expired packets for the controller, by port (RFC 1812, section 4.3.2.8). A meter without rates lets all pass.
+    meter(ERROR_PORTS, MeterType.packets) error_rate;
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -114,6 +122,14 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = 65536;
     }
 
+    table expired {
+        actions = {
+            punt;
+            drop;
+        }
+        default_action = drop();
+    }
+
     action forward_v6(port_t port, mac_t src_mac, mac_t dst_mac) {
         standard_metadata.egress_spec = port;
         hdr.ethernet.src_addr = src_mac;
@@ -140,17 +156,17 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     bool is_multicast = false;
 #endif
 
+    bool is_expired = false;
+
     apply {
-        if (hdr.packet_out.isValid()) {
+        if (hdr.packet_out.isValid() && hdr.packet_out.egress_port != ROUTED) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
-            hdr.packet_out.setInvalid();
         } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
             drop();
         } else if (hdr.ipv4.isValid()) {
             if (hdr.ipv4.ttl <= 1) {
-                ttl_expired.count(0);
-                drop();
+                is_expired = true;
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V4(hdr.ipv4.dst_addr)) {
                 is_multicast = true;
@@ -160,8 +176,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
         } else if (hdr.ipv6.isValid()) {
             if (hdr.ipv6.hop_limit <= 1) {
-                ttl_expired.count(0);
-                drop();
+                is_expired = true;
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V6(hdr.ipv6.dst_addr)) {
                 is_multicast = true;
@@ -179,6 +194,16 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
         } else {
             drop();
+        }
+        if (is_expired) {
+            bit<2> colour;
+            ttl_expired.count(0);
+            error_rate.execute_meter((bit<32>)standard_metadata.ingress_port, colour);
+            if (colour == V1MODEL_METER_COLOR_RED) {
+                drop();
+            } else {
+                expired.apply();
+            }
         }
 #ifdef ROUTER_MULTICAST
         // Applied in one place: some targets have one successor for each table.
