@@ -11,17 +11,17 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
 
 /// Checked bytes of the packet.
 pub(crate) struct Window {
-    /// Address of the first.
+    /// Address of the first byte.
     base: Value,
-    /// Their number.
+    /// Number of bytes.
     bytes: u32,
     /// Loads made so far: first byte, number of bytes, value.
     loads: Vec<(u32, u32, Value)>,
 }
 
 impl Window {
-    /// Makes a window of `bytes` bytes that begins at the address `base`. The caller has checked that these bytes
-    /// exist.
+    /// Makes a window of the `bytes` bytes that begin at the address `base`. The caller has checked that the
+    /// packet has these bytes.
     pub fn new(base: Value, bytes: u32) -> Window {
         Window {
             base,
@@ -67,8 +67,8 @@ fn integer(bytes: u32) -> Type {
 }
 
 impl Memory<'_, '_> {
-    /// Returns the flags of loads from the packet. These loads must not be moved, since control flow has checked that
-    /// the bytes exist.
+    /// Returns the flags for loads from the packet. With them the optimiser does not move a load ahead of the
+    /// check that its bytes exist.
     pub(crate) fn packet_memory(&self) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
         match self.entry_point {
@@ -78,7 +78,8 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Loads 1, 2, 4 or 8 bytes of the window, from byte `first` on, as a number in network order.
+    /// Generates a load of 1, 2, 4 or 8 bytes of the window, from byte `first` on, as a number in network
+    /// order. Returns the value of an earlier load of the same bytes if there is one.
     fn load_window(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
         debug_assert!(first + bytes <= window.bytes);
         let known = (window.loads.iter()).find(|l| (l.0, l.1) == (first, bytes));
@@ -100,8 +101,8 @@ impl Memory<'_, '_> {
         value
     }
 
-    /// Loads up to 8 bytes as one number in network order, by one load for each power of two in the number of
-    /// bytes.
+    /// Generates loads of up to 8 bytes of the window, from byte `first` on, as one number in network order:
+    /// one load for each power of two in the number of bytes.
     fn load_pieces(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
         let mut result = None;
         let mut done = 0;
@@ -122,7 +123,7 @@ impl Memory<'_, '_> {
         result.expect("at least one byte")
     }
 
-    /// Loads `width` bits (at most 64) that start `offset` bits behind the window's first byte.
+    /// Generates a load of `width` bits (at most 64) that start `offset` bits after the window's first byte.
     fn window_limb(&mut self, window: &mut Window, offset: u32, width: u32) -> Value {
         let end = offset + width;
         let (first, last) = (offset / 8, (end - 1) / 8);
@@ -148,7 +149,7 @@ impl Memory<'_, '_> {
         self.and_imm(value, mask)
     }
 
-    /// Loads a field of `width` bits that starts `offset` bits behind the window's first byte.
+    /// Generates a load of a field of `width` bits that starts `offset` bits after the window's first byte.
     pub(crate) fn window_field(&mut self, window: &mut Window, offset: u32, width: u32) -> Wide {
         let limbs: Limbs = (0..limbs_for(width) as u32)
             .map(|i| {
@@ -162,7 +163,7 @@ impl Memory<'_, '_> {
 }
 
 impl Words<'_> {
-    /// Swaps the bytes of a value of 2, 4 or 8 bytes if the machine is little-endian.
+    /// Generates the exchange of a value's 2, 4 or 8 bytes if the machine is little-endian.
     fn network_order(&mut self, value: Value, bytes: u32) -> Value {
         if bytes == 1 || cfg!(target_endian = "big") {
             return value;
@@ -171,21 +172,21 @@ impl Words<'_> {
     }
 }
 
-/// Parts of memory to be: the offset of each, and its bytes as they lie there.
+/// Values that are to be written to memory as they are: for each, the offset of its first byte and the bytes.
 pub(crate) type Pieces = Vec<(u32, Value)>;
 
 /// The destination of a [`Packer`].
 enum Target {
     /// Memory.
     Memory(Value),
-    /// A list, to be written later; the first byte is at this place.
+    /// A list, to be written to memory later. The number is the offset of the first byte.
     Pieces(u32, Pieces),
 }
 
-/// Concatenates values into memory, first value first, most significant bit first.
+/// Concatenates values into bytes, the first value first, most significant bit first.
 pub(crate) struct Packer {
     target: Target,
-    /// Bytes written.
+    /// Number of bytes written.
     written: u32,
     /// The bits to be written next, right-aligned; the bits above them have been written.
     pending: Option<Value>,
@@ -193,7 +194,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// Bytes beyond the end that [`Gen::pack_end`] may write to.
+    /// Number of bytes after the end to which [`Words::pack_end`] may write.
     pub const SLACK: u32 = 7;
 
     /// Makes a packer that writes to memory from the address `base` on.
@@ -201,7 +202,8 @@ impl Packer {
         Packer::to(Target::Memory(base))
     }
 
-    /// Makes a packer that writes nothing to memory, but keeps the values for the bytes from `first` on.
+    /// Makes a packer that writes nothing to memory, but collects the bytes in a list, for the offsets from
+    /// `first` on.
     pub fn keeping(first: u32) -> Packer {
         Packer::to(Target::Pieces(first, Pieces::new()))
     }
@@ -224,7 +226,8 @@ impl Packer {
 }
 
 impl Memory<'_, '_> {
-    /// Loads `bytes` bytes of the packet from the address `from` on, in the order in which they lie in memory.
+    /// Generates loads of the `bytes` bytes of the packet at the address `from`, and returns them in the
+    /// order in which they lie in memory.
     pub(crate) fn load_bytes(&mut self, from: Value, bytes: u32) -> Pieces {
         let size = match bytes {
             8.. => 8,
@@ -245,8 +248,9 @@ impl Memory<'_, '_> {
         pieces
     }
 
-    /// Calculates a sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of `bytes` bytes of the
-    /// packet, padded with a zero byte. The sum is below 2^48 for 2^16 words, and zero only if all bytes are zero.
+    /// Generates a sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of the `bytes` bytes
+    /// of the packet at `from`, padded with a zero byte. The sum is below 2^48 for 2^16 words, and zero only
+    /// if all bytes are zero.
     pub(crate) fn sum_bytes(&mut self, from: Value, bytes: u32) -> Value {
         let mut sum: Option<Value> = None;
         let mut at = 0;
@@ -336,8 +340,8 @@ impl Words<'_> {
         packer.written += bytes;
     }
 
-    /// Writes the pending bits, padded with zeros to whole bytes, and returns the total number of bytes packed. May
-    /// write up to [`Packer::SLACK`] zero bytes more.
+    /// Generates the write of the packer's last bits, padded with zeros to whole bytes, and returns the
+    /// number of bytes packed in all. May write up to [`Packer::SLACK`] zero bytes more.
     pub(crate) fn pack_end(&mut self, mut packer: Packer) -> u32 {
         let total = packer.written + packer.pending_bits.div_ceil(8);
         if let Some(pending) = packer.pending {
@@ -349,8 +353,8 @@ impl Words<'_> {
         total
     }
 
-    /// Writes the pending bits like [`Gen::pack_end`], but no byte beyond them. Returns the pieces that the packer
-    /// kept, an empty list if it writes to memory.
+    /// Generates the write of the packer's last bits like [`Words::pack_end`], but of no byte after them.
+    /// Returns the bytes that the packer has collected; an empty list if it writes to memory.
     pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) -> Pieces {
         let mut bytes = packer.pending_bits.div_ceil(8);
         let Some(pending) = packer.pending else {
@@ -366,7 +370,7 @@ impl Words<'_> {
         packer.kept()
     }
 
-    /// Writes each piece to memory at its offset behind `to`.
+    /// Generates code that writes each of `pieces` to memory at its offset from the address `to`.
     pub(crate) fn store_pieces(&mut self, to: Value, pieces: &[(u32, Value)]) {
         for &(at, value) in pieces {
             let flags = MemFlagsData::new().with_notrap();

@@ -5,8 +5,8 @@ use super::wide::Wide;
 use ir::Expr;
 
 impl Slots<'_, '_> {
-    /// Generates the value of an expression. Since expressions have no side effects, both sides of an [`Expr::Mux`]
-    /// are evaluated.
+    /// Generates the calculation of an expression, and returns its value. Since expressions have no side
+    /// effects, both sides of an [`Expr::Mux`] are evaluated.
     pub(crate) fn expr(&mut self, expr: &Expr) -> Wide {
         let is_choice = matches!(expr, Expr::Unary { .. } | Expr::Binary { .. });
         if is_choice
@@ -65,7 +65,7 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Generates the values of several expressions.
+    /// Generates the calculation of several expressions, and returns their values.
     pub(crate) fn exprs(&mut self, exprs: &[Expr]) -> Vec<Wide> {
         exprs.iter().map(|e| self.expr(e)).collect()
     }

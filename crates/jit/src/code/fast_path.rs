@@ -29,49 +29,54 @@ use ir::{HeaderId, Input, Pipeline, SlotId, Stmt};
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-/// No other specialisation is begun when what follows the parser has so many instructions.
+/// The number of instructions after the parser from which on the code is not generated for another outcome.
 const SPECIALISATION_INSTRUCTIONS: usize = 24_000;
 
-/// At an exit of ingress, the rest is not generated once more when ingress has so many instructions already.
+/// The number of instructions of ingress up to which the code after ingress is generated separately at an
+/// exit of ingress.
 const EXIT_INSTRUCTIONS: usize = 3_000;
 
 /// The state of generation of the fast path.
 pub(super) struct FastPath {
-    /// For each header, the address where it was extracted last, if some header may be.
+    /// For each header, the storage of the address where it was extracted last, if it may be extracted.
     sources: Vec<Option<Source>>,
-    /// Not zero if headers moved.
+    /// Not zero if headers no longer lie in the packet where they were extracted, in the order of the
+    /// deparser.
     pub(super) moved: Variable,
-    /// Not zero if the program requested what only the slow path does.
+    /// Not zero if the program has requested what only the slow path does.
     bailout: Variable,
-    /// The port of the packet.
+    /// The output port of the packet.
     pub(super) port: Variable,
-    /// Checksums are being verified, or a parser runs.
+    /// True while code of checksum verification or of a parser is generated.
     on_arrival: bool,
     pub(super) course: Course,
-    /// By a value that was loaded from the packet as a header was extracted: which limb of which field it is.
+    /// For each value that was loaded from the packet as a header was extracted, the limb of the field that
+    /// it is.
     loaded: HashMap<Value, Loaded>,
-    /// For each header, what is emitted of the packet, while that is written over.
+    /// For each header, the bytes of the packet that are to be emitted, loaded before emission overwrites
+    /// them.
     read_ahead: HashMap<HeaderId, Pieces>,
 }
 
-/// What holds of the packet at this point of the generated code. It is different after code for packets that end there.
+/// What is known of the packet at the current point of the generated code. It is put back after code for
+/// packets that end.
 #[derive(Clone, Copy)]
 pub(super) struct Course {
     pub(super) may_move: bool,
-    /// The half that is generated.
+    /// The pipeline whose code is generated.
     half: Pipeline,
-    /// The packet that egress parses may begin elsewhere than the one that arrived.
+    /// True if the packet that egress parses may begin elsewhere than the one that arrived.
     relocated: bool,
-    /// The control that is generated, while a packet may end where it exits.
+    /// The control that is generated, if packets may end where it exits.
     running: Option<Running>,
-    /// While egress is generated for a replica.
+    /// The replica, while egress is generated for one.
     pub(super) replica: Option<CurrentReplica>,
 }
 
-/// A control in which packets may end.
+/// A control at whose exits the packet's run may end.
 #[derive(Clone, Copy)]
 enum Running {
-    /// There were so many instructions where it began.
+    /// Ingress, with the number of instructions of the function when it began.
     Ingress(usize),
     Egress,
 }
@@ -81,7 +86,7 @@ enum Running {
 struct Loaded {
     slot: SlotId,
     limb: usize,
-    /// The first byte of the header.
+    /// The address of the header's first byte.
     base: Value,
 }
 
@@ -89,12 +94,13 @@ struct Loaded {
 #[derive(Clone, Copy)]
 enum Source {
     Value(Variable),
-    /// For headers that live in memory; there is an address only if the header was extracted.
+    /// A place on the stack, for headers that live in the state array; it is written only if the header is
+    /// extracted.
     Memory(StackSlot),
 }
 
 impl FastPath {
-    /// Returns the half of the pipeline whose code is being generated.
+    /// Returns the pipeline whose code is being generated.
     pub(super) fn half(&self) -> Pipeline {
         self.course.half
     }
@@ -110,7 +116,7 @@ impl FastPath {
 }
 
 impl Gen<'_, '_> {
-    /// Generates the whole function of the fast path, either specialised for some outcomes of the parser or for all
+    /// Generates the whole function of the fast path: specialised for some outcomes of the parser, or for all
     /// outcomes.
     pub(super) fn fast_path(&mut self) {
         let facts = self.facts();
@@ -162,7 +168,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates all code behind the parser, from checksum verification to the packet's departure.
+    /// Generates all code after the parser, from checksum verification to the packet's departure.
     fn behind_parser(&mut self) {
         let program = self.program;
         self.fast_path_mut().on_arrival = true;
@@ -176,18 +182,17 @@ impl Gen<'_, '_> {
         self.behind_ingress();
     }
 
-    /// Generates the statements `body` of a control in which the packet's run may end; `running` tells which control
-    /// this is.
+    /// Generates the statements `body` of the control `running`, at whose exits the packet's run may end.
     fn run(&mut self, running: Running, body: &[Stmt]) {
         self.fast_path_mut().course.running = Some(running);
         self.control(body);
         self.fast_path_mut().course.running = None;
     }
 
-    /// Generates the rest of a packet's run directly where ingress exits, so that what is known on that path remains
-    /// usable. Returns false, with nothing generated, within a loop, once ingress has become large, and for rare
-    /// packets; then all paths join behind ingress. Always ends the run if the packet certainly leaves the fast path,
-    /// also where egress exits.
+    /// Generates the rest of a packet's run right at an exit of ingress, so that what is known on that path
+    /// remains usable, or at an exit of egress if the packet certainly leaves the fast path. Returns false,
+    /// with nothing generated, in a loop, in the unspecialised function, and when ingress has become large
+    /// (unless the packet certainly leaves the fast path); then all paths join after the control.
     pub(super) fn ends_here(&mut self) -> bool {
         if self.entry_point != EntryPoint::FastPath {
             return false;
@@ -222,7 +227,7 @@ impl Gen<'_, '_> {
         true
     }
 
-    /// Generates all code behind ingress, up to the packet's departure.
+    /// Generates all code after ingress, up to the packet's departure.
     fn behind_ingress(&mut self) {
         match &self.facts().reparse {
             Some(reparse) => self.deparse_and_parse(reparse),
@@ -231,7 +236,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates egress and all code behind it, up to the packet's departure.
+    /// Generates egress and all code after it, up to the packet's departure.
     fn egress(&mut self) {
         let facts = self.facts();
         let egress =
@@ -240,7 +245,7 @@ impl Gen<'_, '_> {
         self.behind_egress();
     }
 
-    /// Generates all code behind egress, up to the packet's departure.
+    /// Generates all code after egress, up to the packet's departure.
     fn behind_egress(&mut self) {
         if let Some(reparse) = &self.facts().reparse {
             return self.deparse_and_decide(reparse);
@@ -250,8 +255,8 @@ impl Gen<'_, '_> {
         self.depart();
     }
 
-    /// Generates the traffic manager's work between ingress and egress, for a packet that goes to one port. Returns
-    /// false if control cannot reach egress this way.
+    /// Generates what happens to a packet between ingress and egress: it leaves the fast path, is replicated,
+    /// is dropped, or goes to one port, where egress begins. Returns false if control cannot reach egress.
     fn between(&mut self) -> bool {
         let FastPathAnalysis {
             forwarding,
@@ -292,7 +297,8 @@ impl Gen<'_, '_> {
         true
     }
 
-    /// Generates the deparser, and the end of the packet's run.
+    /// Generates the deparser and the end of the packet's run: the packet is edited where it lies, or its
+    /// headers are written in front of its payload or to the buffer.
     fn depart(&mut self) {
         let FastPathAnalysis {
             headers, bailouts, ..
@@ -355,7 +361,8 @@ impl Gen<'_, '_> {
 }
 
 impl Slots<'_, '_> {
-    /// Returns true if, at this point of the generated code, the packet certainly leaves the fast path.
+    /// Returns true if, at the current point of the generated code, the packet certainly leaves the fast
+    /// path.
     fn is_requested(&mut self) -> bool {
         let bailout = self.fast_path_mut().bailout;
         let bailout = self.b.use_var(bailout);
@@ -414,7 +421,8 @@ impl Slots<'_, '_> {
         });
     }
 
-    /// Writes `word`, resized, to a slot of the architecture's metadata if the slot's value is kept.
+    /// Generates code that writes `word`, cut or extended to the slot's width, to a slot of the
+    /// architecture's metadata, if the slot is used.
     fn put_word(&mut self, slot: SlotId, word: Value) {
         if !self.keeps(slot) {
             return;
@@ -423,7 +431,8 @@ impl Slots<'_, '_> {
         self.put(slot, &value);
     }
 
-    /// Writes the metadata of an arriving packet, and clears the requests in the frame.
+    /// Generates code that writes the metadata of an arriving packet, and clears the requests in the frame
+    /// that the program may make.
     pub(super) fn arrive(&mut self, bailouts: &Bailouts) {
         let zero = self.imm(0);
         for (may_be_set, offset) in [
@@ -451,8 +460,8 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Writes the metadata with which a copy begins egress. The copy was never queued, so values about queues are
-    /// zero.
+    /// Generates code that writes the metadata with which a copy begins egress. The copy was never queued, so
+    /// lengths of queues and times in them are zero.
     pub(super) fn start_egress(&mut self, port: Value, replica_id: Value, packet_path: Value) {
         let facts = self.facts();
         let zero = self.imm(0);
@@ -476,14 +485,14 @@ impl Slots<'_, '_> {
         self.set_steps(zero);
     }
 
-    /// Calculates the length of the packet in bytes, with its present headers.
+    /// Generates the length of the packet in bytes, with the headers that the deparser would emit now.
     fn measure(&mut self) -> Value {
         let payload = self.remaining();
         let headers = self.header_bytes();
         self.b.ins().iadd(payload, headers)
     }
 
-    /// Calculates the total length in bytes of the headers that the deparser would emit now.
+    /// Generates the total length in bytes of the headers that the deparser would emit now.
     pub(super) fn header_bytes(&mut self) -> Value {
         let emitted = self.analysis.emitted_headers.iter().enumerate();
         let emitted = emitted.filter(|&(_, &emitted)| emitted);
@@ -491,7 +500,7 @@ impl Slots<'_, '_> {
         self.header_bytes_of(&emitted)
     }
 
-    /// Calculates the total length in bytes of those of the `headers` that are valid.
+    /// Generates the total length in bytes of those of the `headers` that are valid.
     fn header_bytes_of(&mut self, headers: &[HeaderId]) -> Value {
         let program = self.program;
         let mut known = 0;
@@ -550,12 +559,13 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Generates the condition that the output port after egress is the drop port.
+    /// Generates the condition that egress drops the packet.
     pub(super) fn is_dropped(&mut self) -> Value {
         self.has(self.facts().forwarding.egress_drop)
     }
 
-    /// Generates code that ends the run of the packet if the output port after egress is the drop port.
+    /// Generates code that ends the run of a packet that egress drops. If it has requested what only the slow
+    /// path does, it leaves the fast path instead.
     fn end_if_dropped(&mut self) {
         let bailouts = &self.facts().bailouts;
         let dropped = self.is_dropped();
@@ -573,8 +583,7 @@ impl Slots<'_, '_> {
         self.continue_in(next);
     }
 
-    /// Returns true if the length of every emitted header that may be valid is fixed: none that may be valid has a
-    /// varbit.
+    /// Returns true if none of the `emitted` headers that may be valid has a varbit.
     fn has_known_lengths(&mut self, emitted: &[HeaderId]) -> bool {
         emitted.iter().all(|header| {
             let header = &self.program.headers[header.index()];
@@ -583,8 +592,9 @@ impl Slots<'_, '_> {
         })
     }
 
-    /// Decides where the deparser writes: directly in front of the payload in the packet's own memory if there is room
-    /// and nothing else is requested, else to `buffer`. Returns the condition that it writes in front of the payload.
+    /// Generates code that decides where the deparser writes: right in front of the payload in the packet's
+    /// own memory if there is room and `bailout` is zero, else to `buffer`. Loads the bytes of the packet
+    /// that are emitted again. Returns the condition that it writes in front of the payload.
     fn begin_in_front(
         &mut self,
         emitted: &[HeaderId],
@@ -617,7 +627,7 @@ impl Slots<'_, '_> {
         fits
     }
 
-    /// Ends the run of a packet whose headers have been edited where they lie.
+    /// Generates the end of the run of a packet whose headers have been edited where they lie.
     fn send_edited(&mut self) {
         let codes = match self.fast_path_mut().course.relocated {
             true => [exit::SENT_MOVED, exit::CUT_MOVED],
@@ -626,7 +636,8 @@ impl Slots<'_, '_> {
         self.send(codes);
     }
 
-    /// Ends the run of a packet that is ready to leave, with the code `whole` or, if it has to be truncated, `cut`.
+    /// Generates the end of the run of a packet that is ready to leave, with the exit code `whole` or, if it
+    /// has to be truncated, `cut`.
     fn send(&mut self, [whole, cut]: [u64; 2]) {
         let port = self.fast_path_mut().port;
         let port = self.b.use_var(port);
@@ -643,7 +654,8 @@ impl Slots<'_, '_> {
 }
 
 impl<'a> Memory<'a, '_> {
-    /// Returns the form of a control to generate: `ordinary` for the specialised fast path, else the `program`'s own.
+    /// Returns the statements to generate for a control: `ordinary` in the specialised function, else
+    /// `program`, the program's own.
     fn of_entry_point(&self, ordinary: &'a [Stmt], program: &'a [Stmt]) -> &'a [Stmt] {
         match self.entry_point {
             EntryPoint::FastPath => ordinary,
@@ -654,7 +666,8 @@ impl<'a> Memory<'a, '_> {
     /// Returns the analysis of the program for its fast path.
     ///
     /// # Panics
-    /// If its halves cannot be in one function: then it has no fast path.
+    ///
+    /// If one function cannot run both ingress and egress: then the program has no fast path.
     pub(super) fn facts(&self) -> &'a FastPathAnalysis<'a> {
         let facts = self.analysis.fast_path.as_ref();
         facts.expect("both halves are in one function")
@@ -672,7 +685,7 @@ impl<'a> Memory<'a, '_> {
 }
 
 impl Words<'_> {
-    /// Generates a jump to `yes` if `value` is not zero, else to `no` with `args`.
+    /// Generates a jump to `yes` if `value` is not zero, else to `no` with the block arguments `args`.
     pub(super) fn branch_on(&mut self, value: Value, yes: Block, no: Block, args: &[BlockArg]) {
         match self.known_value(value) {
             Some(0) => self.b.ins().jump(no, args),

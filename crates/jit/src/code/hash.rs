@@ -14,10 +14,10 @@ use cranelift_codegen::ir::{InstBuilder, Value};
 use ir::{Expr, HashAlgorithm, HeaderId, SlotId};
 use std::collections::BTreeMap;
 
-/// Runs of bytes (first, how many) by header.
+/// Runs of bytes (first, number) of headers, by header.
 type PacketBytes = BTreeMap<HeaderId, Vec<(u32, u32)>>;
 
-/// A sum of bytes of a header in the packet that everything behind it in the function can use.
+/// The sum of a header's bytes in the packet, which all code generated later in the function can use.
 #[derive(Clone)]
 pub(super) struct Summed {
     header: HeaderId,
@@ -26,16 +26,16 @@ pub(super) struct Summed {
     sum: Value,
 }
 
-/// A field of a header in the packet that has another value now.
+/// A field of a header in the packet that now has another value than the packet.
 struct Change {
     slot: SlotId,
-    /// Byte in the header.
+    /// The offset of its first byte in the header.
     at: u32,
-    /// Its shift in the sum, without the exchange of bytes.
+    /// Its shift in the sum in bits, before the exchange of bytes.
     up: u32,
 }
 
-/// A part of what is summed up.
+/// A part of the data of a checksum.
 enum Piece<'e> {
     Value(&'e Expr),
     /// Bytes of a header where it lies in the packet.
@@ -67,7 +67,7 @@ impl Gen<'_, '_> {
         self.write(dst, &result);
     }
 
-    /// Calculates the checksum of RFC 1071 over the concatenation of `data`.
+    /// Generates the checksum of RFC 1071 over the concatenation of `data`.
     fn checksum(&mut self, data: &[Expr]) -> Wide {
         let widths = data.iter().map(|e| e.width(&self.program.slots));
         // Bits behind the value up to the end of the padded whole, of which only the place within a word counts.
@@ -117,8 +117,8 @@ impl Gen<'_, '_> {
         self.checksum_of(sum)
     }
 
-    /// Keeps a header's sum for [`Gen::sum_again`] if the header is certainly valid and all code generated later runs
-    /// after this point, as for checksum verification.
+    /// Records a header's sum for [`Gen::sum_again`] if the header is certainly valid and all code generated
+    /// later runs after this point, as in checksum verification.
     fn note_sum(&mut self, header: HeaderId, runs: Vec<(u32, u32)>, sum: Value) {
         let valid = self.program.headers[header.index()].valid;
         let certain = self.surroundings.branches == 0
@@ -130,10 +130,10 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates the sum of `data` from an earlier sum of the same bytes of a header: for each of the few fields
-    /// that have changed since, subtracts the value still in the packet and adds the present one. The result is
-    /// exactly the sum of the bytes, neither negative nor too large. `None` if there is no such sum, the header may
-    /// be invalid, or the machine is big-endian.
+    /// Generates the sum of `data` from an earlier sum of the same bytes of a header: for each of the few
+    /// fields that have changed since, subtracts the value still in the packet and adds the present one. The
+    /// result is exactly the sum of the bytes, neither negative nor too large. `None` if there is no such
+    /// sum, the header may be invalid, or the machine is big-endian.
     fn sum_again(&mut self, data: &[Expr]) -> Option<Value> {
         let Summed { header, runs, sum } = self.surroundings.summed.clone()?;
         let valid = self.program.headers[header.index()].valid;
@@ -164,8 +164,9 @@ impl Gen<'_, '_> {
 }
 
 impl Slots<'_, '_> {
-    /// Returns the fields of `data` whose values differ from those in the packet. Returns `None` if `data` does not
-    /// consist of the bytes in `runs` of the header, or if a change cannot be added to the sum directly.
+    /// Returns the fields of `data` whose values may differ from those in the packet. Returns `None` if
+    /// `data` does not consist of the bytes in `runs` of the header, or if a change cannot be added to the
+    /// sum directly.
     fn changes_since(
         &mut self,
         data: &[Expr],
@@ -213,8 +214,8 @@ impl Slots<'_, '_> {
         (left.is_empty() && open.is_none()).then_some(changes)
     }
 
-    /// Calculates the sum of bytes of a header in the packet, given as runs (first byte, number of bytes); zero if
-    /// the header is not valid.
+    /// Generates the sum of bytes of a header in the packet, given as runs (first byte, number of bytes);
+    /// zero if the header is not valid.
     fn sum_in_packet(&mut self, header: HeaderId, runs: &[(u32, u32)]) -> Value {
         let valid = self.read(self.program.headers[header.index()].valid).low();
         let zero = self.imm(0);
@@ -330,7 +331,8 @@ impl Words<'_> {
         self.b.ins().uextend(I64, value)
     }
 
-    /// Adds up the four 16-bit words of a limb in one's complement: each carry is added back to the sum.
+    /// Generates the sum, in one's complement, of the four 16-bit words of a limb: each carry is added back
+    /// to the sum.
     fn fold_words(&mut self, sum: Value) -> Value {
         // A number added to itself with its halves exchanged has in its upper half the sum of the halves with the carry around.
         let crossed = self.b.ins().rotl_imm_u(sum, 32);
@@ -344,8 +346,8 @@ impl Words<'_> {
     }
 }
 
-/// Returns the shift, in bits, with which [`Gen::sum_bytes`] adds the `width` bytes from byte `at` on of `bytes`
-/// bytes; `None` if they are not all in one load.
+/// Returns the shift in bits with which [`Gen::sum_bytes`] adds a part, the `width` bytes from byte `at` on,
+/// of `bytes` bytes to its sum; `None` if it does not load them all together.
 fn place_in_sum(at: u32, width: u32, bytes: u32) -> Option<u32> {
     let whole = bytes / 4 * 4;
     // Behind the last four bytes are two and one.

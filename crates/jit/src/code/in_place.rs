@@ -29,26 +29,28 @@ fn table_memory() -> MemFlagsData {
 /// The result of a lookup in place.
 pub(super) struct Found {
     pub record: Value,
-    /// 0 or 1, if it is needed.
+    /// 1 if an entry matched, else 0; `None` if it is not needed.
     pub hit: Option<Value>,
 }
 
-/// A lookup in place while it is generated.
+/// What is needed to generate a lookup in place.
 struct Lookup<'a> {
     table: &'a InPlaceTable,
-    /// Offset of the table's view among the views.
+    /// Offset in bytes of the table's view among the views.
     view: usize,
     views: Value,
     /// The block for cases that are not done in place.
     elsewhere: Block,
-    /// With the record, and with the hit if that is needed.
+    /// The block after the lookup; its parameters are the address of the record and, if it is needed, the
+    /// hit.
     done: Block,
     wants_hit: bool,
 }
 
 impl Memory<'_, '_> {
-    /// Generates a lookup of `key` in a table's structures, and calls `call` to generate a function call for the cases
-    /// that these structures do not cover. Returns the address of the record and whether an entry was hit.
+    /// Generates a lookup of `key` in the structures of the table with the view `number`, and calls `call` to
+    /// generate a function call for the cases that these structures do not cover. Returns the address of the
+    /// record, which holds the action and its arguments, and whether an entry was hit.
     pub(super) fn look_up_in_place(
         &mut self,
         number: usize,
@@ -109,7 +111,8 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Ends the lookup with the entry number `entry`, and counts the hit if the table has a counter.
+    /// Generates the end of a lookup that found the entry with the number `entry`: counts the hit if the
+    /// table has a counter, and jumps to the end with the entry's record.
     fn found(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
         self.assert_below(lookup, entry, offset_of!(TableView, entry_count));
         if lookup.table.counts {
@@ -124,8 +127,8 @@ impl Memory<'_, '_> {
         self.done(lookup, at, hit);
     }
 
-    /// Generates code that counts the packet for an entry if `hit` is 1. Entry 0, the miss, has a cell that nobody
-    /// reads.
+    /// Generates code that counts the packet for an entry if `hit` is 1. Entry 0, which stands for a miss,
+    /// has a counter that is never read.
     fn count_hit(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
         let counters = self.view_word(lookup, offset_of!(TableView, counters));
         let cell = self.element(counters, entry, size_of::<CounterData>());
@@ -142,8 +145,8 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Generates code that brings the data of a lookup of this exact key into the caches, if the key's entry is in its
-    /// first bucket.
+    /// Generates code that brings the data for a lookup of this exact key into the caches, as far as it is
+    /// found in the key's first bucket.
     pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
         let table = &self.analysis.tables_in_place[number];
         let after = self.b.create_block();
@@ -167,7 +170,8 @@ impl Memory<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Generates the whole lookup in a table that matches one field by longest prefix.
+    /// Generates the whole lookup in a table that matches one field by longest prefix, and the others, if
+    /// any, exactly.
     fn longest_prefix(&mut self, lookup: &Lookup<'_>, key: &[Value], field: PrefixField) {
         let mut root = self.view_word(lookup, offset_of!(TableView, roots));
         if lookup.table.is_hashed() {
@@ -228,20 +232,21 @@ impl Memory<'_, '_> {
 }
 
 impl Words<'_> {
-    /// Ends the lookup with the address of a record and the hit flag.
+    /// Generates the jump to the end of the lookup, with the address of a record and the hit.
     fn done(&mut self, lookup: &Lookup<'_>, record: Value, hit: Value) {
         let args = [record.into(), hit.into()];
         let count = 1 + usize::from(lookup.wants_hit);
         self.b.ins().jump(lookup.done, &args[..count]);
     }
 
-    /// Loads the word of the table's view that is `offset` bytes from its beginning.
+    /// Generates a load of the word of the table's view that is `offset` bytes from the view's beginning.
     fn view_word(&mut self, lookup: &Lookup<'_>, offset: usize) -> Value {
         let at = (lookup.view + offset) as i32;
         self.b.ins().load(I64, constant_memory(), lookup.views, at)
     }
 
-    /// Generates a trap, in builds with assertions, if `index` is not below the number at offset `count` of the view.
+    /// Generates a trap, in builds with assertions, if `index` is not below the number at the offset `count`
+    /// of the view.
     fn assert_below(&mut self, lookup: &Lookup<'_>, index: Value, count: usize) {
         if cfg!(debug_assertions) {
             let count = self.view_word(lookup, count);
@@ -250,14 +255,14 @@ impl Words<'_> {
         }
     }
 
-    /// Ends the lookup with a miss: with the default action, whose record is the first.
+    /// Generates the end of a lookup without a match: the record of the default action, which is the first.
     fn missed(&mut self, lookup: &Lookup<'_>) {
         let records = self.view_word(lookup, offset_of!(TableView, records));
         let zero = self.imm(0);
         self.done(lookup, records, zero);
     }
 
-    /// Generates the lookup in a table without a key.
+    /// Generates the lookup in a table without a key: the record of the default action, without a hit.
     fn only_record(&mut self, lookup: &Lookup<'_>) {
         let records = self.view_word(lookup, offset_of!(TableView, records));
         let ready = self.b.create_block();
@@ -267,7 +272,7 @@ impl Words<'_> {
         self.done(lookup, records, zero);
     }
 
-    /// Calculates the address of element `index` of an array at `first` whose elements have `bytes` bytes.
+    /// Generates the address of element `index` of an array at `first` whose elements have `bytes` bytes.
     pub(super) fn element(&mut self, first: Value, index: Value, bytes: usize) -> Value {
         let offset = match bytes.is_power_of_two() {
             true => self.shl_imm(index, bytes.ilog2()),
@@ -279,8 +284,9 @@ impl Words<'_> {
         self.b.ins().iadd(first, offset)
     }
 
-    /// Loads the entry number stored at index `key` of the table's direct index, and whether there is an entry. Jumps
-    /// to `elsewhere` if the table has no direct index.
+    /// Generates a load of the number of the entry for `key` from the array that the key is the index of, and
+    /// the condition that there is one (entry 0 is none). The code jumps to `elsewhere` if the table has no
+    /// such array now.
     fn direct_entry(&mut self, lookup: &Lookup<'_>, key: Value) -> (Value, Value) {
         let places = self.view_word(lookup, offset_of!(TableView, direct));
         let ready = self.b.create_block();
@@ -297,7 +303,8 @@ impl Words<'_> {
         (entry, self.b.ins().uextend(I64, hit))
     }
 
-    /// Finds the number that the hash map stores for a key. Generation continues in the block where it is found.
+    /// Generates the search for a key in the hash map, and returns the number stored there. The code ends the
+    /// lookup with a miss if the key is not there.
     fn probe(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> Value {
         let buckets = self.buckets(lookup);
         let (mask, first) = self.first_bucket(lookup, key);
@@ -328,7 +335,7 @@ impl Words<'_> {
         self.number(word)
     }
 
-    /// Returns the number stored in the word of an occupied bucket.
+    /// Generates the number stored in the word of an occupied bucket.
     fn number(&mut self, word: Value) -> Value {
         let low = self.b.ins().ireduce(I32, word);
         let one = self.b.ins().iconst(I32, 1);
@@ -336,7 +343,8 @@ impl Words<'_> {
         self.b.ins().uextend(I64, number)
     }
 
-    /// Returns the address of the buckets. Jumps to `elsewhere` if the table has none.
+    /// Generates a load of the address of the hash map's buckets. The code jumps to `elsewhere` if the table
+    /// has none now.
     fn buckets(&mut self, lookup: &Lookup<'_>) -> Value {
         let buckets = self.view_word(lookup, offset_of!(TableView, buckets));
         let ready = self.b.create_block();
@@ -345,14 +353,16 @@ impl Words<'_> {
         buckets
     }
 
-    /// Returns the mask of bucket numbers and the number of the first bucket in which to search for a key.
+    /// Generates the mask of bucket numbers and the number of the bucket at which the search for a key
+    /// begins.
     fn first_bucket(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> (Value, Value) {
         let hash = self.hash_key(key);
         let mask = self.view_word(lookup, offset_of!(TableView, bucket_mask));
         (mask, self.b.ins().band(hash, mask))
     }
 
-    /// Returns the address of a root's direct index. Jumps to `elsewhere` if the root has none.
+    /// Generates a load of the address of a root's direct index. The code jumps to `elsewhere` if the root
+    /// has none.
     fn direct(&mut self, lookup: &Lookup<'_>, root: Value) -> Value {
         let at = offset_of!(Root, direct) as i32;
         let direct = self.b.ins().load(I64, table_memory(), root, at);
@@ -362,13 +372,14 @@ impl Words<'_> {
         direct
     }
 
-    /// Returns the address of the direct index's element for the 32 bits `bits`.
+    /// Generates the address of the element of the direct index for the address bits `bits` (32 bits,
+    /// left-aligned).
     fn direct_place(&mut self, direct: Value, bits: Value) -> Value {
         let index = self.shr_imm(bits, DIRECT_BITS);
         self.element(direct, index, size_of::<Direct>())
     }
 
-    /// Loads the place for `bits` in a block of the prefix tree that the direct index refers to.
+    /// Generates a load of the place for `bits` in the block `block` of the prefix tree.
     fn place(&mut self, lookup: &Lookup<'_>, block: Value, bits: Value) -> Value {
         let block = self.b.ins().uextend(I64, block);
         self.assert_below(lookup, block, offset_of!(TableView, block_count));
@@ -380,7 +391,8 @@ impl Words<'_> {
         self.b.ins().load(I32, table_memory(), place, 0)
     }
 
-    /// Generates the condition that the only prefix below an element of the direct index does not contain `bits`.
+    /// Generates a value that is zero if the only prefix below an element of the direct index contains
+    /// `bits`.
     fn differs_from_alone(&mut self, below: Value, bits: Value) -> Value {
         let bits = self.b.ins().ireduce(I32, bits);
         let wanted = self.b.ins().ishl_imm_u(bits, i64::from(DIRECT_BITS));
@@ -390,7 +402,7 @@ impl Words<'_> {
         self.b.ins().ushr(difference, ignored)
     }
 
-    /// Calculates [`engine::table::keymap::hash`] of a key.
+    /// Generates [`engine::table::keymap::hash`] of a key.
     fn hash_key(&mut self, key: &[Value]) -> Value {
         let mut hash = self.imm(SEED);
         for &limb in key {
@@ -403,7 +415,7 @@ impl Words<'_> {
         hash
     }
 
-    /// Generates the condition that an occupied bucket holds this key.
+    /// Generates the condition that the occupied bucket at the address `bucket` holds this key.
     fn is_key(&mut self, bucket: Value, key: &[Value]) -> Value {
         let mut differences = None;
         for (i, &limb) in key.iter().enumerate() {

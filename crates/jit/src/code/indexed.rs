@@ -11,21 +11,22 @@ use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Switch;
 use ir::{BinaryOp, Bits, Expr, SlotId, Stmt, StmtKind};
 
-/// A switch over fewer elements stays a switch.
+/// A switch with fewer cases than this is generated as a switch.
 const FEW_ELEMENTS: usize = 4;
 
-/// An assignment of one field of each element from `first` on, if the element is valid.
+/// An indexed assignment: one field of each element of a header stack, from element `first` on, is assigned
+/// if the element is valid.
 pub(super) struct Store<'e> {
     first: u64,
     valid: Vec<SlotId>,
     fields: Vec<SlotId>,
     value: &'e Expr,
-    /// Cases of the switch that are something else.
+    /// Positions of the cases of the switch that are anything else.
     others: Vec<usize>,
 }
 
-/// Returns the index and the slots of an expression that chooses a slot by index, from index 0 on, and is zero beyond
-/// the last; `None` for any other expression.
+/// Returns the index and the slots of an expression that chooses a slot by index, with the first slot at
+/// index 0, and is zero beyond the last; `None` for any other expression.
 fn choice(expr: &Expr) -> Option<(&Expr, Vec<SlotId>)> {
     let Expr::Mux {
         cond,
@@ -44,7 +45,7 @@ fn choice(expr: &Expr) -> Option<(&Expr, Vec<SlotId>)> {
     (found && slots.len() as u64 == count).then_some((index, slots))
 }
 
-/// Returns the index and the number if the condition is `index < number`; else `None`.
+/// Returns the index and the number if the condition is `index < number`, unsigned; else `None`.
 fn below(cond: &Expr) -> Option<(&Expr, u64)> {
     match cond {
         Expr::Binary {
@@ -59,8 +60,8 @@ fn below(cond: &Expr) -> Option<(&Expr, u64)> {
     }
 }
 
-/// Collects the slots at the leaves of a tree of comparisons of `index` into `out`. Returns false if the tree does not
-/// choose, for each index, the leaf with that number.
+/// Appends the slots that a tree of comparisons of `index` chooses from to `out`. Returns false if the tree
+/// does not choose, for each index, the slot with that position.
 fn leaves(expr: &Expr, index: &Expr, out: &mut Vec<SlotId>) -> bool {
     match expr {
         Expr::Slot(slot) => {
@@ -81,7 +82,8 @@ fn leaves(expr: &Expr, index: &Expr, out: &mut Vec<SlotId>) -> bool {
     }
 }
 
-/// Returns the condition, destination and value if the body is `if valid { field = value }`; else `None`.
+/// Returns the validity slot, the field and the value if the body is `if valid { field = value }`; else
+/// `None`.
 fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
     let [
         Stmt {
@@ -111,8 +113,8 @@ fn guarded(body: &[Stmt]) -> Option<(SlotId, SlotId, &Expr)> {
 }
 
 impl Slots<'_, '_> {
-    /// Returns the distance in limbs between consecutive slots, or `None` unless all live in memory at equal distances
-    /// and have the same width.
+    /// Returns the distance in limbs between consecutive slots in the state array; `None` unless all live
+    /// there at equal distances and have the same width.
     fn stride(&self, slots: &[SlotId]) -> Option<usize> {
         let [first, second, ..] = slots else {
             return None;
@@ -127,8 +129,8 @@ impl Slots<'_, '_> {
         regular.then_some(stride)
     }
 
-    /// Loads the value of an expression that chooses an element of a header stack in memory by index; `None` if the
-    /// expression is no such choice.
+    /// Generates a load of the slot that an expression chooses by index, if the slots live in the state array
+    /// at equal distances; `None` for any other expression.
     pub(super) fn chosen(&mut self, expr: &Expr) -> Option<Wide> {
         let (index, slots) = choice(expr)?;
         let stride = self.stride(&slots)?;
@@ -149,8 +151,8 @@ impl Slots<'_, '_> {
         Some(Wide::new(self.width(slots[0]), limbs))
     }
 
-    /// Returns the indexed assignment that most cases of a switch without a default perform; `None` if they have none
-    /// in common.
+    /// Returns the indexed assignment that the cases of a switch without a default have in common, with the
+    /// cases that are anything else; `None` if they have none in common.
     pub(super) fn store_of<'e>(
         &self,
         cases: &'e [(Vec<Bits>, Vec<Stmt>)],
@@ -192,8 +194,9 @@ impl Slots<'_, '_> {
             .then_some(Store { others, ..store })
     }
 
-    /// Generates a switch in which some cases perform the indexed assignment `store`. Returns the number and the block
-    /// of each other case, whose body the caller generates. The assignment continues at `after`.
+    /// Generates a switch over `index` in which some cases perform the indexed assignment `store`, which
+    /// continues at `after`. Returns the position and the block of each other case, whose body the caller
+    /// generates.
     pub(super) fn store_at(
         &mut self,
         index: &Wide,
@@ -239,7 +242,8 @@ impl Slots<'_, '_> {
 }
 
 impl Memory<'_, '_> {
-    /// Calculates the address of the slot that lies `number` times `stride` limbs behind the slot `first`.
+    /// Generates the address of the slot that lies `number` times `stride` limbs after the slot `first` in
+    /// the state array.
     fn address(&mut self, first: SlotId, stride: usize, number: Value) -> Value {
         let bytes = self.imm(8 * stride as u64);
         let behind = self.b.ins().imul(number, bytes);

@@ -18,16 +18,16 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use ir::{Layout, Program, SlotId};
 use std::mem::offset_of;
 
-/// The loop over packets of a function that runs on several.
+/// The loop over packets, in a function that runs on several.
 #[derive(Clone, Copy)]
 pub(super) struct Burst {
     /// The [`Arrival`] of the packet.
     pub(super) arrival: Value,
-    /// The end of the arrivals.
+    /// The address after the last arrival.
     pub(super) end: Value,
-    /// Begins with the arrival that it is given.
+    /// The block that begins with the packet whose arrival is its parameter.
     pub(super) first: Block,
-    /// Goes on with the next.
+    /// The block that goes on with the next packet.
     pub(super) next: Block,
 }
 
@@ -39,28 +39,29 @@ pub(crate) struct Memory<'a, 'f> {
     pub(super) program: &'a Program,
     pub(super) layout: &'a Layout,
     pub(super) entry_point: EntryPoint,
-    /// Functions of [`Shim`], by its number.
+    /// The functions of [`Shim`] as imported, by number.
     shims: &'a [FuncRef],
     frame: Value,
     pub(super) state: Value,
     pub(super) packet: Value,
     pub(super) packet_len: Value,
-    /// In a function that runs on several packets.
+    /// The loop over packets, in a function that runs on several.
     pub(super) burst: Option<Burst>,
-    /// Bytes of the packet that the parser has passed.
+    /// Number of bytes of the packet that the parser has passed.
     pub(super) cursor: Variable,
     pub(super) steps: Variable,
     /// The address of the next emitted byte.
     pub(super) emit_at: Variable,
-    /// Memory for values that pass through functions; live within one statement only.
+    /// Memory on the stack for values that are passed to called functions; used within one statement only.
     scratch: StackSlot,
-    /// The part of it that the current statement uses.
+    /// Number of bytes of it that the current statement uses.
     pub(super) scratch_used: u32,
     scratch_size: u32,
 }
 
 impl<'a, 'f> Memory<'a, 'f> {
-    /// Begins the function.
+    /// Makes the state of generation for a function, with the code that loads the addresses of the state
+    /// array and the packet; in a function that runs on several packets, begins the loop over them.
     pub(super) fn new(input: &Input<'a>, mut b: FunctionBuilder<'f>) -> Memory<'a, 'f> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
@@ -109,7 +110,8 @@ impl<'a, 'f> Memory<'a, 'f> {
         }
     }
 
-    /// Ends the function. Returns its scratch memory, and how large it has to be.
+    /// Finishes the function. Returns its scratch memory on the stack, and the size in bytes that it has to
+    /// have.
     pub(super) fn finish(self, frontend: TargetFrontendConfig) -> (StackSlot, u32) {
         let mut b = self.words.b;
         b.seal_all_blocks();
@@ -158,7 +160,7 @@ impl Memory<'_, '_> {
         (self.words.b.ins()).store(flags, value, self.state, offset as i32);
     }
 
-    /// Returns a word as a value of the slot.
+    /// Generates a word cut or extended with zeros to the width of the slot.
     pub(super) fn word_of(&mut self, slot: SlotId, word: Value) -> Wide {
         let word = Wide::word(64, word);
         let width = self.width(slot);
@@ -169,7 +171,7 @@ impl Memory<'_, '_> {
         self.program.slots[slot.index()].width
     }
 
-    /// Stores a word into the frame, `offset` bytes from its beginning.
+    /// Generates a store of a word into the frame, `offset` bytes from its beginning.
     pub(super) fn store_frame(&mut self, offset: usize, value: Value) {
         (self.words.b.ins()).store(MemFlagsData::trusted(), value, self.frame, offset as i32);
     }
@@ -195,7 +197,7 @@ impl Memory<'_, '_> {
         self.b.inst_results(inst)
     }
 
-    /// Counts one more of the packet's steps, and returns how many there are.
+    /// Generates code that counts one more step of the packet, and returns the number of steps so far.
     pub(super) fn next_step(&mut self) -> Value {
         let steps = self.words.b.use_var(self.steps);
         let one = self.imm(1);
@@ -224,7 +226,7 @@ impl Memory<'_, '_> {
         self.words.b.def_var(self.emit_at, value);
     }
 
-    /// Returns the address of scratch memory for `limbs` limbs, usable within the current statement.
+    /// Generates the address of `limbs` limbs of scratch memory, usable within the current statement.
     pub(super) fn scratch(&mut self, limbs: usize) -> Value {
         let offset = self.scratch_used;
         self.scratch_used += 8 * limbs as u32;
@@ -235,14 +237,16 @@ impl Memory<'_, '_> {
             .stack_addr(I64, self.scratch, offset as i32)
     }
 
-    /// Writes values into scratch memory, and returns its address and the total number of limbs.
+    /// Generates code that writes values into scratch memory, and returns its address and the total number of
+    /// limbs.
     pub(super) fn spill_all(&mut self, values: &[Wide]) -> (Value, Value) {
         let limbs = values.iter().map(|value| value.limbs.len() as u64).sum();
         let at = self.spill(&values.iter().collect::<Vec<_>>());
         (at, self.imm(limbs))
     }
 
-    /// Writes values one after the other into scratch memory, each in whole limbs, and returns its address.
+    /// Generates code that writes values one after the other into scratch memory, each in whole limbs, and
+    /// returns its address.
     pub(super) fn spill(&mut self, values: &[&Wide]) -> Value {
         let count = values.iter().map(|v| v.limbs.len()).sum();
         let at = self.scratch(count);
@@ -253,7 +257,7 @@ impl Memory<'_, '_> {
         at
     }
 
-    /// Makes emitted bytes go to the beginning of the frame's buffer.
+    /// Generates code that sets the place for emitted bytes to the beginning of the frame's buffer.
     pub(super) fn begin_emitting(&mut self) {
         let at = self.frame_word(offset_of!(Frame, emitted));
         self.set_emit_at(at);
@@ -273,7 +277,8 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Ends the loop over the packets: continues with the next packet, or returns from the function behind the last.
+    /// Generates the end of the loop over the packets: the function goes on with the next packet, or returns
+    /// after the last. Generates nothing in a function that runs on one packet.
     pub(super) fn end_burst(&mut self) {
         let Some(burst) = self.burst else { return };
         self.b.switch_to_block(burst.next);
@@ -290,19 +295,19 @@ impl Memory<'_, '_> {
         };
     }
 
-    /// Loads a word of the frame, at an offset in bytes.
+    /// Generates a load of the word of the frame that is `offset` bytes from its beginning.
     pub(super) fn frame_word(&mut self, offset: usize) -> Value {
         (self.words.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
     }
 
-    /// Loads a word of the frame that describes the packet's arrival and never changes. The load disappears if nothing
-    /// uses its value.
+    /// Generates a load of a word of the frame that never changes while the function runs, `offset` bytes
+    /// from the frame's beginning. The load disappears if nothing uses its value.
     pub(super) fn arrival_word(&mut self, offset: usize) -> Value {
         (self.words.b.ins()).load(I64, constant_memory(), self.frame, offset as i32)
     }
 }
 
-/// Begins the loop over the packets that the caller passed to the function.
+/// Generates the beginning of the loop over the packets that the caller passed to the function.
 fn begin_burst(b: &mut FunctionBuilder<'_>, entry: Block) -> Burst {
     let (arrival, end) = (b.block_params(entry)[1], b.block_params(entry)[2]);
     let (first, next) = (b.create_block(), b.create_block());
@@ -317,8 +322,8 @@ fn begin_burst(b: &mut FunctionBuilder<'_>, entry: Block) -> Burst {
     }
 }
 
-/// Returns the flags of loads from memory that does not change while the function runs and may be read at any point of
-/// it.
+/// Returns the flags for loads from memory that does not change while the function runs and may be read at
+/// any point of it.
 pub(super) fn constant_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }

@@ -40,8 +40,8 @@ use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 use wide::Words;
 
-/// A function does not become larger than about this many instructions. Real programs have some thousands; the limit is
-/// for programs that were made to explode.
+/// The number of instructions at which the generation of a function is given up. Real programs have some
+/// thousands; the limit is for programs that were made to explode.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
 /// Which part of the pipeline a function runs.
@@ -53,18 +53,18 @@ pub(crate) enum EntryPoint {
     Parse,
     /// The second pipeline.
     Egress,
-    /// All of them, for a packet on the fast path. If the program is specialised, only for the outcomes of the parser that it is
-    /// specialised for.
+    /// All of them, for a packet on the fast path. If the code is specialised, only for the outcomes of the
+    /// parser that it is specialised for.
     FastPath,
-    /// The same for all outcomes, if the program is specialised.
+    /// The same for all outcomes of the parser, if `FastPath` is specialised.
     Unspecialised,
-    /// Parser and ingress as they probably go, to touch the large tables that a packet will need; changes nothing but values
-    /// in the state array.
+    /// Parser and ingress as they will probably run, to load the entries of large tables that a packet will
+    /// need. Changes nothing but slots in the state array.
     Prefetch,
 }
 
 impl EntryPoint {
-    /// All of them.
+    /// All entry points, in order of their numbers.
     pub const ALL: [EntryPoint; 6] = [
         EntryPoint::Ingress,
         EntryPoint::Parse,
@@ -74,7 +74,7 @@ impl EntryPoint {
         EntryPoint::Prefetch,
     ];
 
-    /// Returns true if the function is of use for the analysed program.
+    /// Returns true if the analysed program needs the function.
     pub fn is_useful(self, analysis: &Analysis<'_>) -> bool {
         let fast_path = analysis.fast_path.as_ref();
         match self {
@@ -85,13 +85,14 @@ impl EntryPoint {
         }
     }
 
-    /// Returns true if the function runs a packet through both halves and reports where the packet went.
+    /// Returns true if the function runs a packet through both ingress and egress and says where the packet
+    /// goes.
     pub fn is_fast_path(self) -> bool {
         matches!(self, EntryPoint::FastPath | EntryPoint::Unspecialised)
     }
 
-    /// Returns true if the function processes several packets in a loop. Its parameters then are, besides the frame,
-    /// the address of the first [`Arrival`] and the address behind the last.
+    /// Returns true if the function processes several packets in a loop. Its parameters then are, besides the
+    /// frame, the address of the first [`Arrival`] and the address after the last.
     pub fn takes_packets(self) -> bool {
         self.is_fast_path() || self == EntryPoint::Prefetch
     }
@@ -114,7 +115,7 @@ struct Label {
     id: LabelId,
     /// The target of a break.
     after: Block,
-    /// True if some break goes there.
+    /// True if some break jumps there.
     used: bool,
 }
 
@@ -122,32 +123,33 @@ struct Label {
 pub(crate) struct Gen<'a, 'f> {
     slots: Slots<'a, 'f>,
     surroundings: Surroundings,
-    /// Nothing may be written behind what is emitted.
+    /// True if no byte may be written after what is emitted.
     emits_exactly: bool,
-    /// Where it stops early, by the reason for which the packet is dropped.
+    /// The blocks in which the function ends early, by the reason for which the packet is dropped.
     early_ends: BTreeMap<DropReason, Block>,
-    /// While the parser is generated.
+    /// The blocks of the parser, while one is generated.
     parser_blocks: Option<ParserBlocks>,
-    /// [`MAX_INSTRUCTIONS`] was reached, and nothing has been generated since.
+    /// True once [`MAX_INSTRUCTIONS`] was reached; nothing more is generated then.
     too_large: bool,
 }
 
-/// What is around the current statement. It ends with the control.
+/// The statements around the current one, within its control.
 struct Surroundings {
     /// End of the current control, where `exit` goes.
     end: Block,
     end_used: bool,
     labels: Vec<Label>,
-    /// The number of loops.
+    /// The number of loops around the current statement.
     loops: u32,
-    /// The number of choices that depend on the packet.
+    /// The number of choices around the current statement that depend on the packet.
     branches: u32,
-    /// A sum of bytes that is known here.
+    /// The sum of a header's bytes that is known at this point.
     summed: Option<hash::Summed>,
 }
 
 impl Surroundings {
-    /// Takes the surroundings away from code that a packet meets after it has left the control; to be put back behind that.
+    /// Replaces the surroundings by those for code that a packet runs after it has left the control, without
+    /// labels. Returns the former ones, which the caller puts back after that code.
     fn aside(&mut self) -> Surroundings {
         let inner = Surroundings {
             labels: Vec::new(),
@@ -158,7 +160,8 @@ impl Surroundings {
     }
 }
 
-/// Has a part of the generation reach all of the part inside of it.
+/// Makes all fields and methods of the inner part of the state of generation usable on the outer part, by
+/// `Deref`.
 macro_rules! around {
     ($outer:ty, $field:ident: $inner:ty, $($lifetime:lifetime),*) => {
         impl<$($lifetime),*> Deref for $outer {
@@ -184,14 +187,14 @@ around!(Gen<'a, 'f>, slots: Slots<'a, 'f>, 'a, 'f);
 pub(crate) struct Input<'a> {
     /// The program.
     pub analysis: &'a Analysis<'a>,
-    /// Which function.
+    /// The function to generate.
     pub entry_point: EntryPoint,
-    /// Functions of [`Shim`] as imported into the function, by number.
+    /// The functions of [`Shim`] as imported into the function, by number.
     pub shims: &'a [FuncRef],
 }
 
-/// Generates the code of `function`, whose signature takes the frame and returns nothing. Returns false if the code
-/// would become too large.
+/// Generates the code of `function` for the entry point in `input`. Returns false if the code would become
+/// too large.
 pub(crate) fn generate(
     input: &Input<'_>,
     function: &mut Function,
@@ -231,7 +234,7 @@ pub(crate) fn generate(
 }
 
 impl Gen<'_, '_> {
-    /// Returns the block in which the function stops because of `reason`.
+    /// Returns the block in which the function ends early and drops the packet for `reason`.
     fn early_end(&mut self, reason: DropReason) -> Block {
         let b = &mut self.slots.memory.words.b;
         *self.early_ends.entry(reason).or_insert_with(|| {
@@ -241,7 +244,7 @@ impl Gen<'_, '_> {
         })
     }
 
-    /// Generates code that uses up one of the packet's steps, and leaves the function if none is left.
+    /// Generates code that counts one step of the packet, and drops the packet if it exceeds `MAX_STEPS`.
     fn spend_step(&mut self) {
         let stop = self.early_end(DropReason::StepLimit);
         let steps = self.next_step();
@@ -268,7 +271,8 @@ impl Gen<'_, '_> {
         self.b.ins().return_(&[]);
     }
 
-    /// Generates a block of the pipeline, and continues behind it.
+    /// Generates the code of a block of the pipeline: a parser, or a control, after which it also stores the
+    /// emitted bytes' number if `emits` is true, else stops if the packet is dropped.
     fn block_of_pipeline(&mut self, id: BlockId, emits: bool) {
         let program = self.program;
         match &program.blocks[id.index()] {
@@ -285,7 +289,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates a control; an `exit` statement in `body` jumps to the end of this code.
+    /// Generates the statements `body` of a control. An `exit` statement in them jumps to the end of this
+    /// code.
     fn control(&mut self, body: &[ir::Stmt]) {
         self.surroundings.end = self.b.create_block();
         self.surroundings.end_used = false;
@@ -302,7 +307,8 @@ impl Gen<'_, '_> {
         self.continue_in(end);
     }
 
-    /// Generates the blocks in which the function stops early: at the step limit, and after a failed assertion.
+    /// Generates the blocks in which the function ends early (at the step limit, or after a failed
+    /// assertion), and the end of the loop over packets.
     fn finish(&mut self) {
         for (reason, block) in std::mem::take(&mut self.early_ends) {
             self.b.switch_to_block(block);
@@ -321,7 +327,7 @@ impl Gen<'_, '_> {
     }
 }
 
-/// Returns how many bytes a deparser may write without reserving room.
+/// Returns the number of bytes that a deparser may write without reserving room.
 pub(crate) fn emit_capacity(analysis: &Analysis<'_>) -> usize {
     analysis.emit_bytes + bytes::Packer::SLACK as usize
 }

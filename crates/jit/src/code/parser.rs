@@ -26,22 +26,22 @@ pub(crate) struct ParserBlocks {
     states: Vec<Block>,
     /// The state being generated.
     current: usize,
-    /// Behind the parser.
+    /// The block after the parser.
     done: Block,
     /// For each state, the block to which it goes if it accepts.
     accept: Vec<Block>,
     /// For each state, true if it is generated.
     generated: Vec<bool>,
-    /// Blocks that set an error and end the parser.
+    /// The blocks that set a parser error and end the parser, with the errors.
     failures: Vec<(u64, Block)>,
 }
 
-/// The paths to a state, before the parser is generated.
+/// What is known of the paths to a state before the parser is generated.
 #[derive(Clone, Copy, Default)]
 struct Entered {
-    /// There is a path to it from the start.
+    /// True if a path from the start leads to it.
     at_all: bool,
-    /// Some state not before it goes to it.
+    /// True if a later state, or the state itself, leads to it.
     again: bool,
 }
 
@@ -62,22 +62,22 @@ fn entered(states: &[State], start: usize, generated: &[bool]) -> Vec<Entered> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates the parser of the first pipeline, and continues behind it.
+    /// Generates the parser of the first pipeline. Generation continues after the parser.
     pub(crate) fn first_parser(&mut self) {
         let first = self.program.parser_starts().next();
         first.into_iter().for_each(|start| self.parser(start));
     }
 
-    /// Generates the parser with a start state, and continues behind it.
+    /// Generates the parser that begins at `start`. Generation continues after the parser.
     pub(crate) fn parser(&mut self, start: StateId) {
         let states = &self.program.states;
         let none = vec![None; states.len()];
         self.states(states, start, vec![true; states.len()], &none, 0);
     }
 
-    /// Generates a specialised parser. States that accept with one of `outcomes` jump to that outcome's block; these
-    /// blocks are returned in the order of the outcomes. Other packets continue behind the parser; a path that leads
-    /// to no such outcome leaves the parser at once.
+    /// Generates a specialised parser. States that accept with one of `outcomes` jump to that outcome's
+    /// block; these blocks are returned in the order of the outcomes. Other packets continue after the
+    /// parser, and leave it as soon as they can reach no such outcome.
     pub(crate) fn specialised_parser(
         &mut self,
         parser: &ParserForm<'_>,
@@ -99,8 +99,8 @@ impl Gen<'_, '_> {
         )
     }
 
-    /// Generates the whole of a parser. States that accept with the outcome `likely` jump to the block that is returned; all
-    /// other packets continue behind the parser.
+    /// Generates a whole parser. States that accept with the outcome `likely` jump to the block that is
+    /// returned; all other packets continue after the parser.
     pub(super) fn parser_with_outcome(
         &mut self,
         parser: &ParserForm<'_>,
@@ -116,8 +116,10 @@ impl Gen<'_, '_> {
         self.states(&parser.states, parser.start, all, &accepted, 1)[0]
     }
 
-    /// Generates the states that `generated` marks, beginning at `start`. A state that accepts with the outcome of a
-    /// number jumps to that outcome's block, all others continue behind the parser.
+    /// Generates the parser states that `generated` marks, beginning at `start`. `accepted` has, for each
+    /// state, the number of the outcome with which it accepts, if it is one of the `outcomes` wanted ones.
+    /// Such a state jumps to that outcome's block, all others continue after the parser. Returns the blocks
+    /// of the outcomes.
     fn states(
         &mut self,
         states: &[State],
@@ -179,7 +181,7 @@ impl Gen<'_, '_> {
         blocks.expect("parser statements are in the parser only")
     }
 
-    /// Returns the block that sets the parser error `error` and rejects the packet.
+    /// Returns the block that sets the parser error `error` and ends the parser.
     fn failure(&mut self, error: u64) -> Block {
         let known = (self.parser_mut().failures.iter()).find(|f| f.0 == error);
         if let Some(&(_, block)) = known {
@@ -191,7 +193,7 @@ impl Gen<'_, '_> {
         block
     }
 
-    /// Generates code that rejects the packet with `error` if the condition holds.
+    /// Generates code that rejects the packet with the parser error `error` if the condition holds.
     fn fail_if(&mut self, condition: Value, error: u64) {
         let failure = self.failure(error);
         self.leave_if(condition, failure);
@@ -204,7 +206,8 @@ impl Gen<'_, '_> {
         self.fail_if(short, core_error::PACKET_TOO_SHORT);
     }
 
-    /// Generates [`ir::StmtKind::Extract`]: loads a header's fields, and moves the cursor behind the header.
+    /// Generates [`ir::StmtKind::Extract`]: loads a header's fields, makes it valid, and moves the cursor to
+    /// its end.
     pub(crate) fn extract(&mut self, header: HeaderId, varbit_length: Option<&Expr>) {
         if let Some(length) = varbit_length {
             return self.extract_varbit(header, length);
@@ -229,8 +232,8 @@ impl Gen<'_, '_> {
         self.move_cursor(count);
     }
 
-    /// Extracts a header with a varbit. Fields before the varbit have fixed places; a called function reads the
-    /// others.
+    /// Generates the extraction of a header with a varbit. Fields before the varbit have fixed places; a
+    /// called function reads the others.
     fn extract_varbit(&mut self, id: HeaderId, length: &Expr) {
         let program = self.program;
         let header = &program.headers[id.index()];
@@ -273,8 +276,9 @@ impl Gen<'_, '_> {
         self.move_cursor(bytes);
     }
 
-    /// Checks the length of a varbit in the order that the P4 specification demands. Returns the length of the whole
-    /// header in bytes, all of which the packet has.
+    /// Generates the checks of a varbit's length in bits, in the order of the P4_16 specification
+    /// (`packet_in.extract`): whole bytes, enough packet, at most `max`. `fixed` is the length of the other
+    /// fields in bits. Returns the length of the whole header in bytes.
     fn check_varbit(&mut self, length: Value, max: u32, fixed: u32) -> Value {
         let fixed = self.imm(fixed.into());
         let bits = self.b.ins().iadd(length, fixed);
@@ -288,7 +292,7 @@ impl Gen<'_, '_> {
         bytes
     }
 
-    /// Generates [`ir::StmtKind::Lookahead`]: reads bits behind the cursor without moving it.
+    /// Generates [`ir::StmtKind::Lookahead`]: reads bits after the cursor without moving it.
     pub(crate) fn lookahead(&mut self, dst: SlotId, offset: u32) {
         let width = self.width(dst);
         let bytes = (offset + width).div_ceil(8);
@@ -311,7 +315,7 @@ impl Gen<'_, '_> {
         self.note_move();
     }
 
-    /// Generates [`ir::StmtKind::Reject`]: sets the error and ends the parser.
+    /// Generates [`ir::StmtKind::Reject`]: sets the parser error and ends the parser.
     pub(crate) fn reject(&mut self, error: &Expr) {
         let error = self.expr(error);
         let slot = self.program.architecture.parser_error(self.pipeline());
@@ -336,8 +340,8 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Returns the block to jump to for a transition's target. If the transition spends a step, returns a new block
-    /// for that and appends it, with the state's block, to `again`.
+    /// Returns the block to jump to for a transition's target. A transition to the same or an earlier state
+    /// spends a step: for it, returns a new block, and appends this and the state's block to `again`.
     fn target(&mut self, target: Target, again: &mut Vec<(Block, Block)>) -> Block {
         let parser = self.parser_mut();
         let state = match target {
@@ -357,7 +361,7 @@ impl Gen<'_, '_> {
         between
     }
 
-    /// Fills the blocks that [`Gen::target`] made: each spends a step and goes to its state.
+    /// Generates the blocks that [`Gen::target`] made: each spends a step and jumps to its state.
     fn transitions_back(&mut self, again: Vec<(Block, Block)>) {
         for (between, state) in again {
             self.continue_in(between);
@@ -400,19 +404,19 @@ impl Gen<'_, '_> {
 }
 
 impl Memory<'_, '_> {
-    /// Stores the number of bytes that the parser consumed into the frame.
+    /// Generates code that stores the number of bytes that the parser consumed into the frame.
     pub(super) fn store_consumed(&mut self) {
         let cursor = self.cursor();
         self.store_frame(offset_of!(Frame, consumed), cursor);
     }
 
-    /// Calculates the number of bytes from the cursor to the packet's end.
+    /// Generates the number of bytes from the cursor to the packet's end.
     pub(super) fn remaining(&mut self) -> Value {
         let cursor = self.cursor();
         self.words.b.ins().isub(self.packet_len, cursor)
     }
 
-    /// Calculates the address of the byte at the cursor.
+    /// Generates the address of the byte at the cursor.
     pub(super) fn at_cursor(&mut self) -> Value {
         let cursor = self.cursor();
         self.words.b.ins().iadd(self.packet, cursor)
@@ -424,7 +428,8 @@ impl Memory<'_, '_> {
         self.set_cursor(cursor);
     }
 
-    /// Reads `count` bits that start `offset` bits behind `base`, as a value of `width` bits.
+    /// Generates a call that reads `count` bits that start `offset` bits after `base`, as a value of `width`
+    /// bits.
     fn read_bits(&mut self, base: Value, offset: Value, count: Value, width: u32) -> Wide {
         let out = self.scratch(limbs_for(width));
         let limbs = self.imm(limbs_for(width) as u64);
@@ -432,7 +437,7 @@ impl Memory<'_, '_> {
         self.reload(out, width)
     }
 
-    /// Generates the condition that all keys match; `None` if they always match.
+    /// Generates the condition that the keys match all of `matches`; `None` if they always do.
     fn case_matches(&mut self, keys: &[Wide], matches: &[KeySet]) -> Option<Value> {
         if let [KeySet::ValueSet(value_set)] = matches {
             let (key, limbs) = self.spill_all(keys);
@@ -473,9 +478,9 @@ impl Memory<'_, '_> {
     }
 }
 
-/// Returns the cases as a table of exact values with their targets, and the target of all other values, `None` for a
-/// mismatch. Returns `None` unless there is one key of at most 64 bits and each case is one value, except that the
-/// last may match anything.
+/// Returns the cases of a select as a table of exact values with their targets, and the target of all other
+/// values, which is `None` for the error NoMatch. Returns `None` unless there is one key of at most 64 bits
+/// and each case is one value, except that the last may match anything.
 #[expect(clippy::type_complexity, reason = "used once")]
 fn exact_cases(
     keys: &[Wide],

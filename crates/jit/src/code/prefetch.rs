@@ -30,8 +30,10 @@ impl Gen<'_, '_> {
         self.next_packet();
     }
 
-    /// Generates a statement that the prefetch function treats differently from the program. Returns whether control
-    /// can reach the statement behind it, or `None`, with nothing generated, for all other statements.
+    /// Generates a statement in the way of the prefetch function, if that differs from the program's: tables
+    /// are touched, statements with effects left out, and branches that end the control not taken. Returns
+    /// whether control can reach the next statement; `None`, with nothing generated, for all other
+    /// statements.
     pub(super) fn stmt_to_prefetch(&mut self, stmt: &StmtKind) -> Option<bool> {
         let analysis = self.analysis;
         let prefetched = &analysis.prefetched;
@@ -73,7 +75,8 @@ impl Gen<'_, '_> {
 }
 
 impl Slots<'_, '_> {
-    /// Generates code that records the index of a cell that the packet will access, if the index is known in advance.
+    /// Generates code that records the index of a cell that the packet will access, if the cells are
+    /// prefetched and the index is known at this point.
     fn note_cell(&mut self, cells: CellArray, index: &Expr) {
         let prefetched = &self.analysis.prefetched;
         let number = prefetched.cells.iter().position(|&c| c == cells);
@@ -85,7 +88,8 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Generates what stands for a table in the prefetch: touches the entry or records the key, and assumes a hit.
+    /// Generates what the prefetch function does instead of a lookup: if the table is prefetched, loads the
+    /// entry or records the key. In any case sets the slot `hit` as if an entry was found.
     fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
         let prefetched = &self.analysis.prefetched.tables;
         if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
@@ -107,7 +111,8 @@ impl Slots<'_, '_> {
 }
 
 impl Memory<'_, '_> {
-    /// Returns true if these statements contain a lookup or a cell access that is worth prefetching.
+    /// Returns true if the statements contain a lookup in a table, or an access to a cell, that is
+    /// prefetched.
     fn leads_to_any(&self, stmts: &[Stmt]) -> bool {
         let prefetched = &self.analysis.prefetched;
         ir::statements(stmts).any(|stmt| match &stmt.kind {
@@ -116,7 +121,8 @@ impl Memory<'_, '_> {
         })
     }
 
-    /// Generates code that appends a key or index to a list of the frame, if the list has room.
+    /// Generates code that appends a key or an index to the list of the frame with the number `list`, if the
+    /// list has room.
     fn note(&mut self, list: usize, limbs: &[Value]) {
         let flags = MemFlagsData::trusted();
         let offset = |field: usize| (list * size_of::<List>() + field) as i32;
@@ -140,7 +146,8 @@ impl Memory<'_, '_> {
 }
 
 impl Words<'_> {
-    /// Returns true if the function that prefetches omits a statement.
+    /// Returns true if the prefetch function leaves a statement out, because it has effects outside or takes
+    /// time.
     fn is_left_out(&self, stmt: &StmtKind) -> bool {
         // Statements with effects outside, and those that take time.
         matches!(

@@ -20,22 +20,22 @@ use ir::Pipeline;
 use std::mem::{offset_of, size_of};
 use std::ops::Range;
 
-/// Limbs of the state, and memory where they are kept.
+/// Ranges of limbs of the state array, and the memory on the stack in which each is saved.
 type Saved = Vec<(Range<usize>, StackSlot)>;
 
-/// The replica that egress is generated for.
+/// The replica for which egress is generated.
 #[derive(Clone, Copy)]
 pub(super) struct CurrentReplica {
     replica: Value,
-    /// The end of all replicas.
+    /// The address after the last replica.
     end: Value,
-    /// Goes on with the next.
+    /// The block that goes on with the next replica.
     next: Block,
 }
 
 impl Gen<'_, '_> {
-    /// Generates a loop that runs the code behind ingress for each replica of a multicast group, then ends the
-    /// packet's run.
+    /// Generates a loop that runs egress and all code after it for each replica of the multicast group
+    /// `group`, and the end of the packet's run. A group without replicas drops the packet.
     pub(super) fn replicate(&mut self, group: Value) {
         let program = self.program;
         let results = self.call_for_all(Shim::Replicas, &[group]);
@@ -79,8 +79,8 @@ impl Gen<'_, '_> {
         self.fast_path_mut().course.may_move = may_move;
     }
 
-    /// Generates the end of a replica's run directly where egress exits. Returns false, with nothing generated, for
-    /// packets that go to one port and within a loop.
+    /// Generates the end of a replica's run right at an exit of egress. Returns false, with nothing
+    /// generated, for packets that go to one port and within a loop.
     pub(super) fn replica_ends_here(&mut self) -> bool {
         let replica = self.fast_path.as_ref().and_then(|f| f.course.replica);
         let Some(replica) = replica.filter(|_| self.surroundings.loops == 0) else {
@@ -95,7 +95,8 @@ impl Gen<'_, '_> {
         true
     }
 
-    /// Generates the code behind egress for one replica: drops or sends it.
+    /// Generates the code after egress for one replica: it is dropped, or its checksums are computed and it
+    /// is sent.
     fn end_replica(&mut self, current: &CurrentReplica) {
         let program = self.program;
         let dropped = self.is_dropped();
@@ -116,7 +117,7 @@ impl Gen<'_, '_> {
         self.b.ins().jump(current.next, &[]);
     }
 
-    /// Generates code that sends a replica with its present headers.
+    /// Generates code that emits a replica's headers and makes its packet.
     fn emit_replica(&mut self, current: &CurrentReplica) {
         let program = self.program;
         let behind = (self.b.ins()).iadd_imm_u(current.replica, size_of::<Replica>() as i64);
@@ -145,7 +146,7 @@ impl Gen<'_, '_> {
 }
 
 impl Slots<'_, '_> {
-    /// Returns the present values of all variables that egress may read, with which each replica begins.
+    /// Returns all variables that egress may read, with their present values, with which each replica begins.
     fn values_now(&mut self) -> Vec<(Variable, Value)> {
         let mut variables = vec![self.cursor, self.fast_path_mut().moved];
         let port = self.facts().forwarding.port.index();
@@ -182,7 +183,8 @@ impl Slots<'_, '_> {
 }
 
 impl Memory<'_, '_> {
-    /// Generates code that saves the parts of the state array that egress may change, for the next replica.
+    /// Generates code that saves the parts of the state array that egress may change, so that they can be
+    /// restored for each replica.
     fn save_memory(&mut self) -> Saved {
         let ranges = self.facts().bailouts.egress_memory.iter();
         ranges
@@ -204,7 +206,8 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Returns the address of the saved copy of a range of the state array, and the address of the range itself.
+    /// Generates the address of the saved copy of a range of the state array, and the address of the range
+    /// itself.
     fn saved_addresses(&mut self, range: &Range<usize>, saved: StackSlot) -> [Value; 2] {
         let saved = self.b.ins().stack_addr(I64, saved, 0);
         let state = (self.words.b.ins()).iadd_imm_u(self.state, 8 * range.start as i64);

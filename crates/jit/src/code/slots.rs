@@ -11,13 +11,13 @@ use ir::{Bits, BlockId, Pipeline, SlotId};
 /// The place of a slot in one function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The function does not touch it, or writes what nobody reads.
+    /// Nowhere: the function does not touch it, or nothing reads what it writes.
     Unused,
     /// Nowhere: it is always zero.
     Zero,
     /// In the packet, where its header was extracted.
     InPacket,
-    /// The same, with assignments written there; its header is valid.
+    /// In the packet, with assignments written there, while its header is valid.
     EditedInPacket,
     /// In the state array, and nobody writes it while the function runs.
     ReadOnly,
@@ -36,7 +36,7 @@ pub(super) enum Place {
 pub(crate) struct Slots<'a, 'f> {
     pub(super) memory: Memory<'a, 'f>,
     pub(super) places: Vec<Place>,
-    /// In the function of both halves.
+    /// The state of generation of the fast path, in its functions.
     pub(super) fast_path: Option<FastPath>,
 }
 
@@ -77,7 +77,7 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Returns the present value of a slot.
+    /// Generates a read of the present value of a slot.
     pub(super) fn read(&mut self, slot: SlotId) -> Wide {
         if matches!(
             self.places[slot.index()],
@@ -96,7 +96,7 @@ impl Slots<'_, '_> {
         Wide::new(self.width(slot), limbs)
     }
 
-    /// Assigns a value to a slot, and records the assignment for the fast path.
+    /// Generates the assignment of a value to a slot, and records on the fast path if that moves headers.
     pub(super) fn write(&mut self, slot: SlotId, value: &Wide) {
         self.note_assignment(slot);
         self.put(slot, value);
@@ -107,7 +107,7 @@ impl Slots<'_, '_> {
         !matches!(self.places[slot.index()], Place::Unused | Place::InPacket)
     }
 
-    /// Stores a value at the place where the slot lives.
+    /// Generates code that stores a value at the place where the slot lives; nothing if it is not kept.
     pub(super) fn put(&mut self, slot: SlotId, value: &Wide) {
         debug_assert_eq!(value.width, self.width(slot));
         let place = self.places[slot.index()];
@@ -136,7 +136,7 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Assigns zero to a slot.
+    /// Generates the assignment of zero to a slot.
     pub(super) fn clear(&mut self, slot: SlotId) {
         if self.places[slot.index()] == Place::EditedInPacket {
             // Its header becomes invalid.
@@ -161,7 +161,7 @@ impl Slots<'_, '_> {
         self.put(slot, &zero);
     }
 
-    /// Makes a header valid or invalid, without changing its fields.
+    /// Generates code that makes a header valid or invalid, without changing its fields.
     pub(super) fn put_validity(&mut self, header: ir::HeaderId, valid: bool) {
         let value = self.small_constant(1, valid.into());
         self.put(self.program.headers[header.index()].valid, &value);
@@ -176,7 +176,8 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Generates code that ends the function if `block` left the value that means "drop" in the slot that decides.
+    /// Generates code that ends the function if the packet is dropped after `block`, as the architecture says
+    /// by the value of a slot.
     pub(super) fn stop_if_dropped(&mut self, block: BlockId) {
         let Some((slot, value)) = self.program.architecture.drops_after(block) else {
             return;
@@ -192,8 +193,8 @@ impl Slots<'_, '_> {
     }
 }
 
-/// Returns the variable `i` places after `first`, which holds limb `i` of a slot: a slot's variables are declared
-/// together.
+/// Returns the variable that holds limb `i` of the slot whose first variable is `first`: a slot's variables
+/// are declared together.
 pub(super) fn nth(first: Variable, i: usize) -> Variable {
     Variable::from_u32(first.as_u32() + i as u32)
 }

@@ -25,7 +25,8 @@ use smallvec::smallvec;
 use std::mem::offset_of;
 
 impl Gen<'_, '_> {
-    /// Generates several statements, and returns whether control can reach the code behind them.
+    /// Generates several statements, and returns whether control can reach the code after them. Generates
+    /// nothing more once the function is too large.
     pub(crate) fn stmts(&mut self, stmts: &[Stmt]) -> bool {
         let mut rest = stmts;
         while let [stmt, behind @ ..] = rest {
@@ -103,8 +104,7 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Generates a statement that contains no other statements and always continues with the next one: it works on the
-    /// packet and slots, or calls the switch.
+    /// Generates a statement that contains no other statements and always continues with the next one.
     fn leaf(&mut self, stmt: &StmtKind) {
         match stmt {
             StmtKind::Assign { dst, value } => {
@@ -181,7 +181,8 @@ impl Gen<'_, '_> {
         self.join_in(after, from_first || from_second)
     }
 
-    /// Generates a body that continues at the block `after`, and returns whether control can reach its end.
+    /// Generates a body that may or may not run and continues at the block `after`. Returns whether control
+    /// can reach its end.
     pub(super) fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
         self.surroundings.branches += 1;
         let falls_through = self.stmts(stmts);
@@ -306,7 +307,8 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Generates code that writes a header without a varbit to the address `base`; returns its length in bytes.
+    /// Generates code that writes a header without a varbit to the address `base`. Returns its length in
+    /// bytes.
     fn emit_fixed(&mut self, base: Value, header: HeaderId) -> u32 {
         if self.emit_from_packet(base, header) {
             return self.program.header_max_bytes(header) as u32;
@@ -392,15 +394,15 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Writes a word to a slot, cut or extended with zeros to its width.
+    /// Generates the assignment of a word to a slot, cut or extended with zeros to its width.
     pub(crate) fn write_word(&mut self, dst: SlotId, word: Value) {
         let value = self.word_of(dst, word);
         self.write(dst, &value);
     }
 
-    /// Returns the flag that `then` sets if that is all it does, the flag is zero before and `cond` is a comparison.
-    /// Such a flag equals the comparison's result, so that later conditions on the flag need no stored value. Returns
-    /// `None` in all other cases.
+    /// Returns the slot that `then` sets to 1 if that is all it does, the slot is a flag of one bit that is
+    /// zero before, and `cond` is a test for (in)equality. Such a flag equals the result of the comparison, so
+    /// that later conditions on the flag need no stored value. Returns `None` in all other cases.
     fn flag_set(&mut self, cond: &Expr, then: &[Stmt]) -> Option<SlotId> {
         let [
             Stmt {
@@ -421,8 +423,8 @@ impl Slots<'_, '_> {
         (compares && is_flag && self.known_slot(*dst) == Some(0)).then_some(*dst)
     }
 
-    /// Generates a jump to `yes` if a condition holds, else to `no`. Since expressions have no side effects, an
-    /// operand that no longer matters is not evaluated.
+    /// Generates a jump to `yes` if a condition holds, else to `no`. An operand of "and" or "or" that no
+    /// longer matters is not evaluated, since expressions have no side effects.
     fn branch(&mut self, cond: &Expr, yes: Block, no: Block) {
         let whole = cond;
         let (a, b, is_or) = match cond {
@@ -502,7 +504,8 @@ impl Slots<'_, '_> {
         Some(self.equal(&both, &wanted))
     }
 
-    /// Returns whether a condition holds; `None` if that is not certain at this point of the generated code.
+    /// Returns the truth value of a condition at this point of the generated code; `None` if that is not
+    /// certain.
     pub(super) fn known(&mut self, cond: &Expr) -> Option<bool> {
         match cond {
             Expr::Const(bits) => Some(!bits.is_zero()),
@@ -603,7 +606,8 @@ impl Slots<'_, '_> {
         self.write(dst, &Wide { width, limbs });
     }
 
-    /// Generates [`ir::StmtKind::Count`]: counts the packet in a cell.
+    /// Generates [`ir::StmtKind::Count`]: counts the packet in a cell, in place if the counter has a view,
+    /// else by a call.
     fn count(&mut self, counter: CounterId, index: &Expr) {
         let index = self.expr(index).low();
         let view = self.cells_in_place(counter_view(self.program, counter), 2);
@@ -651,8 +655,8 @@ impl Slots<'_, '_> {
         self.continue_in(after);
     }
 
-    /// Generates code that writes the fields of a header with a varbit to the address `base`; returns its length in
-    /// bytes.
+    /// Generates code that writes the fields of a header with a varbit to the address `base`. Returns its
+    /// length in bytes.
     fn emit_varbit(&mut self, base: Value, fields: &[ir::Field]) -> Value {
         let mut offset = self.imm(0);
         for field in fields {
@@ -687,14 +691,14 @@ impl Memory<'_, '_> {
         self.reload(cell.expect("gives a result"), width)
     }
 
-    /// Returns `view`, the number of a view of cells of `limbs` limbs, if the generated code may access these cells
+    /// Returns `view`, the number of a view of cells of `limbs` limbs, if the function may access these cells
     /// without a call; else `None`.
     fn cells_in_place(&self, view: Option<usize>, limbs: usize) -> Option<usize> {
         view.filter(|_| self.entry_point.is_fast_path() && limbs <= MAX_VALUE_LIMBS)
     }
 
-    /// Generates the address of the cell at `index` of a view, and continues where the view has such a cell. Returns
-    /// the address, and the block that is reached if the view has no such cell.
+    /// Generates the address of the cell at `index` of the view with the number `view`. Generation continues
+    /// where the view has such a cell. Returns the address, and the block that is reached if it has not.
     fn cell_in_place(&mut self, view: usize, index: Value, limbs: usize) -> (Value, Block) {
         let views = self.arrival_word(offset_of!(Frame, cells));
         let mut word = |offset: usize| {
@@ -728,7 +732,7 @@ impl Memory<'_, '_> {
 }
 
 impl Words<'_> {
-    /// Returns the number if `value` is a constant of the generated code; else `None`.
+    /// Returns the number that `value` is, if it is a constant of the generated code; else `None`.
     pub(crate) fn known_value(&self, value: Value) -> Option<u64> {
         let dfg = &self.b.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
@@ -741,7 +745,7 @@ impl Words<'_> {
         }
     }
 
-    /// Continues generating code in the block `after` if it is `reached`; returns `reached`.
+    /// Continues generation in the block `after` if `reached` is true. Returns `reached`.
     pub(super) fn join_in(&mut self, after: Block, reached: bool) -> bool {
         if reached {
             self.continue_in(after);
@@ -750,7 +754,7 @@ impl Words<'_> {
     }
 }
 
-/// Returns the expression and the constant that a comparison for equality compares; `None` for any other expression.
+/// Returns the slot and the constant if `expr` compares them for equality; `None` for any other expression.
 fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     match expr {
         Expr::Binary {
@@ -765,8 +769,8 @@ fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
     }
 }
 
-/// Returns the value that the one-bit operand `a` must have for its comparison with the constant `b` to hold; `None`
-/// if this is no such comparison.
+/// Returns the truth value that the one-bit operand `a` must have for its comparison with the constant `b` to
+/// hold; `None` if this is no such comparison.
 fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Slots<'_, '_>) -> Option<bool> {
     let Expr::Const(bits) = b else { return None };
     let one = a.width(&g.program.slots) == 1;

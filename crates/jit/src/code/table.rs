@@ -14,25 +14,26 @@ use ir::{ActionId, ActionScope, Expr, SlotId, Stmt, StmtKind, TableId, UnaryOp};
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
-/// Among so many actions the one to run is found by comparing, which costs less than a jump through a table.
+/// The number of actions up to which the one to run is found by comparisons, which cost less than a jump
+/// through a table.
 const COMPARED_ACTIONS: usize = 4;
 
-/// A lookup, and what its hit chooses.
+/// A lookup, and the statements that a hit and a miss choose.
 pub(super) struct ChosenByHit<'s> {
     table: TableId,
     keys: &'s [Expr],
     hit: SlotId,
-    /// The action of a hit.
+    /// The action that a hit runs.
     action: ActionId,
-    /// The statements behind a hit.
+    /// The statements after a hit.
     found: &'s [Stmt],
-    /// The statements behind a miss.
+    /// The statements after a miss.
     missed: &'s [Stmt],
 }
 
 impl Gen<'_, '_> {
-    /// Generates [`ir::StmtKind::Apply`]: the lookup, and the actions. Returns whether control can reach the code
-    /// behind it.
+    /// Generates [`ir::StmtKind::Apply`]: the lookup, the assignments of `hit` and `action_run`, and the
+    /// actions. Returns whether control can reach the code after it.
     pub(crate) fn apply(
         &mut self,
         table: TableId,
@@ -55,8 +56,8 @@ impl Gen<'_, '_> {
         self.dispatch(position, args, &actions)
     }
 
-    /// Generates a lookup followed by the choice that depends on the hit. Returns whether control can reach the code
-    /// behind it.
+    /// Generates a lookup followed by the statements that depend on the hit. Returns whether control can
+    /// reach the code after them.
     pub(super) fn apply_and_choose(&mut self, lookup: &ChosenByHit<'_>) -> bool {
         let (args, _, hit) = self.look_up_anyhow(lookup.table, lookup.keys, true);
         let hit = hit.expect("asked for");
@@ -78,8 +79,9 @@ impl Gen<'_, '_> {
         self.join_in(after, from_found || from_missed)
     }
 
-    /// Generates the actions of a table, of which the one at `position` runs; a position beyond the end runs none.
-    /// Returns whether control can reach the code behind them.
+    /// Generates the actions of a table, of which the one at `position` runs with the arguments at the
+    /// address `args`; a position after the last runs none. Returns whether control can reach the code after
+    /// them.
     fn dispatch(&mut self, position: Value, args: Value, actions: &[ActionId]) -> bool {
         let program = self.program;
         let after = self.b.create_block();
@@ -122,8 +124,8 @@ impl Gen<'_, '_> {
 }
 
 impl Slots<'_, '_> {
-    /// Generates a lookup, in place or by a call. Returns the address of the action's arguments, the position of the
-    /// action, and the hit if `wants_hit`.
+    /// Generates a lookup, in place if the table has a view, else by a call. Returns the address of the
+    /// action's arguments, the position of the action and, if `wants_hit`, the hit.
     fn look_up_anyhow(
         &mut self,
         table: TableId,
@@ -170,8 +172,9 @@ impl Slots<'_, '_> {
 }
 
 impl Memory<'_, '_> {
-    /// Recognises a table lookup and the choice behind it that can be generated as one: the choice depends on the hit
-    /// alone, a hit runs the only action that entries have, and a miss runs none. Returns `None` otherwise.
+    /// Recognises a table lookup and a following `if` that can be generated as one: the `if` depends on the
+    /// hit alone, a hit runs the only action that entries have, and a miss runs none. Returns `None`
+    /// otherwise.
     pub(super) fn chosen_by_hit<'s>(
         &self,
         apply: &'s StmtKind,
@@ -220,7 +223,7 @@ impl Memory<'_, '_> {
         })
     }
 
-    /// Returns the limbs of a key in the form in which a table that is looked up in place stores it.
+    /// Generates the limbs of a key in the form in which a table that is looked up in place stores it.
     pub(super) fn key_in_place(&mut self, table: TableId, keys: &[Wide]) -> Limbs {
         let shape = KeyShape::new(&self.program.tables[table.index()].keys);
         match Packing::of_exact(&shape) {
@@ -229,7 +232,7 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Returns the number of a table's view, or `None` if the table cannot be looked up in place.
+    /// Returns the number of a table's view; `None` if the table is not looked up in place.
     pub(super) fn view_of(&self, table: TableId) -> Option<usize> {
         let mut tables = self.analysis.tables_in_place.iter();
         tables.position(|t| t.table == table)
@@ -256,8 +259,8 @@ impl Memory<'_, '_> {
         (results[0], results[1])
     }
 
-    /// Generates the same lookup as [`Gen::look_up`], for code that rarely runs: the called function preserves all
-    /// registers.
+    /// Generates the same lookup as [`Gen::look_up`], for code that rarely runs: by a function that preserves
+    /// all registers.
     fn find(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
         if let [key] = keys
@@ -274,7 +277,7 @@ impl Memory<'_, '_> {
 }
 
 impl Words<'_> {
-    /// Packs the fields of a key into fewer limbs. The fields have no bits above their widths.
+    /// Generates the packing of a key's fields into fewer limbs. The fields have no bits above their widths.
     fn packed(&mut self, packing: &Packing, keys: &[Wide]) -> Wide {
         let mut limbs: Limbs = SmallVec::new();
         for (&limb, (to, up)) in keys.iter().flat_map(|k| &k.limbs).zip(packing.moves()) {

@@ -14,12 +14,12 @@ use cranelift_frontend::FunctionBuilder;
 use ir::{BinaryOp, Bits, UnaryOp};
 use smallvec::{SmallVec, smallvec};
 
-/// Multiplications of more limbs than this are calls.
+/// Multiplications of more limbs than this are function calls.
 const INLINE_MUL_LIMBS: usize = 5;
-/// Variable shifts of more limbs than this are calls.
+/// Shifts of more limbs than this by a variable number of bits are function calls.
 const INLINE_SHIFT_LIMBS: usize = 16;
 
-/// The arithmetic of the function. It knows no program.
+/// The arithmetic of the function being generated. It knows no program.
 pub(crate) struct Words<'f> {
     pub(crate) b: FunctionBuilder<'f>,
 }
@@ -41,7 +41,7 @@ pub(crate) fn limbs_for(width: u32) -> usize {
     width.div_ceil(64) as usize
 }
 
-/// Returns a mask with ones in the bits of the most significant limb that a value of `width` bits uses.
+/// Returns a mask of the bits that a value of `width` bits uses in its most significant limb.
 pub(crate) fn top_mask(width: u32) -> u64 {
     match width % 64 {
         0 => u64::MAX,
@@ -50,12 +50,12 @@ pub(crate) fn top_mask(width: u32) -> u64 {
 }
 
 impl Wide {
-    /// Returns a value of `width` bits with these limbs.
+    /// Makes a value of `width` bits from its limbs, least significant first.
     pub fn new(width: u32, limbs: Limbs) -> Wide {
         Wide { width, limbs }
     }
 
-    /// Returns a value of at most one limb.
+    /// Makes a value of `width` bits, at most 64, from its only limb.
     pub fn word(width: u32, limb: Value) -> Wide {
         Wide::new(width, smallvec![limb])
     }
@@ -71,7 +71,7 @@ impl Wide {
 }
 
 impl Memory<'_, '_> {
-    /// Applies a binary operator, with the meaning of [`Bits::binary`].
+    /// Generates a binary operator, with the meaning of [`Bits::binary`].
     pub fn binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
         match op {
             BinaryOp::Add => self.add(a, b),
@@ -160,7 +160,7 @@ impl Memory<'_, '_> {
         Wide::word(a.width, result)
     }
 
-    /// Applies an operator by a call of [`Bits::binary`].
+    /// Generates a binary operator by a call of [`Bits::binary`].
     fn call_binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
         let (x, y) = (self.spill(&[a]), self.spill(&[b]));
         let out = self.scratch(a.limbs.len());
@@ -209,7 +209,8 @@ impl Memory<'_, '_> {
 }
 
 impl Words<'_> {
-    /// Loads a value of `width` bits from the address `at`, where the bits above the width are zero.
+    /// Generates a load of a value of `width` bits from the address `at`, where the bits above the width are
+    /// zero.
     pub(super) fn reload(&mut self, at: Value, width: u32) -> Wide {
         let limbs = (0..limbs_for(width))
             .map(|i| {
@@ -221,25 +222,25 @@ impl Words<'_> {
         Wide { width, limbs }
     }
 
-    /// Generates a jump to `elsewhere` if `condition` is not zero, and continues otherwise.
+    /// Generates a jump to `elsewhere` if `condition` is not zero. Generation continues for the other case.
     pub(super) fn leave_if(&mut self, condition: Value, elsewhere: Block) {
         let next = self.b.create_block();
         self.b.ins().brif(condition, elsewhere, &[], next, &[]);
         self.continue_in(next);
     }
 
-    /// Continues generating code in the block `next`, which only the current block jumps to.
+    /// Continues generation in the block `next`, to which only the code generated so far jumps.
     pub(super) fn continue_in(&mut self, next: Block) {
         self.b.switch_to_block(next);
         self.b.seal_block(next);
     }
 
-    /// Makes a constant of 64 bits in the generated code.
+    /// Generates a constant of 64 bits.
     pub fn imm(&mut self, value: u64) -> Value {
         self.b.ins().iconst(I64, value as i64)
     }
 
-    /// Makes a constant of any width in the generated code.
+    /// Generates a constant of any width.
     pub fn constant(&mut self, bits: &Bits) -> Wide {
         Wide::new(
             bits.width(),
@@ -247,12 +248,12 @@ impl Words<'_> {
         )
     }
 
-    /// Makes a constant of `width` bits, at most 64, in the generated code.
+    /// Generates a constant of `width` bits, at most 64.
     pub fn small_constant(&mut self, width: u32, value: u64) -> Wide {
         self.constant(&Bits::from_u64(width, value))
     }
 
-    /// Extends the result of a comparison to a 64-bit 0 or 1.
+    /// Generates the extension of the result of a comparison to a 64-bit 0 or 1.
     fn flag(&mut self, condition: Value) -> Value {
         self.b.ins().uextend(I64, condition)
     }
@@ -273,7 +274,7 @@ impl Words<'_> {
         self.b.ins().band(value, mask)
     }
 
-    /// Clears the bits above `width` in the most significant limb.
+    /// Generates a value of `width` bits from `limbs`, whose bits above the width are cleared.
     fn masked(&mut self, width: u32, mut limbs: Limbs) -> Wide {
         debug_assert_eq!(limbs.len(), limbs_for(width));
         if let Some(top) = limbs.last_mut() {
@@ -282,7 +283,7 @@ impl Words<'_> {
         Wide { width, limbs }
     }
 
-    /// Returns the most significant limb with the sign bit copied into the bits above the width.
+    /// Generates the most significant limb with the sign bit copied into the bits above the width.
     fn signed_top(&mut self, a: &Wide) -> Value {
         let top = a.top();
         match a.width % 64 {
@@ -294,7 +295,7 @@ impl Words<'_> {
         }
     }
 
-    /// Returns all ones if the value is negative as a signed number, else zero.
+    /// Generates 64 bits that are all one if the value is negative as a signed number, else zero.
     fn sign_mask(&mut self, a: &Wide) -> Value {
         let top = self.signed_top(a);
         self.sshr_imm(top, 63)
@@ -324,7 +325,7 @@ impl Words<'_> {
         self.b.ins().sshr_imm_u(a, i64::from(n))
     }
 
-    /// Calculates the low `count` limbs of `a << n` for a constant `n`.
+    /// Generates the low `count` limbs of `a << n` for a constant `n`.
     fn shl_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
         let (whole, part) = ((n / 64) as usize, n % 64);
         let mut out = Limbs::new();
@@ -336,7 +337,7 @@ impl Words<'_> {
         out
     }
 
-    /// Calculates the low `count` limbs of `a >> n` for a constant `n`. Zeros are shifted in from above.
+    /// Generates the low `count` limbs of `a >> n` for a constant `n`, with zeros from above.
     fn shr_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
         let (whole, part) = ((n / 64) as usize, n % 64);
         let mut out = Limbs::new();
@@ -356,7 +357,8 @@ impl Words<'_> {
         out
     }
 
-    /// Calculates one limb of a shift: `this << part`, with the high `part` bits of `below` in the low bits.
+    /// Generates one limb of a left shift: `this << part`, with the high `part` bits of `below`, the next
+    /// lower limb, in the low bits.
     fn join(&mut self, below: Option<Value>, this: Option<Value>, part: u32) -> Value {
         let high = this.map(|v| self.shl_imm(v, part));
         let low = below.map(|v| self.shr_imm(v, 64 - part));
@@ -367,7 +369,7 @@ impl Words<'_> {
         }
     }
 
-    /// Returns the bits `high` down to `low` of `a`, both included.
+    /// Generates the bits `high` down to `low` of `a`, both included.
     pub fn slice(&mut self, a: &Wide, high: u32, low: u32) -> Wide {
         let width = high - low + 1;
         let limbs = self.shr_limbs(&a.limbs, low, limbs_for(width));
@@ -377,7 +379,7 @@ impl Words<'_> {
         self.masked(width, limbs)
     }
 
-    /// Returns the concatenation of `a` (the high bits) and `b` (the low bits).
+    /// Generates the concatenation of `a` (the high bits) and `b` (the low bits).
     pub fn concat(&mut self, a: &Wide, b: &Wide) -> Wide {
         let width = a.width + b.width;
         let mut limbs = self.shl_limbs(&a.limbs, b.width, limbs_for(width));
@@ -387,7 +389,7 @@ impl Words<'_> {
         Wide { width, limbs }
     }
 
-    /// Changes a value to another width, cut or extended with zeros.
+    /// Generates the value in `width` bits, cut or extended with zeros.
     pub fn resize(&mut self, a: &Wide, width: u32) -> Wide {
         let mut limbs: Limbs = a.limbs.iter().copied().take(limbs_for(width)).collect();
         while limbs.len() < limbs_for(width) {
@@ -400,7 +402,7 @@ impl Words<'_> {
         self.masked(width, limbs)
     }
 
-    /// Extends a value to a larger width, with copies of the sign bit.
+    /// Generates the value in `width` bits, more than it has, extended with copies of the sign bit.
     pub fn sign_extend(&mut self, a: &Wide, width: u32) -> Wide {
         let top = self.signed_top(a);
         let mut limbs: Limbs = a.limbs.clone();
@@ -412,7 +414,7 @@ impl Words<'_> {
         self.masked(width, limbs)
     }
 
-    /// Chooses `then` if `condition` is not zero, else `otherwise`.
+    /// Generates the choice of `then` if `condition` is not zero, else of `otherwise`.
     pub fn mux(&mut self, condition: Value, then: &Wide, otherwise: &Wide) -> Wide {
         let limbs = (then.limbs.iter().zip(&otherwise.limbs))
             .map(|(&t, &o)| self.b.ins().select(condition, t, o))
@@ -427,7 +429,7 @@ impl Words<'_> {
         Wide::new(a.width, limbs)
     }
 
-    /// Applies a unary operator, with the meaning of [`Bits::unary`].
+    /// Generates a unary operator, with the meaning of [`Bits::unary`].
     pub fn unary(&mut self, op: UnaryOp, a: &Wide) -> Wide {
         match op {
             UnaryOp::Not => {
@@ -516,8 +518,8 @@ impl Words<'_> {
         self.masked(a.width, out)
     }
 
-    /// Multiplies by long multiplication: each limb of `a` makes one row, which is added with its carries to the rows
-    /// before.
+    /// Generates a long multiplication: each limb of `a` makes one row, which is added with its carries to
+    /// the rows before.
     fn mul_rows(&mut self, a: &Wide, b: &Wide) -> Wide {
         let n = a.limbs.len();
         let zero = self.imm(0);
@@ -537,7 +539,7 @@ impl Words<'_> {
         self.masked(a.width, out)
     }
 
-    /// Compares two values for equality; returns a one-bit condition.
+    /// Generates the comparison `a == b`. Returns a one-bit condition.
     pub fn equal(&mut self, a: &Wide, b: &Wide) -> Value {
         if a.limbs.len() == 1 {
             return self.b.ins().icmp(IntCC::Equal, a.low(), b.low());
@@ -551,7 +553,7 @@ impl Words<'_> {
         self.b.ins().icmp(IntCC::Equal, difference, zero)
     }
 
-    /// Generates the comparison `a < b`, signed if `signed`; returns a one-bit condition.
+    /// Generates the comparison `a < b`, of signed numbers if `signed` is true. Returns a one-bit condition.
     pub fn less(&mut self, a: &Wide, b: &Wide, signed: bool) -> Value {
         let n = a.limbs.len();
         let (top_a, top_b, order) = if signed {
@@ -602,8 +604,8 @@ impl Words<'_> {
         self.saturate(a, &difference, overflow)
     }
 
-    /// Returns `result` or, if the sign bit of `overflow` is set, the limit of the signed range on the side of `a`'s
-    /// sign.
+    /// Generates the end of a signed saturating operation: `result` or, if the sign bit of `overflow` is set,
+    /// the limit of the signed range on the side of `a`'s sign.
     fn saturate(&mut self, a: &Wide, result: &Wide, overflow: Value) -> Wide {
         let max = Bits::ones(a.width);
         let sign_bit = Bits::binary(BinaryOp::Shr, &max, &Bits::from_u64(8, 1)).not();
@@ -615,7 +617,7 @@ impl Words<'_> {
         self.mux(overflow, &end, result)
     }
 
-    /// Calculates `a << n` for `n` below the number of bits of the limbs.
+    /// Generates `a << n` for a variable `n` below the number of bits of the limbs.
     fn shl_variable(&mut self, a: &[Value], n: Value) -> Limbs {
         match a {
             [limb] => smallvec![self.b.ins().ishl(*limb, n)],
@@ -644,8 +646,8 @@ impl Words<'_> {
         }
     }
 
-    /// Calculates `a >> n` for `n` below the number of bits of the limbs; copies of the highest bit come in if
-    /// `signed`.
+    /// Generates `a >> n` for a variable `n` below the number of bits of the limbs. Copies of the highest bit
+    /// come in if `signed` is true, else zeros.
     fn shr_variable(&mut self, a: &[Value], n: Value, signed: bool) -> Limbs {
         match a {
             [limb] if signed => smallvec![self.b.ins().sshr(*limb, n)],
@@ -684,7 +686,9 @@ impl Words<'_> {
         self.move_limbs(limbs, n, source, fill)
     }
 
-    /// Shifts by whole limbs, `n / 64` places: one conditional move of all limbs for each bit of that number.
+    /// Generates a shift by whole limbs, `n / 64` of them: for each bit of that number, one conditional move
+    /// of every limb. `source` returns from which limb a limb comes in a move by the given number of limbs;
+    /// for `None` it becomes `fill`.
     fn move_limbs(
         &mut self,
         mut limbs: Limbs,

@@ -10,15 +10,15 @@ use ir::SlotId;
 use std::mem::offset_of;
 use std::ops::Range;
 
-/// So many limbs are cleared or copied without a loop.
+/// The number of limbs up to which memory is cleared or copied without a loop.
 const INLINE_LIMBS: usize = 16;
 
-/// Memory that is cleared may have so many limbs in between that need not be.
+/// The number of limbs between two slots up to which they are cleared together with the slots.
 const SMALL_GAP: usize = 8;
 
 impl Slots<'_, '_> {
-    /// Generates code that records a request which only the slow path can carry out. Does nothing outside the fast
-    /// path.
+    /// Generates code that records that the program has requested what only the slow path can do. Does
+    /// nothing outside the fast path.
     pub(in crate::code) fn note_request(&mut self) {
         if let Some(fast_path) = &self.fast_path {
             let bailout = fast_path.bailout;
@@ -27,8 +27,8 @@ impl Slots<'_, '_> {
         }
     }
 
-    /// Generates code that, if `condition` is not zero, writes the `exported` slots to the state array and ends the
-    /// function with `code`. Returns true if control can reach the code behind it.
+    /// Generates code that, if `condition` is not zero, writes the `exported` slots to the state array and
+    /// ends the function with `code`. Returns true if control can reach the code after it.
     pub(super) fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) -> bool {
         let known = self.known_value(condition);
         if known == Some(0) {
@@ -48,7 +48,7 @@ impl Slots<'_, '_> {
         known.is_none()
     }
 
-    /// Generates code that writes the `exported` slots to the state array.
+    /// Generates code that writes the slots that `exported` marks to the state array, for the switch.
     pub(super) fn export(&mut self, exported: &[bool]) {
         let program = self.program;
         for i in (0..program.slots.len()).filter(|&i| exported[i]) {
@@ -120,7 +120,7 @@ impl Slots<'_, '_> {
 }
 
 impl Memory<'_, '_> {
-    /// Clears limbs of the state array.
+    /// Generates code that clears the given limbs of the state array.
     fn clear_state(&mut self, limbs: Range<usize>) {
         let offset = 8 * limbs.start as i64;
         let first = self.words.b.ins().iadd_imm_u(self.state, offset);
@@ -133,8 +133,8 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Generates code that records that slots in memory are in use. Generates nothing if all `limbs` written are the
-    /// constant zero.
+    /// Generates code that records, on the fast path, that slots in the state array are in use. Generates
+    /// nothing if `limbs`, which are being written there, are all the constant zero.
     pub(in crate::code) fn note_memory(&mut self, limbs: &[Value]) {
         let is_zero = |limb: &Value| self.known_value(*limb) == Some(0);
         if self.burst.is_some() && !limbs.iter().all(is_zero) {
@@ -143,8 +143,9 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Generates the end of a packet's run with `code`. The function then continues with the next packet, unless this
-    /// packet needs something that the function cannot do.
+    /// Generates the end of a packet's run with the exit code `code` and the output port `port`. The function
+    /// then continues with the next packet or, if this one needs something that the function cannot do,
+    /// returns.
     pub(in crate::code) fn exit_with(&mut self, code: u64, port: Option<Value>) {
         let mut result = self.imm(code);
         if let Some(port) = port {
@@ -161,7 +162,7 @@ impl Memory<'_, '_> {
         }
     }
 
-    /// Generates code that ends a packet's run with `code` if `condition` holds.
+    /// Generates code that ends a packet's run with the exit code `code` if `condition` holds.
     pub(in crate::code) fn exit_if(&mut self, condition: Value, code: u64) {
         let (stop, next) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, stop, &[], next, &[]);
@@ -193,8 +194,9 @@ impl Words<'_> {
         });
     }
 
-    /// Divides `limbs` limbs of memory into pieces of one or two limbs, and calls `each` for every piece with the
-    /// addresses `first`, the piece's offset from them in bytes and its type. Many limbs become a generated loop.
+    /// Calls `each` to generate code for every piece, of one or two limbs, of memory of `limbs` limbs at each
+    /// of the addresses `first`. It gets the addresses, the piece's offset from them in bytes, and the
+    /// piece's type. For many limbs the code is a loop.
     fn in_pieces<const N: usize>(
         &mut self,
         first: [Value; N],

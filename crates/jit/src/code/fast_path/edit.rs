@@ -11,8 +11,9 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value};
 use ir::{Expr, HeaderId, Pipeline, SlotId};
 
 impl<'a> Slots<'a, '_> {
-    /// Returns the fields that live in the packet while their headers are valid. Nothing else occupies their bytes:
-    /// extracted headers do not overlap, and the payload begins behind them.
+    /// Returns the headers and fields that can live in the packet while their header is valid, with
+    /// assignments written there. Nothing else occupies their bytes: extracted headers do not overlap, and
+    /// the payload begins after them.
     pub(super) fn edited(&mut self) -> Vec<(HeaderId, SlotId)> {
         let program = self.program;
         let headers = &self.facts().headers;
@@ -33,7 +34,8 @@ impl<'a> Slots<'a, '_> {
         edited
     }
 
-    /// Generates code that writes the value of a field of whole bytes into the packet.
+    /// Generates code that writes the value of a field of whole bytes into the packet, where its header was
+    /// extracted.
     pub(in crate::code) fn store_at_source(&mut self, slot: SlotId, value: &Wide) {
         let Some(home) = self.facts().headers.home(slot) else {
             return;
@@ -45,7 +47,8 @@ impl<'a> Slots<'a, '_> {
         self.pack_end_exactly(packer);
     }
 
-    /// Generates code that writes the assigned fields of the `emitted` headers into the packet.
+    /// Generates code that writes the assigned fields of those of the `emitted` headers that are valid into
+    /// the packet, where the headers were extracted.
     pub(super) fn edit(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
             if self.facts().headers.is_extracted(header) && !self.changes(header, false).is_empty()
@@ -63,8 +66,9 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Returns the runs of bytes (first, end) of a header without a varbit that hold fields which may be assigned or,
-    /// if `all`, which may differ from what was extracted.
+    /// Returns the runs of bytes (first, end) of a header without a varbit that hold fields which may be
+    /// assigned or, if `all` is true, which may differ from what was extracted. Fields that certainly have
+    /// the extracted value, or whose assignments are in the packet already, are left out.
     fn changes(&mut self, header: HeaderId, all: bool) -> Vec<(u32, u32)> {
         let program = self.program;
         let headers = &self.facts().headers;
@@ -90,8 +94,8 @@ impl<'a> Slots<'a, '_> {
         runs
     }
 
-    /// Generates the bytes in the runs of [`Gen::changes`], including other fields that share bytes with the changed
-    /// ones.
+    /// Generates the present bytes of a header in the runs of [`Gen::changes`], including fields that only
+    /// share bytes with changed ones.
     fn overlay(&mut self, header: HeaderId, all: bool) -> Pieces {
         let program = self.program;
         let mut pieces = Pieces::new();
@@ -121,7 +125,7 @@ impl<'a> Slots<'a, '_> {
         pieces
     }
 
-    /// Returns the address from which a header was last extracted.
+    /// Generates the address from which a header was last extracted.
     pub(in crate::code) fn source(&mut self, header: HeaderId) -> Value {
         match self.fast_path_mut().sources[header.index()] {
             Some(Source::Value(variable)) => self.b.use_var(variable),
@@ -133,12 +137,13 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Loads a field of a valid header that lies in the packet.
+    /// Generates a load of a field of a valid header that lies in the packet.
     pub(super) fn field_at_source(&mut self, home: Home, slot: SlotId) -> Wide {
         self.bits_at_source(home, self.width(slot))
     }
 
-    /// Loads `width` bits, from the field at `home` on, of a valid header that lies in the packet.
+    /// Generates a load of `width` bits, from the field at `home` on, of a valid header that lies in the
+    /// packet.
     pub(in crate::code) fn bits_at_source(&mut self, home: Home, width: u32) -> Wide {
         let base = self.source(home.header);
         let bytes = self.program.header_max_bytes(home.header) as u32;
@@ -173,8 +178,8 @@ impl<'a> Slots<'a, '_> {
         Wide::new(width, self.b.block_params(after).iter().copied().collect())
     }
 
-    /// Returns the address in the packet of a valid header that lies there as extracted, except for assigned fields;
-    /// `None` if the header does not.
+    /// Generates the address in the packet of a valid header that lies there as it was extracted, except for
+    /// assigned fields; `None` if the header does not lie there for certain.
     fn place_in_packet(&mut self, header: HeaderId) -> Option<Value> {
         match self.facts().headers.is_from_packet(header) {
             true => Some(self.source(header)),
@@ -182,8 +187,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Generates the bytes of a valid header that lies in the packet at `from`, with the present values of assigned
-    /// fields.
+    /// Generates the bytes of a valid header that lies in the packet at `from`: loads of the packet, with the
+    /// present values of assigned fields over them.
     fn bytes_from_packet(&mut self, header: HeaderId, from: Value) -> Pieces {
         let always = self.facts().headers.is_from_packet(header);
         let bytes = self.program.header_max_bytes(header) as u32;
@@ -197,8 +202,8 @@ impl<'a> Slots<'a, '_> {
         pieces
     }
 
-    /// Emits a valid header that lies in the packet, except for assigned fields. Returns false, having emitted
-    /// nothing, if the header does not lie there.
+    /// Generates the writing of a valid header, which lies in the packet except for assigned fields, to the
+    /// address `to`. Returns false, with nothing generated, if the header does not lie there for certain.
     pub(in crate::code) fn emit_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
         let Some(fast_path) = &mut self.fast_path else {
             return false;
@@ -214,7 +219,7 @@ impl<'a> Slots<'a, '_> {
         pieces.is_some()
     }
 
-    /// Loads those bytes of the packet that the deparser will emit, before it overwrites them.
+    /// Generates loads of the bytes of the packet that the deparser will emit, since it overwrites them.
     pub(super) fn read_ahead(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
             let Some(from) = self.place_in_packet(header) else {
@@ -230,7 +235,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Generates [`Gen::bytes_from_packet`] if `valid` is not zero, else zeros.
+    /// Generates [`Gen::bytes_from_packet`] for a header whose validity is `valid`, and zeros for the case
+    /// that it is not valid.
     fn bytes_if(&mut self, valid: Value, header: HeaderId, from: Value) -> Pieces {
         let [there, not_there, after] = [(); 3].map(|()| self.b.create_block());
         self.b.ins().brif(valid, there, &[], not_there, &[]);
@@ -255,8 +261,8 @@ impl<'a> Slots<'a, '_> {
         places.zip(params).collect()
     }
 
-    /// Returns the address from which a header was extracted if at least one field is certain to have the extracted
-    /// value, whereas the others may have been assigned; else `None`.
+    /// Returns the address from which a header was extracted if at least one of its fields certainly has the
+    /// extracted value; the others may have been assigned. Else returns `None`.
     fn fields_as_loaded(&mut self, header: HeaderId) -> Option<Value> {
         let program = self.program;
         let fields = &program.headers[header.index()].fields;
@@ -265,7 +271,8 @@ impl<'a> Slots<'a, '_> {
         bases.all(|other| other == base).then_some(base)
     }
 
-    /// Records that the value of a field has been loaded from its header at the address `base`.
+    /// Records for the code generator that `value`, the value of a field, was loaded from its header at the
+    /// address `base`.
     pub(in crate::code) fn note_loaded(&mut self, slot: SlotId, value: &Wide, base: Value) {
         if let Some(fast_path) = &mut self.fast_path {
             for (limb, &value) in value.limbs.iter().enumerate() {
@@ -275,7 +282,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Returns the address of a field's extracted header if the field certainly has the extracted value; else `None`.
+    /// Returns the address at which a field's header was extracted if the field certainly has the extracted
+    /// value; else `None`.
     fn as_loaded(&mut self, slot: SlotId) -> Option<Value> {
         let Place::Values { first, .. } = self.places[slot.index()] else {
             return None;
@@ -295,19 +303,19 @@ impl<'a> Slots<'a, '_> {
         found
     }
 
-    /// Returns true if, on the fast path, a slot is the validity bit of a header, whose assignment has further
-    /// effects.
+    /// Returns true if, on the fast path, a slot is the validity bit of a header; its assignment may move
+    /// headers.
     pub(in crate::code) fn is_validity(&self, slot: SlotId) -> bool {
         self.fast_path.is_some() && self.facts().headers.validity_of(slot).is_some()
     }
 
-    /// Returns true on the fast path while the code of the parser or of checksum verification is being generated.
+    /// Returns true if code of a parser or of checksum verification is being generated on the fast path.
     pub(in crate::code) fn is_on_arrival(&self) -> bool {
         self.fast_path.as_ref().is_some_and(|s| s.on_arrival)
     }
 
-    /// Returns the place of a field in its header if the header, while valid, lies in the packet except for assigned
-    /// fields; else `None`.
+    /// Returns the place of a field in its header if, on the fast path, the header, whenever it is valid,
+    /// lies in the packet except for assigned fields; else `None`.
     pub(in crate::code) fn home_in_header(&self, slot: SlotId) -> Option<Home> {
         self.fast_path.as_ref()?;
         let headers = &self.facts().headers;
@@ -315,8 +323,8 @@ impl<'a> Slots<'a, '_> {
         headers.is_from_packet(home.header).then_some(home)
     }
 
-    /// Returns the place in its header of the field that `expr` is, if the field now lies in the packet while its
-    /// header is valid and is zero otherwise; else `None`.
+    /// Returns the place in its header of the field that `expr` is, if the field has the value that now lies
+    /// in the packet while its header is valid, and zero otherwise; else `None`.
     pub(in crate::code) fn home_in_packet(&self, expr: &Expr) -> Option<Home> {
         let (fast_path, Expr::Slot(slot)) = (self.fast_path.as_ref()?, expr) else {
             return None;
@@ -340,7 +348,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Generates code that records the address `base` from which a header is being extracted.
+    /// Generates code that records the address `base` from which a header is being extracted and, if the
+    /// extraction moves headers, that they moved.
     pub(in crate::code) fn note_extraction(&mut self, header: HeaderId, base: Value) {
         let Some(fast_path) = &self.fast_path else {
             return;
@@ -358,7 +367,8 @@ impl<'a> Slots<'a, '_> {
         }
     }
 
-    /// Generates code that records that a header is about to become valid or invalid, if that may move headers.
+    /// Generates code that records, when a header is about to become valid or invalid, that headers move if
+    /// that changes its validity and the deparser emits it.
     pub(in crate::code) fn note_validity(&mut self, header: HeaderId, valid: bool) {
         if self.fast_path.is_none() {
             return;
@@ -379,7 +389,8 @@ impl<'a> Slots<'a, '_> {
         self.note_move_if(change);
     }
 
-    /// Generates code that records the assignment of a slot: changing the validity of an emitted header moves headers.
+    /// Generates code that records, at the assignment of `slot`, that headers move if it is the validity of
+    /// an emitted header.
     pub(in crate::code) fn note_assignment(&mut self, slot: SlotId) {
         if self.fast_path.is_some() {
             let headers = &self.facts().headers;

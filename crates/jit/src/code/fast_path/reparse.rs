@@ -1,8 +1,9 @@
-//! The way of a packet through the traffic manager if ingress deparses it and egress parses it again: the packet that egress parses is the
-//! packet that arrived, with its headers edited where they lie or written in front of the payload.
+//! What happens to a packet between ingress and egress if ingress deparses it and egress parses it again: the
+//! packet that egress parses is the packet that arrived, with its headers edited where they lie or written in
+//! front of the payload.
 //!
-//! Whatever else a packet needs (a clone, replicas, another round, more memory for its headers) is left to the switch. For that its
-//! headers go to the buffer, and the packet stays as it arrived.
+//! Whatever else a packet needs (a clone, replicas, another round, more memory for its headers) is left to
+//! the switch. For that its headers go to the buffer, and the packet stays as it arrived.
 
 use crate::analysis::paths::Validity;
 use crate::analysis::reparse::Reparse;
@@ -16,8 +17,9 @@ use ir::{HeaderId, Input, Pipeline, SlotId, SlotValue};
 use std::mem::offset_of;
 
 impl<'a> Gen<'a, '_> {
-    /// Generates all code behind the ingress control for a packet that goes to one port, with the deparser in front of the
-    /// traffic manager and the parser behind it.
+    /// Generates all code after the ingress control, for a packet that goes to one port: the deparser of
+    /// ingress, the beginning and the parser of egress, and what follows. Packets that need anything else are
+    /// handed over to the switch.
     pub(super) fn deparse_and_parse(&mut self, reparse: &'a Reparse<'a>) {
         let forwarding = &self.facts().forwarding;
         self.control(reparse.ingress.before);
@@ -43,7 +45,8 @@ impl<'a> Gen<'a, '_> {
         self.parse_again(likely);
     }
 
-    /// Generates the end of the packet's run behind ingress: its headers are in the buffer, and the packet is as it arrived.
+    /// Generates the end of the packet's run after ingress, for the switch to go on: `headers` are emitted to
+    /// the buffer, and the packet is as it arrived.
     fn hand_over(&mut self, headers: &[HeaderId]) {
         self.begin_emitting();
         for &header in headers {
@@ -56,8 +59,9 @@ impl<'a> Gen<'a, '_> {
         self.exit_with(exit::AFTER_INGRESS, None);
     }
 
-    /// Generates the code that makes the packet begin with the present `headers`, and jumps `elsewhere`, with the packet
-    /// unchanged, if it has no room for them. Returns the packet's address and its length.
+    /// Generates code that makes the packet begin with those of `headers` that are valid, by editing it in
+    /// place or writing in front of the payload. It jumps to `elsewhere`, with the packet unchanged, if there
+    /// is no room for them. Returns the packet's address and its length.
     fn write_headers(&mut self, headers: &[HeaderId], elsewhere: Block) -> [Value; 2] {
         let fast_path = self.fast_path_mut();
         let (may_move, moved) = (fast_path.course.may_move, fast_path.moved);
@@ -85,8 +89,8 @@ impl<'a> Gen<'a, '_> {
         place
     }
 
-    /// Generates the code that writes the present `headers` in front of the payload, and jumps `elsewhere` if there is no
-    /// room. Returns the packet's address and its length.
+    /// Generates code that writes those of `headers` that are valid in front of the payload, and jumps to
+    /// `elsewhere` if there is no room. Returns the packet's address and its length.
     fn write_in_front(&mut self, headers: &[HeaderId], elsewhere: Block) -> [Value; 2] {
         let arrival = self.burst.expect("only on the fast path").arrival;
         let (flags, at) = (MemFlagsData::trusted(), offset_of!(Arrival, headroom));
@@ -114,7 +118,8 @@ impl<'a> Gen<'a, '_> {
         [front, length]
     }
 
-    /// Generates the beginning of egress for a packet that goes to `port`, in front of its parser.
+    /// Generates the beginning of egress, before its parser, for a packet that goes to `port`: clears the
+    /// slots `cleared` and writes the metadata of egress.
     fn begin_egress(&mut self, port: Value, cleared: &[SlotId]) {
         let forwarding = &self.facts().forwarding;
         let class = self.read(forwarding.priority).low();
@@ -153,8 +158,8 @@ impl<'a> Gen<'a, '_> {
         }
     }
 
-    /// Generates the parser of egress and all code behind it. The code is there once more for the outcome `likely`, where the
-    /// validity of headers is known.
+    /// Generates the parser of egress and all code after it. The code after it is generated twice if an
+    /// outcome is `likely`: for that outcome, where the validity of headers is known, and for all others.
     fn parse_again(&mut self, likely: Option<&Validity>) {
         let facts = self.facts();
         let program = self.program;
@@ -198,8 +203,8 @@ impl<'a> Gen<'a, '_> {
         self.egress();
     }
 
-    /// Generates all code behind the egress control of a program that parses twice: whether a packet is dropped is decided
-    /// when its deparser has run.
+    /// Generates all code after the egress control of a program that parses twice: checksums, the deparser's
+    /// statements, the decision whether the packet is dropped, and its departure.
     pub(super) fn deparse_and_decide(&mut self, reparse: &'a Reparse<'a>) {
         let (program, forwarding) = (self.program, &self.facts().forwarding);
         self.control(program.checksums(Pipeline::EGRESS));
@@ -220,8 +225,9 @@ impl<'a> Gen<'a, '_> {
 }
 
 impl<'a> Slots<'a, '_> {
-    /// Returns the outcome of the egress parser that packets with the present headers probably have: it takes headers of the
-    /// same shape in the same order, and most of them. Returns `None` unless all present headers are known.
+    /// Returns the outcome of the egress parser that packets with the present headers probably have: the one
+    /// that extracts the most of them, as headers with fields of the same widths in the same order. Returns
+    /// `None` unless it is known of all headers whether they are present.
     fn likely_outcome(&mut self, reparse: &Reparse<'a>) -> Option<&'a Validity> {
         if self.entry_point != EntryPoint::FastPath {
             return None;
@@ -259,7 +265,7 @@ impl<'a> Slots<'a, '_> {
             .map(|(outcome, _)| outcome)
     }
 
-    /// Generates the sum of `first` and all `slots`, as bits: not zero if one of them is not.
+    /// Generates the bitwise "or" of `first` and all `slots`: not zero if one of them is not.
     fn requests(&mut self, first: Value, slots: &[SlotId]) -> Value {
         slots.iter().fold(first, |all, &slot| {
             let request = self.read(slot).low();
@@ -271,7 +277,7 @@ impl<'a> Slots<'a, '_> {
         })
     }
 
-    /// Generates the condition that a slot has a value.
+    /// Generates the condition that the slot has the value.
     pub(super) fn has(&mut self, (slot, value): SlotValue) -> Value {
         let present = self.read(slot).low();
         if let Some(known) = self.known_value(present) {
