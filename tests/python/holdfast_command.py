@@ -32,14 +32,12 @@ def holdfast_process(*arguments: str, cwd: Path | None = None) -> subprocess.Com
     )
 
 
-def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def holdfast(*arguments: str, cwd: Path | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run the command in this process, and return its status and what it wrote; an exception that it does not handle is raised."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     status = 0
-    with _as_before(), Path(os.devnull).open(encoding="utf-8") as nothing, contextlib.ExitStack() as streams:
-        streams.enter_context(contextlib.redirect_stdout(out))
-        streams.enter_context(contextlib.redirect_stderr(err))
-        sys.stdin, sys.argv = nothing, ["holdfast", *arguments]
+    with _as_before(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        sys.stdin, sys.argv = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"), ["holdfast", *arguments]
         if cwd is not None:
             os.chdir(cwd)
         try:

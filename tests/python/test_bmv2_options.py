@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from holdfast_command import holdfast
 from typer.testing import CliRunner
 
-from holdfast import interpreter
 from holdfast.bmv2 import compiler_options, shims, switch_options
 from holdfast.bmv2.switch_options import SwitchOptions
 from holdfast.cli import app
@@ -173,45 +173,41 @@ def test_what_the_compiler_refuses(line: str, says: str) -> None:
         compiler("x.p4 --arch psa", "p4c-bm2-ss")
 
 
-def run(*arguments: str | Path, cwd: Path, commands: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command of Holdfast's, or one of a directory of shims that stands in front of PATH."""
-    words = interpreter.module("holdfast") if commands is None else []
-    path = os.environ["PATH"] if commands is None else f"{commands}:{os.environ['PATH']}"
-    return subprocess.run(
-        [*words, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | {"PATH": path},
-        check=False,
-    )
-
-
 def test_shims_are_commands_in_path(tmp_path: Path) -> None:
     """Check that scripts find all commands, and that what p4c writes is a program for a switch, with its P4Info in each format."""
     commands = tmp_path / "a directory"
-    assert run("shims", commands, cwd=tmp_path).returncode == 0
+    assert holdfast("shims", str(commands), cwd=tmp_path).returncode == 0
     assert {path.name for path in commands.iterdir()} == {*shims.COMMANDS, shims.MODULES}
+
+    def shell(line: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PATH": f"{commands}:{os.environ['PATH']}"}
+        command = ["sh", "-c", line]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+
     for name in shims.COMMANDS:
-        found = run("sh", "-c", f"{name} --help", cwd=tmp_path, commands=commands)
+        found = shell(f"{name} --help")
         assert (found.returncode, found.stderr) == (0, ""), found
         assert f"usage: {name}" in found.stdout
-        assert run(name, "--version", cwd=tmp_path, commands=commands).stdout.startswith("holdfast ")
-    line = ("p4c", "-o", "out/build", "--p4runtime-files", "r.txtpb,r.bin,r.json", ROUTER)
-    assert run(*line, cwd=tmp_path, commands=commands).returncode == 0
+        assert holdfast(name, "--version").stdout.startswith("holdfast ")
+    made = shell(f"p4c -o out/build --p4runtime-files r.txtpb,r.bin,r.json {shlex.quote(str(ROUTER))}")
+    assert made.returncode == 0, made.stderr
     artifact = (tmp_path / "out/build/router.json").read_bytes()
-    assert run("compile", ROUTER, "-o", "out", "--p4info", "own.bin", cwd=tmp_path).returncode == 0
+    assert holdfast("compile", str(ROUTER), "-o", "out", "--p4info", "own.bin", cwd=tmp_path).returncode == 0
     assert (tmp_path / "out/router.holdfast").read_bytes() == artifact
     assert (tmp_path / "own.bin").read_bytes() == (tmp_path / "r.bin").read_bytes()
     message = p4info_pb2.P4Info.FromString((tmp_path / "r.bin").read_bytes())
     assert message.pkg_info.arch == "v1model"
+
+    def trace(p4info: str) -> subprocess.CompletedProcess[str]:
+        return holdfast("trace", "out/build/router.json", "--p4info", p4info, "--packet", "00" * 60, cwd=tmp_path)
+
     for file in ("r.txtpb", "r.bin", "r.json"):
-        traced = run("trace", "out/build/router.json", "--p4info", file, "--packet", "00" * 60, cwd=tmp_path)
+        traced = trace(file)
         assert traced.returncode == 0, traced.stderr
     (tmp_path / "wrong.bin").write_bytes(b"\xff")
     (tmp_path / "wrong.json").write_text("[")
     for file in ("wrong.bin", "wrong.json"):
-        traced = run("trace", "out/build/router.json", "--p4info", file, "--packet", "00" * 60, cwd=tmp_path)
+        traced = trace(file)
         assert (traced.returncode, traced.stderr.count("\n")) == (1, 1)
         assert f"{file} is not a P4Info in" in traced.stderr
 

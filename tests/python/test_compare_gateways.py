@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from holdfast_command import holdfast
 from typer.testing import CliRunner
 
 from holdfast import compare, results
@@ -43,7 +42,7 @@ def given(fail: str = "all", **changes: float) -> Scenario:
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
     out = tmp_path_factory.mktemp("bng")
     asked = given()
-    return WORLD.run(asked, WORLD.choose(asked, None), [1], out, jobs=2), out
+    return WORLD.run(asked, WORLD.choose(asked, None), [1], out), out
 
 
 def part(comparison: Comparison, mechanism: str, failure: str) -> Any:
@@ -301,8 +300,7 @@ def test_another_seed_is_another_run() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_sentence(arguments: list[str], message: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from holdfast.cli import main; main()", "compare", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = holdfast("compare", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert " ".join(done.stderr.split()) == message
     assert list(tmp_path.iterdir()) == []
@@ -321,7 +319,7 @@ def test_the_command_prints_the_tables_and_goes_on_where_it_stopped(tmp_path: Pa
 def test_the_example_of_the_readme_is_what_the_command_prints(tmp_path: Path) -> None:
     text = (Path(compare.__file__).parent / "README.md").read_text()
     [(command, table)] = re.findall(r"```\n\$ holdfast (compare gateways .*)\n((?:.*\n)*?)```\n", text)
-    done = CliRunner().invoke(app, [*command.split(), "--out", str(tmp_path)], env={"COLUMNS": "80"})
+    done = CliRunner().invoke(app, [*command.split(), "--jobs", "1", "--out", str(tmp_path)], env={"COLUMNS": "80"})
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     wanted = table.splitlines()
     assert len(wanted) == 3 + FAILURES * 3

@@ -16,6 +16,7 @@ from statistics import fmean
 
 import polars as pl
 import pytest
+from holdfast_command import holdfast
 from rich.console import Console
 
 from holdfast import experiments, fingerprint, plots, reproduce, statistics
@@ -254,6 +255,11 @@ def command(papers: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
+def here(papers: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, which knows the experiments of ``papers``."""
+    return holdfast("reproduce", *arguments, cwd=papers.parent)
+
+
 def test_the_command(papers: Path) -> None:
     result = command(papers, "--list")
     assert result.returncode == 0, result.stderr
@@ -308,7 +314,7 @@ def test_an_interrupted_command_says_that_it_can_go_on(papers: Path, sign: signa
     ],
 )
 def test_wrong_arguments(papers: Path, arguments: list[str], message: str) -> None:
-    result = command(papers, *arguments)
+    result = here(papers, *arguments)
     assert result.returncode not in (0, 130)
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
