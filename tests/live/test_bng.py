@@ -477,7 +477,7 @@ def test_an_end_that_takes_the_switches_along_is_heard_by_every_subscriber(
     heard_s = time.monotonic() - began
     rest, _ = site.process.communicate(timeout=60)
     assert "alice is offline: the gateway" in said
-    assert heard_s < 5  # three echoes without an answer take thirty
+    assert heard_s < 20  # three echoes without an answer take thirty
     assert "41 sessions ended" in rest
     crowd.process.kill()
     for number in site.switches.values():

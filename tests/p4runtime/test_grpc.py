@@ -321,9 +321,9 @@ def test_bytes_that_are_no_message(server: Server, method: str, data: bytes) -> 
         path = f"/p4.v1.P4Runtime/{method}"
         try:
             if method == "Read":
-                list(channel.unary_stream(path)(data, timeout=5))
+                list(channel.unary_stream(path)(data, timeout=60))
             else:
-                channel.unary_unary(path)(data, timeout=5)
+                channel.unary_unary(path)(data, timeout=60)
         except grpc.RpcError as e:
             assert e.code().name not in ("DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN")
         assert p4_grpc.P4RuntimeStub(channel).Capabilities(p4.CapabilitiesRequest()).p4runtime_api_version
@@ -342,7 +342,7 @@ def test_bytes_that_are_no_message(server: Server, method: str, data: bytes) -> 
 def test_bytes_that_are_no_stream_message(server: Server, data: bytes, code: str) -> None:
     with grpc.insecure_channel(server.address) as channel:
         for _ in range(10):
-            call = channel.stream_stream("/p4.v1.P4Runtime/StreamChannel")(iter([data]), timeout=5)
+            call = channel.stream_stream("/p4.v1.P4Runtime/StreamChannel")(iter([data]), timeout=60)
             with pytest.raises(grpc.RpcError) as e:
                 list(call)
             assert e.value.code().name == code

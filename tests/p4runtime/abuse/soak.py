@@ -177,7 +177,7 @@ class Clients:
         wanted = p4.ReadRequest(device_id=1)
         wanted.entities.add().table_entry.SetInParent()
         with grpc.insecure_channel(self.address) as channel:
-            call = p4_grpc.P4RuntimeStub(channel).Read(wanted, timeout=30)
+            call = p4_grpc.P4RuntimeStub(channel).Read(wanted, timeout=60)
             for _ in zip(range(random.randrange(20)), call, strict=False):
                 self.over.wait(0.02)
             self.over.wait(random.random())
@@ -224,10 +224,10 @@ class Clients:
                 path = f"/p4.v1.P4Runtime/{method}"
                 with suppress(grpc.RpcError):
                     if method == "Read":
-                        list(channel.unary_stream(path)(data, timeout=10))
+                        list(channel.unary_stream(path)(data, timeout=60))
                     else:
-                        channel.unary_unary(path)(data, timeout=10)
-            stream = channel.stream_stream("/p4.v1.P4Runtime/StreamChannel")(iter([random.randbytes(30)]), timeout=10)
+                        channel.unary_unary(path)(data, timeout=60)
+            stream = channel.stream_stream("/p4.v1.P4Runtime/StreamChannel")(iter([random.randbytes(30)]), timeout=60)
             with suppress(grpc.RpcError):
                 list(stream)
         self.over.wait(0.1)

@@ -337,10 +337,10 @@ def test_a_record_costs_what_it_names() -> None:
         for at in range(first, first + sources, 300):
             overlay.on_packet_in("s1", report((ALLOW, group, [V4(it) for it in range(at, at + 300)])), 1)
         one = [report((ALLOW, group, [V4(0x0C000000 + number)])) for number in range(60)]
-        began = time.perf_counter()
+        began = time.process_time()
         for frame in one:
             overlay.on_packet_in("s1", frame, 1)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     few, many = (min(seconds(sources) for _ in range(3)) for sources in (300, 7500))
     assert many < 6 * few

@@ -198,7 +198,7 @@ def test_a_user_whom_freeradius_never_answers_does_not_make_it_dead(tmp_path: Pa
     first, second = (freeradius.FreeRadius(tmp_path / name, eve + USERS) for name in ("first", "second"))
 
     async def scenario() -> None:
-        section = first.settings(timeout_s=0.3, tries=3)
+        section = first.settings(timeout_s=1, tries=3)
         section["servers"] += second.settings()["servers"]  # type: ignore[operator]
         values = configuration(name=f"test-{os.getpid()}", users={}, radius=section)
         plane = Plane()
@@ -332,7 +332,7 @@ def test_a_server_that_does_not_sign_is_named_and_not_called_silent(
     server.start()
 
     async def scenario() -> None:
-        async with serving(server, tmp_path, timeout_s=0.2, tries=2) as (_, plane):
+        async with serving(server, tmp_path, timeout_s=2, tries=2) as (_, plane):
             alice = plane.subscriber(1, "alice", "secret")
             alice.dial()
             await until(lambda: alice.state == "failed")
@@ -354,7 +354,7 @@ def test_a_killed_server_comes_back_under_load(server: freeradius.FreeRadius, tm
     """Check that sessions stay and accounting waits, and that new subscribers come online once the server is back."""
 
     async def scenario() -> None:
-        async with serving(server, tmp_path, timeout_s=0.2, tries=2, dead_s=1) as (service, plane):
+        async with serving(server, tmp_path, timeout_s=2, tries=2, dead_s=1) as (service, plane):
             first = [plane.subscriber(number, "bob", "hidden") for number in range(50)]
             for each in first:
                 each.dial()
