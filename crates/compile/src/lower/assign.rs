@@ -11,7 +11,8 @@ use super::{Code, Unit, build};
 use crate::types::Ty;
 
 impl Code<'_> {
-    /// Emits the assignment `lvalue = value`. An assignment to a slice keeps the bits outside of the slice.
+    /// Emits statements that assign `value`, of type `ty`, to `lvalue`. An assignment to a slice keeps the
+    /// bits outside of the slice.
     pub(super) fn assign(&mut self, lvalue: &Lvalue, value: Value, ty: &Ty, span: Span) {
         match lvalue {
             Lvalue::Ignore => {}
@@ -51,8 +52,9 @@ impl Code<'_> {
         }
     }
 
-    /// Calls `f` for each index below `count`, and emits code that runs only the statements that `f`
-    /// emitted for the value which `index` has at run time.
+    /// Calls `f` for each index below `count`, and emits a switch that runs, at run time, only the statements
+    /// that `f` has emitted for the value of `index`. For a constant `index`, calls `f` for it alone, without
+    /// a switch.
     pub(super) fn at_index(
         &mut self,
         count: usize,
@@ -81,8 +83,8 @@ impl Code<'_> {
         });
     }
 
-    /// Emits the assignment of `value` to `place`. Copies the value first if the assignment would overwrite
-    /// a part of `place` before the value reads that part.
+    /// Emits the assignment of `value` to `place`. Copies the value first if the assignment of some parts
+    /// would overwrite storage that the value of others reads.
     fn assign_safely(&mut self, place: &Place, value: Value, ty: &Ty, span: Span) {
         let value = match self.overlaps(place, &value) {
             true => self.snapshot(value, ty, span),
@@ -91,7 +93,8 @@ impl Code<'_> {
         self.assign_place(place, value);
     }
 
-    /// Emits the assignment of a value to storage, one member after another.
+    /// Emits the assignment of a value to storage, one member after another. The value must not read members
+    /// that were assigned before.
     pub(super) fn assign_place(&mut self, place: &Place, value: Value) {
         match (place, value) {
             (Place::Scalar(slot), value @ (Value::Bits(_) | Value::Int(_))) => {
@@ -157,8 +160,8 @@ impl Code<'_> {
         }
     }
 
-    /// Emits the assignment of a header union: makes all members of the destination invalid, then copies
-    /// the valid member of the source.
+    /// Emits the assignment of a header union: makes all members of the destination invalid, then copies the
+    /// member of the source that is valid at run time.
     fn assign_union(&mut self, items: &Rc<[Place]>, values: Vec<Value>) {
         for item in items.iter() {
             if let Some(id) = header_of(item) {
@@ -177,7 +180,8 @@ impl Code<'_> {
         }
     }
 
-    /// Emits statements that make the header `id` valid and the other members of its header union invalid.
+    /// Emits statements that make the header `id` valid and the other members of its header union, if it is
+    /// in one, invalid.
     pub(super) fn set_valid(&mut self, id: HeaderId) {
         for other in self.headers.siblings.get(&id).cloned().unwrap_or_default() {
             self.emit(StmtKind::SetInvalid(other));
@@ -200,7 +204,8 @@ impl Unit<'_> {
         merged
     }
 
-    /// Returns whether a value of several parts reads storage of `place`, other than to copy each part onto itself.
+    /// Returns whether a value of several parts reads storage that its assignment to `place` would overwrite.
+    /// Returns false for a place of one scalar.
     fn overlaps(&self, place: &Place, value: &Value) -> bool {
         if matches!(place, Place::Scalar(_)) {
             return false;
@@ -215,8 +220,8 @@ impl Unit<'_> {
         overlap
     }
 
-    /// Adds to `slots` the slots that lose their values when the header `place` becomes valid: those of the
-    /// other members of its header union.
+    /// Adds to `slots` the slots of the headers that become invalid when the header at `place` becomes valid:
+    /// those of the other members of its header union.
     pub(super) fn add_rivals(&self, place: &Place, slots: &mut BTreeSet<SlotId>) {
         let others = header_of(place).and_then(|id| self.headers.siblings.get(&id));
         for other in others.into_iter().flatten() {

@@ -13,24 +13,25 @@ use super::stmt::Exit;
 use super::{Binding, ObjectId, parser};
 use crate::hir::VarId;
 
-/// The way in which `exit` ends an action that tables run.
+/// How an `exit` statement leaves an action that tables run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ActionExit {
-    /// Out of the control at once.
+    /// It leaves the control at once.
     Direct,
-    /// By way of the place where the table is applied, which may have something to copy back. Whether there was one.
+    /// It ends the action alone, which tells the place where the table is applied to leave the control, since
+    /// arguments may have to be copied back there. The flag is true once there was an `exit`.
     Told(bool),
 }
 
 /// A body being lowered: of a control, parser, function or action, in the place where it is called.
 pub(crate) struct Body<'b, 'm> {
     code: &'b mut Code<'m>,
-    /// The block of the pipeline that it belongs to.
+    /// The block of the pipeline of which it is part.
     pub(super) block: ir::BlockId,
     pub(super) scope: Scope<'b>,
-    /// The targets of jumps out of its statements, innermost last.
+    /// The targets of `return`, `break` and `continue` in it, innermost last.
     pub(super) exits: Vec<Exit>,
-    /// In a parser.
+    /// The place in a parser, if it is part of one.
     pub(super) parser: parser::Position,
 }
 
@@ -40,25 +41,27 @@ pub(super) type Names = BTreeMap<VarId, Binding>;
 /// What is known inside of a body, and gone after it.
 #[derive(Default)]
 pub(super) struct Scope<'b> {
-    /// That of the caller.
+    /// The scope of the caller.
     outer: Option<&'b Scope<'b>>,
     pub(super) names: Names,
-    /// The instance whose body it is.
+    /// The instance of a parser or control whose body it is.
     pub(super) instance: Option<ObjectId>,
-    /// The copies that `exit` must make first.
+    /// The copies from parameters to arguments that `exit` must make before it leaves the body.
     pub(super) copies: Vec<CopyOut>,
-    /// The way in which `exit` ends it, for an action that tables run.
+    /// How `exit` leaves it, if it is the body of an action that tables run.
     pub(super) action: Option<Cell<ActionExit>>,
 }
 
 impl<'b> Scope<'b> {
-    /// Returns what a name stands for; `None` if it is a variable without storage yet.
+    /// Returns what the variable `var` stands for, here or in a scope around; `None` if it has no storage
+    /// yet.
     pub(super) fn binding(&self, var: VarId) -> Option<&Binding> {
         let scopes = std::iter::successors(Some(self), |s| s.outer);
         scopes.into_iter().find_map(|s| s.names.get(&var))
     }
 
-    /// Returns the scopes that `exit` leaves, innermost first: up to the action that a table runs, or all.
+    /// Returns the scopes that an `exit` statement leaves, innermost first: up to the action that a table
+    /// runs, or all.
     pub(super) fn left_by_exit(&self) -> impl Iterator<Item = &Scope<'b>> {
         std::iter::successors(Some(self), |s| s.outer.filter(|_| s.action.is_none()))
     }
@@ -79,7 +82,7 @@ impl DerefMut for Body<'_, '_> {
 }
 
 impl<'m> Body<'_, 'm> {
-    /// Begins the body of a block of the pipeline, in which nothing but `names` is known.
+    /// Begins the body of a block of the pipeline, in which only `names` are bound.
     pub(super) fn of_block<'b>(
         code: &'b mut Code<'m>,
         block: ir::BlockId,
@@ -97,8 +100,8 @@ impl<'m> Body<'_, 'm> {
         }
     }
 
-    /// Begins a body that is called or declared here. It belongs to `instance`, and sees `names` and what is known here.
-    /// `copies` are to be made when it ends.
+    /// Begins a body that is called or declared in this one. It belongs to `instance`, and sees `names`
+    /// besides the names of this body. `copies` are those that an `exit` in it must make.
     pub(super) fn inner(
         &mut self,
         instance: Option<ObjectId>,
@@ -120,7 +123,8 @@ impl<'m> Body<'_, 'm> {
         }
     }
 
-    /// Begins the body of a parser or control, which sees the instances and constructor parameters inside of it.
+    /// Begins the body of a parser or control, the instance `object`. It sees the instances and constructor
+    /// parameters of the object besides `names`. `copies` are those that an `exit` in it must make.
     pub(super) fn inside(
         &mut self,
         object: ObjectId,
@@ -133,21 +137,21 @@ impl<'m> Body<'_, 'm> {
         self.inner(Some(object), names, copies)
     }
 
-    /// Runs `f`, and returns the statements that `f` emits instead of adding them to the program.
+    /// Runs `f`, and returns the statements that `f` emits instead of adding them to this body.
     pub(super) fn capture(&mut self, f: impl FnOnce(&mut Self)) -> Vec<ir::Stmt> {
         self.out.push(Vec::new());
         f(self);
         self.out.pop().unwrap_or_default()
     }
 
-    /// Returns the storage of a local variable or parameter of the instance around, and allocates it at
-    /// the first request.
+    /// Returns the storage of a local variable or parameter of the current instance, and allocates it at the
+    /// first request.
     pub(super) fn storage_of(&mut self, var: VarId) -> Place {
         let instance = self.scope.instance;
         self.storage_in(instance, var)
     }
 
-    /// Lets a variable of this body stand for a place or value.
+    /// Makes a variable of this body stand for a place or value.
     pub(super) fn bind_name(&mut self, var: VarId, binding: Binding) {
         self.scope.names.insert(var, binding);
     }

@@ -14,12 +14,13 @@ pub(super) struct Bound {
     table: TableId,
     /// The statements that evaluate the arguments and set the parameters.
     pub before: Vec<Stmt>,
-    /// The statements that copy back.
+    /// The statements that copy the parameters back to the arguments.
     pub after: Vec<Stmt>,
 }
 
 impl Body<'_, '_> {
-    /// Lowers the arguments for parameters with direction that a table gives to its actions in its list of actions.
+    /// Lowers the arguments for parameters with direction that the list of actions of a table gives, and
+    /// records them for [`Unit::install_bound`]. Allocates the storage of these parameters.
     pub(super) fn bind_actions(
         &mut self,
         table: TableId,
@@ -54,8 +55,8 @@ impl Body<'_, '_> {
 }
 
 impl Unit<'_> {
-    /// Puts the statements for the arguments that tables give to actions into the bodies of these actions.
-    /// Must run after all tables are known.
+    /// Adds the statements that evaluate the arguments, and those that copy back, to the bodies of the
+    /// actions to which tables give arguments. Must run after all tables are lowered.
     pub(super) fn install_bound(&mut self) {
         for (action, mut bound) in std::mem::take(&mut self.made.bound) {
             let Some(last) = bound.pop() else { continue };
@@ -80,7 +81,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Emits, before each application of a table of `bound`, the assignment of the table's position in
+    /// Inserts, before each application of a table of `bound`, the assignment of the table's position in
     /// `bound` to the slot `told`.
     fn tell(&mut self, told: SlotId, bound: &[Bound]) {
         for control in self.program.controls_mut() {
@@ -104,8 +105,8 @@ impl Unit<'_> {
     }
 }
 
-/// Returns a switch over the slot `told`, in which the case for each table's number holds the statements
-/// that `part` returns for the table. Returns no statement if `part` returns none for any table.
+/// Returns a switch over the slot `told` that runs, for each position in `bound`, the statements that `part`
+/// returns for it. Returns nothing if `part` returns no statements for any.
 fn chosen(told: SlotId, bound: &[Bound], part: impl Fn(&Bound) -> &Vec<Stmt>) -> Vec<Stmt> {
     let first = bound.iter().find_map(|b| part(b).first());
     let Some(loc) = first.map(|stmt| stmt.loc) else {

@@ -15,7 +15,7 @@ pub(crate) fn boolean(value: bool) -> Expr {
     Expr::Const(Bits::from_bool(value))
 }
 
-/// Returns the truth value of a constant of one bit; `None` if the expression is no constant.
+/// Returns the truth value of a constant; `None` if the expression is no constant.
 pub(crate) fn known(expr: &Expr) -> Option<bool> {
     match expr {
         Expr::Const(bits) => Some(!bits.is_zero()),
@@ -192,8 +192,8 @@ pub(crate) fn mux(cond: Expr, then: Expr, otherwise: Expr) -> Expr {
     }
 }
 
-/// Builds an expression for the item of `items` at `index`; for an index beyond the end, the last item. Its
-/// depth grows as the logarithm of the number of items.
+/// Builds an expression that has the value of the item of `items` at `index`, or of the last item for an
+/// index beyond the end. Its depth grows as the logarithm of the number of items.
 pub(crate) fn choose(items: &[Expr], index: &Expr, slots: &[Slot]) -> Expr {
     choose_from(items, 0, index, slots)
 }

@@ -14,10 +14,10 @@ use crate::errors;
 use crate::hir::{self, ActionId, Arg, Args, Call, CallTarget, FuncId, VarId, VarKind};
 use crate::types::Ty;
 
-/// A copy after a call: its destination, its source, and the type.
+/// A copy after a call, from a parameter to its argument: the destination, the source, and the type.
 pub(super) type CopyOut = (Lvalue, Place, Ty);
 
-/// An argument once evaluated.
+/// An evaluated argument.
 enum Ready {
     Value(Value),
     /// An lvalue, and its value before the call for `inout`.
@@ -83,8 +83,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Emits `push_front` if `push` is set, else `pop_front`: moves the elements of a header stack by
-    /// `count`, and makes the elements at the freed end invalid.
+    /// Emits statements for `push_front` if `push` is true, else for `pop_front`: they move the elements of a
+    /// header stack by `count`, and make the elements at the freed end invalid.
     fn shift_stack(&mut self, stack: &hir::Expr, count: u32, push: bool) {
         let Lvalue::Place(Place::Stack(items, next)) = self.lvalue(stack) else {
             return;
@@ -134,7 +134,7 @@ impl Body<'_, '_> {
     }
 
     /// Evaluates the arguments of a call in the order in which they are written, and returns them in the
-    /// order of the parameters. `all`: see [`Code::keep`].
+    /// order of the parameters. `all` is passed to [`Code::keep`].
     fn ready(&mut self, args: &Args, all: bool) -> Vec<Ready> {
         let mut out: Vec<Ready> = args
             .iter()
@@ -174,10 +174,11 @@ impl Body<'_, '_> {
         out
     }
 
-    /// Binds parameters to arguments. Returns what the parameters stand for in the body that is called, and the copies
-    /// to make after the call, in the order of their writes. `by_copy`: the arguments are copied, since the body can
-    /// reach their storage by other names. `fixed`: the parameters have storage of their own, whatever the arguments
-    /// are.
+    /// Binds parameters to arguments: emits copies of the arguments, except where the argument can stand for
+    /// the parameter. Returns what the parameters stand for in the body that is called, and the copies back
+    /// that must be made after the call, in this order. If `by_copy` is true, arguments that are no constants
+    /// are copied, since the body can reach their storage by other names. If `fixed` is true, all are copied,
+    /// to storage that belongs to the parameters.
     pub(super) fn bind(
         &mut self,
         params: &[VarId],
@@ -284,7 +285,8 @@ impl Body<'_, '_> {
     }
 
     /// Binds the parameters of an instance of a parser or control, whose storage belongs to the instance, as
-    /// [`Body::bind`] does. `shared`: the instance is applied in more than one place.
+    /// [`Body::bind`] does. `shared` is true if the instance is applied in more than one place, and then
+    /// needs the same storage in all.
     pub(super) fn bind_block(
         &mut self,
         object: ObjectId,
@@ -310,7 +312,8 @@ impl Body<'_, '_> {
         self.bind(params, args, by_copy, shared)
     }
 
-    /// Returns the instance that the call `C.apply()` at `span` applies, and creates it at the first request.
+    /// Returns the instance of the parser or control type `block` that the call `C.apply()` at `span`
+    /// applies, and creates it at the first request.
     fn anonymous_block(&mut self, block: crate::types::BlockId, span: Span) -> ObjectId {
         let key = (self.scope.instance, span);
         if let Some(object) = self.made.anonymous.get(&key) {
@@ -324,7 +327,8 @@ impl Body<'_, '_> {
         object
     }
 
-    /// Evaluates the argument at position `i`; [`Value::Nothing`] if there is no such argument.
+    /// Evaluates the argument at position `i` and returns its value; [`Value::Nothing`] if there is no such
+    /// argument.
     pub(super) fn arg(&mut self, args: &[Arg], i: usize) -> Value {
         match args.get(i).and_then(Arg::expr) {
             Some(e) => self.eval(e),
@@ -332,7 +336,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Evaluates the scalar argument at position `i`; a zero of one bit if there is no such argument.
+    /// Evaluates the scalar argument at position `i` and returns its value; a zero of one bit if there is no
+    /// such argument.
     pub(super) fn scalar_arg(&mut self, args: &[Arg], i: usize) -> Expr {
         match args.get(i).and_then(Arg::expr) {
             Some(e) => self.scalar(e),
@@ -340,9 +345,9 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Evaluates the argument at position `i`, which must be a constant number. Reports a value that is not
-    /// constant (`what` names it in the message), and returns `None`; also returns `None` for a missing
-    /// argument or more than 64 bits.
+    /// Returns the value of the argument at position `i`, which must be a constant number. Reports a value
+    /// that is not constant (`what` names it in the message) and returns `None`; also returns `None` if the
+    /// argument is missing or exceeds 64 bits.
     pub(super) fn constant_arg(&mut self, args: &[Arg], i: usize, what: &str) -> Option<u64> {
         let e = args.get(i).and_then(Arg::expr)?;
         match self.scalar(e) {
@@ -354,8 +359,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns the `out` or `inout` argument at position `i`: the lvalue to write to, its type, and its
-    /// place in the source. The lvalue of an argument that is left out is [`Lvalue::Ignore`].
+    /// Returns the `out` or `inout` argument at position `i`: the lvalue to write to, its type, and its place
+    /// in the source. The lvalue of an argument that is ignored (`_`) or left out is [`Lvalue::Ignore`].
     pub(super) fn out_arg(&mut self, args: &[Arg], i: usize) -> (Lvalue, Ty, Span) {
         match args.get(i) {
             Some(Arg::Out(e) | Arg::InOut(e)) => {
@@ -369,8 +374,8 @@ impl Body<'_, '_> {
 }
 
 impl Code<'_> {
-    /// Calls `f` for each header that an lvalue can name. An element of a stack is chosen at run time, so
-    /// that only the statements that `f` emitted for the chosen header run.
+    /// Calls `f` for each header that an lvalue can name. If the element of a header stack is known only at
+    /// run time, the statements that `f` emits for a header run only if that header is the one.
     pub(super) fn for_headers(
         &mut self,
         lvalue: &Lvalue,
@@ -407,9 +412,10 @@ impl Code<'_> {
 }
 
 impl Unit<'_> {
-    /// Returns, for each argument, whether it can replace its parameter without a copy. Constants can, and
-    /// so can storage that no other argument uses and that no later argument has changed. A header field
-    /// that the callee writes cannot: while the header is invalid, the callee would not read what it wrote.
+    /// Returns, for each evaluated argument of a call, whether it can stand for its parameter without a copy.
+    /// Constants can, and so can storage that no other argument uses and that no later argument has changed.
+    /// A header field that the callee writes cannot: while the header is invalid, the callee would not read
+    /// what it wrote.
     fn direct(&self, ready: &[Ready]) -> Vec<bool> {
         let slots: Vec<BTreeSet<ir::SlotId>> = ready.iter().map(|r| self.slots_of(r)).collect();
         let apart = |i: usize| (0..ready.len()).all(|j| i == j || slots[i].is_disjoint(&slots[j]));
@@ -423,8 +429,8 @@ impl Unit<'_> {
         ready.iter().enumerate().map(direct).collect()
     }
 
-    /// Returns whether a place is a field of a header, or is a struct that contains one. Returns false for
-    /// whole headers, header unions and stacks.
+    /// Returns whether a place is a field of a header or a struct that contains one. Returns false for whole
+    /// headers, header unions and stacks.
     fn is_field(&self, place: &Place) -> bool {
         match place {
             Place::Scalar(slot) | Place::Varbit(slot, _) => self.headers.fields.contains(slot),
@@ -454,8 +460,8 @@ impl Unit<'_> {
         slots
     }
 
-    /// Adds to `slots` the further slots that lose their values when `lvalue` is written: if a member of a
-    /// header union becomes valid, the other members become invalid.
+    /// Adds to `slots` the slots of headers that become invalid when a header that `lvalue` names becomes
+    /// valid: those of the other members of its header union.
     fn rivals(&self, lvalue: &Lvalue, slots: &mut BTreeSet<ir::SlotId>) {
         match lvalue {
             Lvalue::Place(place) => self.add_rivals(place, slots),

@@ -11,7 +11,7 @@ use super::unit::Unit;
 /// The statements being emitted. It knows storage and values, but no names.
 pub(crate) struct Code<'m> {
     unit: Unit<'m>,
-    /// The open lists of statements, innermost last.
+    /// The lists of statements that are being filled, innermost last.
     pub(super) out: Vec<Vec<ir::Stmt>>,
     loc: Loc,
 }
@@ -51,12 +51,13 @@ impl<'m> Code<'m> {
         }
     }
 
-    /// Emits the assignment of a value to a slot.
+    /// Emits the assignment of `value` to the slot `dst`.
     pub(super) fn set(&mut self, dst: SlotId, value: Expr) {
         self.emit(StmtKind::Assign { dst, value });
     }
 
-    /// Emits a branch on `cond`; emits only one side, without a branch, if `cond` is constant.
+    /// Emits an `if` on `cond` with the two bodies. If `cond` is constant, emits the statements of the chosen
+    /// body alone.
     pub(super) fn emit_if(&mut self, cond: Expr, then: Vec<ir::Stmt>, otherwise: Vec<ir::Stmt>) {
         match build::known(&cond) {
             Some(true) => self.splice(then),
@@ -83,14 +84,14 @@ impl<'m> Code<'m> {
         }
     }
 
-    /// Runs `f`, and returns the statements that `f` emits instead of adding them to the program.
+    /// Runs `f`, and returns the statements that `f` emits instead of adding them to the current list.
     pub(super) fn capture(&mut self, f: impl FnOnce(&mut Self)) -> Vec<ir::Stmt> {
         self.out.push(Vec::new());
         f(self);
         self.out.pop().unwrap_or_default()
     }
 
-    /// Sets the place in the source that all statements emitted from now on get.
+    /// Sets the source location that all statements emitted from now on get.
     pub(super) fn at(&mut self, span: Span) {
         self.loc = self.locate(span);
     }

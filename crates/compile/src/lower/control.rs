@@ -16,7 +16,7 @@ use crate::errors;
 use crate::hir::{self, CallTarget, ExprKind, Local, VarId};
 use crate::types::Ty;
 
-/// Entries a table has room for if the program does not say.
+/// The size of a table, in entries, if the program does not give it.
 const DEFAULT_TABLE_SIZE: u64 = 1024;
 
 impl Body<'_, '_> {
@@ -30,6 +30,7 @@ impl Body<'_, '_> {
     }
 
     /// Emits the local declarations and the apply block of a control whose parameters are already bound.
+    /// Lowers the tables that it applies.
     pub(super) fn block_statements(&mut self, block: &hir::Block) {
         let applied = applied_tables(&block.apply);
         self.returning(None, |l| {
@@ -45,7 +46,7 @@ impl Body<'_, '_> {
         });
     }
 
-    /// Emits the declaration of a local variable or instance.
+    /// Emits the initialisation of a local variable or instance; nothing for a table.
     pub(super) fn local(&mut self, local: &Local) {
         match local {
             Local::Var(var, init) => {
@@ -58,7 +59,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Resets the state that a local instance keeps for one packet, such as the sum of an `InternetChecksum`.
+    /// Emits the reset of the state that a local instance keeps for one packet, such as the sum of an
+    /// `InternetChecksum`.
     fn reset_local(&mut self, var: VarId) {
         if let Some(Binding::Value(Value::Object(object))) = self.scope.binding(var) {
             let object = *object;
@@ -66,8 +68,9 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Emits the application of a table of the current control. `hit` is the slot that receives whether the
-    /// table hit, and `run` the slot that receives the action that ran; `None` if the value is not needed.
+    /// Emits the application of a table of the current control. The slot `hit` receives whether an entry was
+    /// hit, and the slot `run` the position of the action that ran; `None` for a value that is not needed.
+    /// Reports a use in a block that cannot apply tables.
     pub(super) fn apply_table(
         &mut self,
         table: hir::TableId,
@@ -116,7 +119,8 @@ impl Body<'_, '_> {
         self.emit_if(Expr::Slot(slot), body, Vec::new());
     }
 
-    /// Returns the IR's table for a table of the control, and creates it at the first request; `None` outside of controls.
+    /// Returns the IR's table for a table of the current control, and creates it at the first request; `None`
+    /// outside of controls.
     fn table(&mut self, table: hir::TableId) -> Option<ir::TableId> {
         let object = self.scope.instance?;
         if let Some(id) = self.made.tables.get(&(object, table)) {
@@ -200,9 +204,9 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns the direct counter, the direct meter and the action profile of a table, as positions in the
-    /// list of externs; `None` for each that the table does not have. Reports a direct counter or meter
-    /// that belongs to another table.
+    /// Returns the direct counter, the direct meter and the action profile of a table, as positions in
+    /// [`super::Info::externs`]; `None` for each that the table does not have. Reports a direct counter or
+    /// meter that belongs to another table. `name` is the table's control-plane name.
     fn table_resources(
         &mut self,
         def: &hir::Table,
@@ -251,8 +255,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Evaluates the arguments for an action's parameters without direction, and reports arguments that are
-    /// not constant.
+    /// Returns the values of the arguments `args` for an action's parameters without direction. Reports
+    /// arguments that are not constant.
     pub(super) fn action_args(
         &mut self,
         action: &hir::TableAction,
@@ -278,7 +282,8 @@ impl Body<'_, '_> {
         out
     }
 
-    /// Returns the IR's action for an action that a table of this control runs, and lowers it at the first request.
+    /// Returns the IR's action for an action that a table of this control runs. Lowers it at the first
+    /// request.
     fn action(&mut self, action: hir::ActionId) -> ir::ActionId {
         let module = self.module;
         let def = &module.actions[action.index()];
@@ -340,9 +345,9 @@ impl Body<'_, '_> {
         id
     }
 
-    /// Reports statements in the body of an action that was lowered in another control and that the current
-    /// control (ingress or egress) does not allow. Lowers the body again, only for these errors, if it
-    /// contains a clone, resubmission or recirculation.
+    /// Reports statements in the body of an action that are not allowed in the current block, although they
+    /// were in the block for which the action was lowered: clones, resubmissions and recirculations. Lowers
+    /// the body again for this, and drops the result.
     fn check_action_place(&mut self, id: ir::ActionId, def: &hir::Action) {
         let depends = |stmt: &ir::Stmt| {
             matches!(
@@ -355,7 +360,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Lowers the body of an action that tables run. Returns its statements, and how `exit` ended it.
+    /// Lowers the body of an action that tables run. Returns its statements, and how an `exit` in it leaves
+    /// the action.
     fn action_body(
         &mut self,
         owner: Option<ObjectId>,
@@ -429,7 +435,7 @@ fn applied_tables(stmts: &[hir::Stmt]) -> BTreeSet<usize> {
     found.into_inner()
 }
 
-/// Counts the calls in the statements for whose target `wanted` returns true.
+/// Counts the calls, at any depth of statements and expressions, for whose target `wanted` returns true.
 pub(super) fn applications(stmts: &[hir::Stmt], wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
     use hir::StmtKind as S;
     let all = |stmts: &[hir::Stmt]| applications(stmts, wanted);

@@ -11,11 +11,13 @@ use crate::errors;
 use crate::hir::{self, Keyset, VarId};
 use crate::types::Ty;
 
-/// Unsigned ranges that the ranges of one entry or case become at most.
+/// The number of combinations of unsigned ranges to which one entry or case may lead.
 const MAX_COMBINATIONS: usize = 256;
 
 impl Body<'_, '_> {
-    /// Returns the entries of a table, with priorities in which the highest number wins.
+    /// Returns the entries of a table. Priorities are converted so that the highest number wins. An entry
+    /// with signed ranges that cross zero becomes several. Reports duplicates, and entries of a table without
+    /// a key or with a selector.
     pub(super) fn entries(
         &mut self,
         def: &hir::Table,
@@ -69,8 +71,8 @@ impl Body<'_, '_> {
         out
     }
 
-    /// Returns the match of one key in an entry; two matches if a range of signed numbers crosses zero.
-    /// Returns `None` after an error.
+    /// Returns the match of one key field in an entry: two matches if a range of signed numbers crosses zero,
+    /// none if a range is empty. Returns `None` after an error.
     fn key_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<Vec<KeyMatch>> {
         if let (MatchKind::Range, Keyset::Range(a, b)) = (key.match_kind, set) {
             let ranges = self.ranges(a, b, &key.expr.ty)?.into_iter();
@@ -165,8 +167,9 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns lists of sets, each with one set for every key of a select. The select's case matches if,
-    /// for at least one list, every key is in its set.
+    /// Returns the sets for the keys of a select as lists, each with one set for every key: the case matches
+    /// if, for at least one list, every key is in its set. There are several lists if signed ranges cross
+    /// zero.
     pub(super) fn key_sets(&mut self, sets: &[Keyset], keys: &[hir::Expr]) -> Vec<Vec<KeySet>> {
         let sets: Option<Vec<Vec<KeySet>>> = sets
             .iter()
@@ -207,8 +210,8 @@ impl Body<'_, '_> {
         Some(vec![set])
     }
 
-    /// Returns the IR's value set for the variable `var` of the current instance, and creates it at the
-    /// first request; `None` if `var` is no value set.
+    /// Returns the IR's value set for the variable `var` of the current instance, and creates it at the first
+    /// request; `None` if `var` is no value set.
     fn value_set(&mut self, var: VarId) -> Option<ir::ValueSetId> {
         let key = (self.scope.instance, var);
         if let Some(id) = self.made.value_sets.get(&key) {
@@ -247,8 +250,9 @@ impl Body<'_, '_> {
 }
 
 impl Unit<'_> {
-    /// Returns the priorities of the entries, converted so that the highest number wins, whichever order
-    /// the source uses. Reports a priority out of the range from 1 to 2^31 - 1.
+    /// Returns the priorities of a table's entries, in the order of the entries, converted so that the
+    /// highest number wins, whichever order the source uses. Reports a priority out of the range from 1 to
+    /// 2^31 - 1.
     fn priorities(&mut self, def: &hir::Table) -> Vec<i32> {
         let count = def.entries.len() as i64;
         if def.entries.iter().any(|e| e.rank.is_some()) {
@@ -299,8 +303,8 @@ impl Unit<'_> {
             .collect()
     }
 
-    /// Returns all combinations of one item from each list of `choices`; no combination if `choices` is
-    /// `None` because of an error. Reports more than `MAX_COMBINATIONS` combinations.
+    /// Returns all combinations of one item from each list of `choices`; none if `choices` is `None` because
+    /// of an error. Reports more than `MAX_COMBINATIONS`, at `span`, and returns none.
     fn combinations<T: Clone>(&mut self, choices: Option<Vec<Vec<T>>>, span: Span) -> Vec<Vec<T>> {
         let Some(choices) = choices else {
             return Vec::new();

@@ -11,10 +11,10 @@ use crate::fold;
 use crate::hir::{self, BinaryOp as Op, ExprKind};
 use crate::types::Ty;
 
-/// The name of the slots that copies of indexes have.
+/// The name of slots that hold copies of indexes.
 const INDEX: &str = "$index";
 
-/// The result of a path of fields and indexes.
+/// What a path of fields and indexes names: storage or a value.
 enum Reference {
     Lvalue(Lvalue),
     Value(Value),
@@ -85,8 +85,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Evaluates expressions in order. The side effects of a later expression do not change the returned
-    /// value of an earlier one.
+    /// Evaluates expressions in order and returns their values. The side effects of a later expression do not
+    /// change the returned value of an earlier one.
     pub(super) fn eval_all(&mut self, exprs: &[&hir::Expr]) -> Vec<Value> {
         let mut values: Vec<Evaluated> = Vec::new();
         for expr in exprs {
@@ -97,7 +97,7 @@ impl Body<'_, '_> {
         values.into_iter().map(|v| v.value).collect()
     }
 
-    /// Evaluates an expression of a scalar type to one expression of the IR.
+    /// Evaluates an expression of a scalar type, and returns its value as one expression of the IR.
     pub(super) fn scalar(&mut self, expr: &hir::Expr) -> Expr {
         let value = self.eval(expr);
         self.bits(value, &expr.ty)
@@ -110,8 +110,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Follows the field accesses and indexes of an expression, and returns the storage that it names, or
-    /// its value if it names no storage.
+    /// Evaluates a path of field accesses and indexes, and returns the storage that it names, or its value if
+    /// it names no storage.
     fn reference(&mut self, expr: &hir::Expr) -> Reference {
         match &expr.kind {
             ExprKind::Var(id) => match self.scope.binding(*id) {
@@ -153,9 +153,9 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Evaluates `index` after its base `base`, and returns both. The side effects of the index do not
-    /// change the base: an lvalue still names the same storage, and a value keeps the value from before.
-    /// The contents of that storage are read only after both are evaluated.
+    /// Evaluates `index` after its base `base`, and returns both. The side effects of the index do not change
+    /// the base: an lvalue still names the same storage, and a value keeps the value from before. The
+    /// contents of the storage of an lvalue are read only after both are evaluated.
     fn with_index(
         &mut self,
         base_ref: Reference,
@@ -181,8 +181,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Evaluates the destination of an assignment. Copies its indexes first if the evaluation of `value`
-    /// may change them.
+    /// Evaluates the destination of an assignment to an lvalue. Copies its indexes first if the evaluation of
+    /// `value`, which follows, may change them.
     pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
         let lvalue = self.lvalue(target);
         match value.has_effects() {
@@ -191,7 +191,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns the storage that an expression names, for a write; [`Lvalue::Ignore`] if it names no storage.
+    /// Returns the storage that an expression names, to be written; [`Lvalue::Ignore`] if it names no
+    /// storage.
     pub(super) fn lvalue(&mut self, expr: &hir::Expr) -> Lvalue {
         match self.reference(expr) {
             Reference::Lvalue(lvalue) => lvalue,
@@ -233,8 +234,8 @@ impl Body<'_, '_> {
         self.apply_operator(op, x, y, signed)
     }
 
-    /// Lowers `a && b` or `a || b` where `b` has side effects: evaluates `b` in a branch, which runs only if the
-    /// value of `a` does not decide the result. Returns the result.
+    /// Lowers `a && b` or `a || b` where `b` has side effects, and returns the result: `b` is evaluated in a
+    /// branch, which runs only if the value of `a` does not decide the result.
     fn short_circuit(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
         let result = self.new_slot("$cond", 1);
         let first = self.scalar(a);
@@ -328,7 +329,7 @@ impl Code<'_> {
         }
     }
 
-    /// Emits a copy of an index into a new slot, and returns an expression that reads the slot.
+    /// Emits the assignment of an index to a new slot, and returns an expression that reads the slot.
     fn index_slot(&mut self, index: Expr) -> Expr {
         let width = index.width(&self.program.slots);
         let slot = self.new_slot(INDEX, width);
@@ -342,7 +343,7 @@ impl Code<'_> {
         self.saved_with(lvalue, &mut Vec::new())
     }
 
-    /// Returns an lvalue as [`Code::saved`] does. `copies` pairs each index already copied with its
+    /// Returns an lvalue as [`Code::saved`] does. `copies` pairs each index that was already copied with its
     /// copy, so that all elements of a stack use one copy.
     fn saved_with(&mut self, lvalue: Lvalue, copies: &mut Vec<(Expr, Expr)>) -> Lvalue {
         match lvalue {
@@ -377,8 +378,8 @@ impl Code<'_> {
         copy
     }
 
-    /// Returns the element that `stack.next` or `stack.last` names. In a parser, first emits a check that
-    /// rejects the packet if there is no such element.
+    /// Returns the element that `stack.next`, or else `stack.last`, names. First emits a check that rejects
+    /// the packet, with the error StackOutOfBounds, if there is no such element.
     fn stack_end(&mut self, base: Reference, is_next: bool) -> Reference {
         let Reference::Lvalue(Lvalue::Place(super::Place::Stack(items, next))) = base else {
             return Reference::Value(Value::Nothing);
@@ -406,7 +407,7 @@ impl Code<'_> {
 }
 
 impl Unit<'_> {
-    /// Builds the result of a binary operator on the evaluated operands `x` and `y`; `signed`: the operands
+    /// Builds the result of a binary operator on the evaluated operands `x` and `y`. `signed` is true if they
     /// are signed numbers.
     pub(super) fn apply_operator(&mut self, op: Op, x: Expr, y: Expr, signed: bool) -> Value {
         let slots = &self.program.slots;
@@ -441,8 +442,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Computes an operator on integers without a width whose values become known only when the program is
-    /// instantiated. Reports an operation without a result, such as a division by zero, and returns zero.
+    /// Computes a binary operator on integers without a width (`int`), whose values become known only at
+    /// instantiation. Reports an operation without a result, such as a division by zero, and returns zero.
     fn int_binary(&mut self, op: Op, x: &BigInt, y: &BigInt, at: &hir::Expr) -> Value {
         if let Some(result) = fold::compare(op, x, y) {
             return Value::Bits(build::boolean(result));
@@ -456,7 +457,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Returns the condition that a header is valid, or that any member of a header union is; false for any
+    /// Builds the condition that a header is valid, or that any member of a header union is; false for any
     /// other value.
     pub(super) fn validity(&self, value: &Value) -> Expr {
         match value {
@@ -474,7 +475,8 @@ impl Unit<'_> {
 }
 
 impl Context<'_> {
-    /// Returns a value of type `ty` with the given members: a valid header, a header stack, or a struct or tuple.
+    /// Returns the value of type `ty` that has the given members: a valid header, a header stack, or a
+    /// struct, tuple or array.
     fn composed(&self, members: Vec<Value>, ty: &Ty) -> Value {
         match self.module.types.representation(ty) {
             Ty::Header(_) => Value::Header(build::boolean(true), members),

@@ -13,32 +13,32 @@ use crate::externs::{self, Declared, Function, Method};
 use crate::hir::{self, Arg, Args};
 use crate::types::{ExternId, Ty};
 
-/// Positions in the standard list of errors.
+/// The error StackOutOfBounds, as a position in core.p4's list of errors.
 pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
 
 /// A call of an extern function.
 pub(crate) struct Call<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The arguments, evaluated in turn.
+    /// The arguments, evaluated already if the order matters.
     pub args: &'a [Arg],
-    /// Where it is.
+    /// Its place in the source.
     pub span: Span,
 }
 
 /// A call of a method of an extern object.
 pub(crate) struct MethodCall<'a> {
-    /// The arguments, evaluated in turn.
+    /// The arguments, evaluated already if the order matters.
     pub args: &'a [Arg],
-    /// The type of the value.
+    /// The type of the value that the call returns.
     pub ty: &'a Ty,
-    /// Where it is.
+    /// Its place in the source.
     pub span: Span,
 }
 
 impl Body<'_, '_> {
-    /// Lowers a call of an extern function and returns its value. Reports a function that the architecture
-    /// does not have.
+    /// Lowers a call of an extern function and returns its value. Reports a function that the program
+    /// declares itself and that therefore has no meaning.
     pub(super) fn extern_function(
         &mut self,
         declared: &Declared<Function>,
@@ -74,8 +74,8 @@ impl Body<'_, '_> {
         self.emit_if(build::not(cond), reject, Vec::new());
     }
 
-    /// Returns whether the current block is one of `blocks`, in which the extern `name` can be used.
-    /// Reports a use in any other block; `place` describes the allowed blocks in the message.
+    /// Returns whether the current block is one of `blocks`, in which the extern `name` can be used. Reports
+    /// a use in any other block; `place` describes the allowed blocks in the message.
     pub(super) fn in_stage(
         &mut self,
         name: &str,
@@ -90,8 +90,8 @@ impl Body<'_, '_> {
         ok
     }
 
-    /// Lowers a call of a method of an extern object and returns its value. Reports a method that the
-    /// architecture does not have.
+    /// Lowers a call of a method of an extern object and returns its value. Reports a method that the program
+    /// declares itself and that therefore has no meaning.
     pub(super) fn extern_method(
         &mut self,
         object: &hir::Expr,
@@ -197,8 +197,8 @@ impl Body<'_, '_> {
         Value::Nothing
     }
 
-    /// Evaluates the index at position `i` in 32 bits. A wider index with a value beyond 32 bits becomes
-    /// 2^32 - 1, which is out of range as well.
+    /// Evaluates the argument at position `i`, the index of a cell, and returns it in 32 bits. A wider index
+    /// whose value exceeds 32 bits becomes 2^32 - 1, which is out of range as well.
     pub(super) fn index_arg(&mut self, args: &[Arg], i: usize) -> Expr {
         let index = self.scalar_arg(args, i);
         let slots = &self.program.slots;
@@ -258,7 +258,7 @@ impl Body<'_, '_> {
     }
 
     /// Lowers `packet.emit(data)`, which appends every valid header in `data` to the packet, in order.
-    /// Reports a value that contains no headers.
+    /// Reports data that is not made of headers.
     fn emit_header(&mut self, data: &hir::Expr) {
         match self.lvalue(data) {
             Lvalue::Place(place) => {
@@ -294,8 +294,8 @@ impl Body<'_, '_> {
 }
 
 impl Code<'_> {
-    /// Resets the state that an instance keeps for one packet; called wherever the block that contains the
-    /// instance is applied.
+    /// Emits the reset of the state that an extern instance keeps for one packet. Called wherever the block
+    /// that contains the instance is applied.
     pub(super) fn reset_instance(&mut self, object: ObjectId) {
         if let Object::Own(own) = self.object(object)
             && let Some(slot) = own.reset()
@@ -306,7 +306,7 @@ impl Code<'_> {
         }
     }
 
-    /// Emits the read of the cell at `index` of a register, and returns its value.
+    /// Emits the read of the cell at `index` of a register, and returns its value as a value of type `ty`.
     fn register_read(&mut self, register: ir::RegisterId, ty: &Ty, index: Expr) -> Value {
         let width = self.program.registers[register.index()].width;
         let dst = self.new_slot("$read", width);
@@ -318,7 +318,7 @@ impl Code<'_> {
         self.unpack(&Expr::Slot(dst), ty)
     }
 
-    /// Emits `extract<T>(_)`, which advances the parser by the width of the type in bits.
+    /// Emits the advance of the parser by the width of a type, for `extract<T>(_)`.
     fn skip(&mut self, ty: &Ty) {
         if let Some(width) = self.module.types.packed_width(ty) {
             self.emit(StmtKind::Advance {
@@ -356,7 +356,8 @@ impl Code<'_> {
 }
 
 impl Unit<'_> {
-    /// Reports the use of an extern, or of an extern's method, that the architecture does not have.
+    /// Reports the use of an extern, or of an extern's method, that the program declares itself and that the
+    /// architecture does not have. `shown` is how the message names it.
     pub(super) fn report_own_extern(&mut self, name: &str, shown: &str, declared: Span, at: Span) {
         let description = self.program.architecture.description();
         let advice = externs::advice(name, description);

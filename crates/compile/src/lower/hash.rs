@@ -10,16 +10,16 @@ use crate::externs::{self, Algorithm};
 use crate::hir::Arg;
 use crate::types::Ty;
 
-/// The data of a hash.
+/// The data of a hash, in order.
 pub(super) struct Data {
     pub parts: Vec<Part>,
 }
 
-/// A piece of it.
+/// A piece of the data of a hash.
 #[derive(Clone)]
 pub(super) enum Part {
     Bits(Expr),
-    /// Value and length.
+    /// A varbit: its bits and its length in bits.
     Varbit(Expr, Expr),
 }
 
@@ -41,8 +41,8 @@ impl Body<'_, '_> {
         known
     }
 
-    /// Returns the hash algorithm that the argument at position `i` names, for an object whose hash depends
-    /// on the data alone. Reports the random algorithm, whose result does not, and returns `None`.
+    /// Returns the hash algorithm that the argument at position `i` names, for an object whose hash must
+    /// depend on the data alone. Reports the random algorithm, and returns `None` for it.
     pub(super) fn fixed_algorithm(
         &mut self,
         args: &[Arg],
@@ -69,8 +69,9 @@ impl Body<'_, '_> {
         Some(Data { parts })
     }
 
-    /// Emits the computation of the checksum of the data at argument position 1, in the width of the
-    /// checksum at position 2, and returns the slot of the result; `None` after an error.
+    /// Emits the computation of a checksum for the arguments (condition, data, checksum, algorithm), and
+    /// returns the slot of the result, which has the width of the argument `checksum`; `None` after an error.
+    /// If `payload` is true, the packet's payload follows the data.
     pub(super) fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
         let algorithm = self.algorithm(args, 3)?;
         let data = self.data(args, 1)?;
@@ -93,7 +94,8 @@ impl Body<'_, '_> {
 }
 
 impl Code<'_> {
-    /// Builds the value `base + hash % max`, or `base` if `max` is zero, in `width` bits.
+    /// Emits the hash of `data`, and builds the value `base + hash % max`, or `base` if `max` is zero, in
+    /// `width` bits.
     pub(super) fn hash_within(
         &mut self,
         algorithm: Algorithm,
@@ -116,8 +118,8 @@ impl Code<'_> {
         build::resize(sum, width, slots)
     }
 
-    /// Emits the computation of a hash of `data` into the slot `dst`. `payload`: the packet's payload
-    /// follows the data.
+    /// Emits the computation of a hash of `data` into the slot `dst`. If `payload` is true, the packet's
+    /// payload follows the data.
     pub(super) fn emit_hash(
         &mut self,
         dst: SlotId,
@@ -170,8 +172,8 @@ impl Code<'_> {
         self.emit_switch(length, cases, default);
     }
 
-    /// Emits the draw of a random number from the switch's generator into the low 64 bits of a slot. The
-    /// users of a hash need no more bits.
+    /// Emits the draw of a random number, from the switch's generator, into the low 64 bits of a slot; higher
+    /// bits become zero. The users of a hash need no more bits.
     fn emit_random(&mut self, dst: SlotId) {
         let width = self.program.slots[dst.index()].width;
         let drawn = self.new_slot("$random", width.min(64));
@@ -186,10 +188,11 @@ impl Code<'_> {
 }
 
 impl Unit<'_> {
-    /// Returns whether a hash can only be computed if the run-time length of the part `at`, a varbit, is
-    /// known. The length does not matter to the 16-bit sums (`words`), which ignore zero words, if the
-    /// varbit begins at a multiple of 16 bits and either is the last part or can only have lengths that are
-    /// multiples of 16 bits: it is then hashed in its full width, with zeros at its end.
+    /// Returns whether a hash needs the run-time length of the part `at`, a varbit, so that it must be
+    /// computed separately for each length. The length does not matter to the 16-bit sums (`words` is true),
+    /// which ignore zero words, if the varbit begins at a multiple of 16 bits and either is the last part or
+    /// can only have lengths that are multiples of 16 bits: it is then hashed in its full width, with zeros
+    /// at its end.
     fn is_open(&self, data: &Data, at: usize, words: bool, payload: bool) -> bool {
         let slots = &self.program.slots;
         let Part::Varbit(bits, _) = &data.parts[at] else {
@@ -206,7 +209,8 @@ impl Unit<'_> {
         !(words && is_word(before) && whole)
     }
 
-    /// Returns a part in its full width: the bits of a varbit are shifted to the left end, with zeros after them.
+    /// Returns a part of the data in its full width: the bits of a varbit are shifted to the left end, with
+    /// zeros after them.
     fn filled(&self, part: Part) -> Expr {
         let slots = &self.program.slots;
         match part {
@@ -229,7 +233,7 @@ impl Unit<'_> {
 }
 
 impl Context<'_> {
-    /// Returns the lengths in bits, above zero, that a varbit of at most `width` bits can have: those with
+    /// Returns the lengths in bits, except zero, that a varbit of at most `width` bits can have: those with
     /// which some header of the program has whole bytes. No other length is ever extracted, and varbits are
     /// otherwise only copied.
     fn varbit_lengths(&self, width: u32) -> Vec<u32> {

@@ -17,7 +17,7 @@ use crate::externs;
 use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
 use crate::types::{BlockId, Ty};
 
-/// An instance of an extern that is to be made.
+/// An instance of an extern type that is to be created.
 pub(crate) struct NewInstance<'a> {
     /// Its control-plane name.
     pub name: &'a str,
@@ -25,23 +25,23 @@ pub(crate) struct NewInstance<'a> {
     pub type_args: &'a [Ty],
     /// The constructor's arguments.
     pub args: &'a [Arg],
-    /// Where it is declared.
+    /// The place of its declaration in the source.
     pub span: Span,
 }
 
-/// The kind of an instance of an extern.
+/// The outcome of the creation of an extern instance.
 pub(crate) enum Made {
-    /// The control plane sees it.
+    /// An instance that the control plane sees.
     Visible(ExternKind),
-    /// The control plane does not see it.
+    /// An instance that the control plane does not see.
     Own(Object),
-    /// The error has been reported.
+    /// None: an error has been reported.
     Refused,
 }
 
 impl Body<'_, '_> {
-    /// Creates the instance that the variable `var` declares; `path` is the control-plane name of the
-    /// parser or control that contains the declaration, or empty.
+    /// Creates the instance that the variable `var` declares. `path` is the control-plane name of the parser
+    /// or control that contains the declaration; empty at the top level.
     pub(super) fn instance(&mut self, var: VarId, path: &str) -> ObjectId {
         let def = self.module.var(var);
         let VarKind::Instance(args) = &def.kind else {
@@ -57,7 +57,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Creates an instance of an extern type. Reports an extern that the architecture does not have.
+    /// Creates an instance of the extern type `ty`. Reports an extern that the program declares itself and
+    /// that therefore has no meaning.
     pub(super) fn extern_instance(
         &mut self,
         ty: &Ty,
@@ -147,8 +148,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns whether the cells of a register are initially zero: the register has no initial value,
-    /// or the constant zero.
+    /// Returns whether the cells of a register are zero at first: the argument for the initial value, if
+    /// there is one, is constant zero.
     fn begins_with_zero(&mut self, args: &[Arg]) -> bool {
         let leaves = self.arg(args, 1).leaves();
         (leaves.iter()).all(|leaf| matches!(leaf, Expr::Const(bits) if bits.is_zero()))
@@ -183,7 +184,8 @@ impl Body<'_, '_> {
         Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
     }
 
-    /// Adds a counter to the program. The argument at position `unit` says whether it counts packets, bytes or both.
+    /// Adds a counter to the program and returns its id. The argument at position `unit` says whether it
+    /// counts packets, bytes or both. `size` is its number of cells, `None` for a direct counter.
     fn new_counter(
         &mut self,
         name: &str,
@@ -206,7 +208,8 @@ impl Body<'_, '_> {
         id
     }
 
-    /// Adds a meter to the program. The argument at position `unit` says whether it measures packets or bytes.
+    /// Adds a meter to the program and returns its id. The argument at position `unit` says whether it
+    /// measures packets or bytes. `size` is its number of cells, `None` for a direct meter.
     fn new_meter(
         &mut self,
         name: &str,
@@ -225,8 +228,9 @@ impl Body<'_, '_> {
         id
     }
 
-    /// Creates an instance of a parser or control, with all instances declared inside of it. `shared`: the
-    /// instance is applied in more than one place.
+    /// Creates an instance of the parser or control `block`, with all instances declared inside of it. `path`
+    /// is its control-plane name, `args` are the constructor's arguments. `shared` is true if the instance is
+    /// applied in more than one place.
     pub(super) fn instantiate(
         &mut self,
         block: BlockId,
@@ -268,8 +272,8 @@ impl Body<'_, '_> {
         object
     }
 
-    /// Evaluates a constructor's argument. An instance that the argument creates gets the name of the
-    /// parameter `param`.
+    /// Evaluates a constructor's argument and returns its value. An instance that the argument creates gets
+    /// the name of the parameter `param`, below `path`.
     fn constructor_arg(&mut self, arg: &Arg, path: &str, param: VarId) -> Value {
         if let Some(hir::Expr {
             kind: ExprKind::Call(call),
@@ -289,8 +293,8 @@ impl Body<'_, '_> {
         self.arg(std::slice::from_ref(arg), 0)
     }
 
-    /// Returns whether the current control applies the instance `var` at more than one place; true if the
-    /// number of places is unknown.
+    /// Returns whether the current control applies the instance `var` at more than one place; also true in a
+    /// parser or where the number of places is unknown.
     fn applied_often(&self, var: VarId) -> bool {
         let Some(instance) = self.block_instance(self.scope.instance) else {
             return true;

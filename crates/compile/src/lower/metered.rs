@@ -10,7 +10,7 @@ use ir::{Expr, MeterId, SlotId, Stmt, StmtKind, TableId};
 use super::{Unit, build};
 
 impl Unit<'_> {
-    /// Changes the reads of a direct meter in actions: if a table without the meter runs the action, the
+    /// Changes the reads of a direct meter in all actions: if a table without the meter runs the action, the
     /// read gives green.
     pub(super) fn guard_direct_meter(&mut self, meter: MeterId) {
         let name = format!("{}.$metered", self.program.meters[meter.index()].name);
@@ -71,7 +71,8 @@ impl Unit<'_> {
     }
 }
 
-/// Returns a statement that runs `read`, a read of a meter, if `slot` is set, and otherwise writes green to `dst`.
+/// Returns a statement that runs `read`, a read of a meter's colour, if `slot` is 1, and otherwise writes
+/// green to `dst`.
 fn guarded(read: Stmt, slot: SlotId, dst: SlotId, width: u32) -> Stmt {
     let loc = read.loc;
     Stmt {
@@ -92,8 +93,8 @@ fn green(loc: ir::Loc, dst: SlotId, width: u32) -> Stmt {
     }
 }
 
-/// Replaces every statement, at any depth, by the statements that `f` appends for it. Inner statements are
-/// replaced before the statement that contains them.
+/// Replaces every statement, at any depth, by the statements that `f` appends for it, and returns the result.
+/// Inner statements are replaced before the statement that contains them.
 pub(super) fn rewritten(stmts: Vec<Stmt>, f: &mut dyn FnMut(Stmt, &mut Vec<Stmt>)) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(stmts.len());
     for mut stmt in stmts {

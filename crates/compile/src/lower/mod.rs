@@ -58,7 +58,7 @@ use crate::hir::{self, Module, VarId};
 use crate::types::{BlockId, Ty};
 use place::{Lvalue, Place};
 
-/// The part of an architecture's room that the compiler reads.
+/// The compiler's part of an architecture: its externs and its include file.
 pub(crate) struct Room {
     /// Its externs.
     pub externs: &'static Externs,
@@ -72,7 +72,7 @@ macro_rules! rooms {
     ($($(#[$only:meta])* $room:ident),*) => {
         $($(#[$only])* mod $room;)*
 
-        /// All rooms, by the architecture.
+        /// The compiler's parts of all architectures, by the architecture's description.
         pub(crate) static ROOMS: &[(&Description, &Room)] = &[
             $($(#[$only])* (&ir::architecture::$room::DESCRIPTION, &$room::ROOM)),*
         ];
@@ -80,7 +80,7 @@ macro_rules! rooms {
 }
 ir::architectures!(rooms);
 
-/// Returns the room of an architecture.
+/// Returns the compiler's part of an architecture.
 pub(crate) fn room(description: &Description) -> &'static Room {
     let found = ROOMS
         .iter()
@@ -88,9 +88,10 @@ pub(crate) fn room(description: &Description) -> &'static Room {
     found.expect("each architecture has a room").1
 }
 
-/// Lowers a checked program to the IR. `name` is the program's name. `marks_unset`: a variable without a
-/// value starts with the value of a slot of [`Lowered::unset`] instead of zero; such a program is only for
-/// analysis and must not run. `copies_arguments`: see [`crate::Options`].
+/// Lowers a checked program to the IR, and returns it with all errors and warnings; `None` if `main` is
+/// missing or wrong. `name` is the program's name. If `marks_unset` is true, variables without an initial
+/// value start with the value of a slot of [`Lowered::unset`] instead of zero; such a program is only for
+/// analysis and must not run. `copies_arguments` is [`crate::Options::copy_arguments`].
 pub(crate) fn lower(
     module: &Module,
     sources: &SourceMap,
@@ -128,16 +129,16 @@ pub(crate) struct Lowered {
     pub main: VarId,
     /// The slots of header stacks' next indexes.
     pub next_indexes: Vec<SlotId>,
-    /// The slots that stand for no value, if such were asked for.
+    /// The slots that stand for unset values, if they were asked for.
     pub unset: BTreeSet<SlotId>,
 }
 
 /// The objects that the control plane sees, in the order in which they were met.
 #[derive(Debug, Default)]
 pub(crate) struct Info {
-    /// Tables: position in the program and declaration.
+    /// Tables, with their positions in the program and their declarations.
     pub tables: Vec<TableInfo>,
-    /// Actions, likewise.
+    /// Actions of tables, with their ids and their declarations.
     pub actions: Vec<(ir::ActionId, hir::ActionId)>,
     /// Names of actions that are called directly, with their declarations.
     pub called: Vec<(String, hir::ActionId)>,
@@ -154,13 +155,13 @@ pub(crate) struct Info {
 pub(crate) struct TableInfo {
     /// In the program.
     pub table: ir::TableId,
-    /// The declaration.
+    /// Its declaration.
     pub declaration: hir::TableId,
-    /// Positions in [`Info::externs`] of the direct counter, direct meter and action profile.
+    /// Position in [`Info::externs`] of its direct counter.
     pub counter: Option<usize>,
-    /// Likewise.
+    /// Position in [`Info::externs`] of its direct meter.
     pub meter: Option<usize>,
-    /// Likewise.
+    /// Position in [`Info::externs`] of its action profile.
     pub profile: Option<usize>,
 }
 
@@ -200,7 +201,8 @@ pub(crate) struct ObjectId(u32);
 
 /// An instance of an extern that only one architecture has.
 pub(crate) trait OwnObject: Any + Debug {
-    /// Returns the slot that is zero again wherever the block that contains the instance is applied.
+    /// Returns the slot that must be set to zero wherever the block that contains the instance is applied;
+    /// `None` if the instance keeps no state.
     fn reset(&self) -> Option<SlotId> {
         None
     }
@@ -219,7 +221,7 @@ pub(crate) enum Object {
     Checksum16,
     /// An extern of one architecture that the control plane does not see, as its room made it.
     Own(Rc<dyn OwnObject>),
-    /// Its error has been reported.
+    /// An instance for which an error was reported.
     Refused,
     /// A parser or control.
     Block(Rc<BlockInstance>),
@@ -233,16 +235,16 @@ pub(crate) struct BlockInstance {
     path: String,
     /// Constructor parameters and instances inside.
     bindings: Vec<(VarId, Binding)>,
-    /// True if it is applied at more than one place, so that its parameters cannot stand for one place each.
+    /// True if it is applied at more than one place, so that its parameters need storage of their own.
     shared: bool,
 }
 
-/// The place or the value of a variable.
+/// What a variable stands for.
 #[derive(Clone, Debug)]
 enum Binding {
     Place(Place),
     Value(Value),
-    /// An argument that was evaluated before: only calls of externs have such.
+    /// The argument of an extern that was evaluated before the call.
     Lvalue(Lvalue),
 }
 
@@ -320,8 +322,8 @@ impl Body<'_, '_> {
     }
 }
 
-/// Returns the control-plane name of an object declared inside of `path`: `path`, a dot and the object's
-/// name. A `@name` replaces the object's name, or the whole if the `@name` begins with a dot.
+/// Returns the control-plane name of an object declared inside the object named `path`: `path`, a dot and the
+/// object's name. A `@name` replaces the object's own name, or the whole if it begins with a dot.
 fn control_plane_name(path: &str, name: &str, annotations: &[ast::Annotation]) -> String {
     let given = annotations
         .iter()

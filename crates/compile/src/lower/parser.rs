@@ -7,19 +7,21 @@ use super::{Body, ObjectId};
 use crate::errors;
 use crate::hir::{self, Args};
 
-/// Where statements go.
+/// The parser state to which statements are emitted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Position {
-    /// The state that the statements being emitted belong to.
+    /// The state; `None` outside of parsers.
     open: Option<StateId>,
-    /// Number of statement lists open around that state's body: more are branches inside of it.
+    /// The number of open lists of statements when the state's body is the innermost: more are branches
+    /// inside of it.
     depth: usize,
-    /// Goes before the names of a sub-parser's states.
+    /// The prefix of the names of the states of a sub-parser.
     prefix: String,
 }
 
 impl Body<'_, '_> {
-    /// Lowers a parser of the pipeline and returns its start state; `None` if it has no states.
+    /// Lowers a parser of the pipeline, whose parameters are bound, and returns its start state; `None` if it
+    /// has no states.
     pub(super) fn main_parser(&mut self, block: &hir::Block) -> Option<StateId> {
         let init = self.capture(|l| l.parser_locals(block));
         // Locals get their initial values once: not again when a state goes back to `start`.
@@ -59,8 +61,8 @@ impl Body<'_, '_> {
         state.transition = transition;
     }
 
-    /// Lowers the states of a parser and returns its start state as a target. `accept` is the target of its
-    /// accepted packets; the statements `init` run first in `start`.
+    /// Lowers the states of a parser, and returns the transition target that starts it. Accepted packets go
+    /// to `accept`. The statements `init` run first in `start`.
     fn parser_states(&mut self, block: &hir::Block, accept: Target, init: Vec<ir::Stmt>) -> Target {
         let prefix = self.parser.prefix.clone();
         let ids: Vec<StateId> = block
@@ -128,8 +130,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Lowers an `if` that applies a sub-parser: the open state ends with a choice, each side becomes a
-    /// state, and a new open state follows both.
+    /// Lowers an `if` in a parser state that applies a sub-parser: the current state ends with a select, each
+    /// side becomes a state, and statements after the `if` go to a new state that follows both.
     pub(super) fn parser_branches(
         &mut self,
         cond: &hir::Expr,
@@ -173,8 +175,8 @@ impl Body<'_, '_> {
         self.finish(open, body, choice);
     }
 
-    /// Returns the open state, to which statements are emitted. Reports a branch or loop of the state, inside of
-    /// which there is none.
+    /// Returns the state to which statements are emitted. Reports an error, and returns `None`, in a branch
+    /// or loop inside of the state, where the state cannot be ended.
     fn open_state(&mut self, span: Span) -> Option<StateId> {
         let open = self.parser.open;
         let open = open.filter(|_| self.out.len() == self.parser.depth);
@@ -185,7 +187,8 @@ impl Body<'_, '_> {
         open
     }
 
-    /// Opens a new state, to which the states from `first` on go instead of `later`.
+    /// Makes a new state for the statements that follow, and redirects the transitions to `later` of all
+    /// states from position `first` on to it. Returns the new state as a target.
     fn go_on(&mut self, name: String, first: usize, later: Target, span: Span) -> Target {
         let next = self.new_state(name, span);
         self.parser.open = Some(next);
@@ -195,8 +198,8 @@ impl Body<'_, '_> {
         next
     }
 
-    /// Inlines a call of a sub-parser: the open state ends before the sub-parser's states, and a new open
-    /// state follows them.
+    /// Lowers the application of a sub-parser: the current state ends with a transition to the sub-parser's
+    /// states, and statements after it go to a new state that follows them.
     pub(super) fn apply_parser(&mut self, object: ObjectId, args: &Args, span: Span) {
         let Some(instance) = self.block_instance(Some(object)) else {
             return;

@@ -11,16 +11,16 @@ use num_bigint::BigInt;
 use super::{ObjectId, build};
 use crate::types::Ty;
 
-/// The storage of a value.
+/// The slots in which a value is stored, in the structure of its type.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// One slot.
     Scalar(SlotId),
-    /// A varbit: value and length.
+    /// A varbit: the slots of its value and of its length.
     Varbit(SlotId, SlotId),
-    /// Members of a struct or tuple.
+    /// Members of a struct, tuple or array.
     Fields(Rc<[Place]>),
-    /// A header: its fields are the leaves below.
+    /// A header, and the storage of its fields.
     Header(HeaderId, Rc<[Place]>),
     /// A header union: at most one member is valid.
     Union(Rc<[Place]>),
@@ -28,7 +28,7 @@ pub(crate) enum Place {
     Stack(Rc<[Place]>, SlotId),
 }
 
-/// A value.
+/// A value, as expressions over slots.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// bit, int, bool, enum or error.
@@ -37,34 +37,34 @@ pub(crate) enum Value {
     Int(BigInt),
     /// A string.
     Str(Rc<str>),
-    /// Value and length.
+    /// A varbit: its value and its length in bits.
     Varbit(Expr, Expr),
     /// Members of a struct, tuple or list.
     Fields(Vec<Value>),
-    /// Validity and fields. The fields of an invalid header are zero.
+    /// A header: its validity and its fields. The fields of an invalid header are zero.
     Header(Expr, Vec<Value>),
-    /// Members.
+    /// A header union: its members.
     Union(Vec<Value>),
-    /// Elements and next index.
+    /// A header stack: its elements and its next index.
     Stack(Vec<Value>, Expr),
-    /// An instance.
+    /// An instance of an extern, parser or control.
     Object(ObjectId),
-    /// Nothing: the value of a call of a void function, or of what was wrong.
+    /// No value: that of a call of a void function, or of an expression in which an error was reported.
     Nothing,
 }
 
-/// A destination of assignments.
+/// What can be assigned to.
 #[derive(Clone, Debug)]
 pub(crate) enum Lvalue {
-    /// Storage.
+    /// Whole storage.
     Place(Place),
-    /// Bits `high` down to `low`.
+    /// Bits `high` down to `low` of another lvalue.
     Slice(Box<Lvalue>, u32, u32),
-    /// Some bits from an index on.
+    /// The given number of bits of another lvalue, from an index on that is known at run time.
     PlusSlice(Box<Lvalue>, Expr, u32),
-    /// The element at an index; there is none beyond the end.
+    /// The element at an index that is known at run time; none beyond the end.
     Element(Vec<Lvalue>, Expr),
-    /// Nothing: assigned values are lost.
+    /// Nothing: what is assigned is dropped.
     Ignore,
 }
 
@@ -145,8 +145,8 @@ impl Value {
         }
     }
 
-    /// Returns, in order, the scalars that the value consists of, without validity bits, lengths of varbits
-    /// and next indexes of stacks. They are the contents of the packed layout.
+    /// Returns, in order, the scalars and varbits that the value consists of, without validity bits, lengths
+    /// of varbits and next indexes of stacks. They are the contents of the packed layout.
     pub fn leaves(&self) -> Vec<Expr> {
         match self {
             Value::Bits(e) | Value::Varbit(e, _) => vec![e.clone()],
@@ -160,7 +160,8 @@ impl Value {
 }
 
 impl Lvalue {
-    /// Returns the member of a struct, header or header union at position `i`; [`Lvalue::Ignore`] if there is none.
+    /// Returns the member of a struct, header or header union at position `i`, as an lvalue;
+    /// [`Lvalue::Ignore`] if there is none.
     pub fn field(&self, i: usize) -> Lvalue {
         match self {
             Lvalue::Place(place) => place
@@ -173,8 +174,8 @@ impl Lvalue {
         }
     }
 
-    /// Returns the element of an array or header stack at `index`; [`Lvalue::Ignore`] if `index` is a
-    /// constant out of range.
+    /// Returns the element of an array or header stack at `index`, as an lvalue; [`Lvalue::Ignore`] if
+    /// `index` is a constant out of range.
     pub fn element(&self, index: &Expr) -> Lvalue {
         match self {
             Lvalue::Place(Place::Stack(items, _) | Place::Fields(items)) => {
@@ -196,7 +197,8 @@ impl Lvalue {
     }
 }
 
-/// Returns whether an array with elements of type `element` is a header stack, which has a next index.
+/// Returns whether an array with elements of type `element` is a header stack, which has a next index:
+/// whether the elements are headers or header unions.
 pub(super) fn is_header(element: &Ty) -> bool {
     matches!(element, Ty::Header(_) | Ty::Union(_))
 }

@@ -26,7 +26,8 @@ macro_rules! own {
         Meaning::Own(Make(|lowerer, new| lowerer.psa_instance(Kind::$kind, new)))
     };
 }
-/// The table. The custom CRCs have the parameters of the standard ones, and nothing changes them; the target's choice is CRC-32.
+/// The externs of PSA, with their meanings. The custom CRCs have the parameters of the standard ones, and
+/// nothing changes them; the target's choice is CRC-32.
 static EXTERNS: Externs = Externs {
     functions: &[
         ("void assert(in bool)", Function::Assert),
@@ -230,17 +231,17 @@ pub(super) static ROOM: Room = Room {
 /// A condition on its pipeline's output metadata that a deparser can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Predicate {
-    /// True if the packet is cloned.
+    /// `psa_clone_i2e` or `psa_clone_e2e`: true if the packet is cloned.
     Clone,
-    /// True if it is resubmitted.
+    /// `psa_resubmit`: true if it is resubmitted.
     Resubmit,
-    /// True if it goes on to the packet replication engine.
+    /// `psa_normal`: true if it goes on to the packet replication engine.
     Normal,
-    /// True if it is recirculated.
+    /// `psa_recirculate`: true if it is recirculated.
     Recirculate,
 }
 
-/// An instance that the control plane does not see as an extern of its own.
+/// An instance of an extern that only PSA has and that the control plane does not see.
 #[derive(Clone, Debug)]
 pub(super) enum PsaObject {
     /// `PacketReplicationEngine` or `BufferingQueueingEngine`: nothing that a program can use.
@@ -258,7 +259,7 @@ pub(super) enum PsaObject {
 /// `PSA_MeterColor_t.GREEN`
 const GREEN: u64 = 1;
 
-/// The kinds of such instances.
+/// The extern types that only PSA has.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Engine,
@@ -372,7 +373,7 @@ fn digest_pack(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> 
     Value::Nothing
 }
 
-/// Lowers `Meter.execute` or `DirectMeter.execute` and returns the colour.
+/// Lowers `Meter.execute` or `DirectMeter.execute` and returns the colour of the packet.
 fn psa_meter(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Value {
     let Object::Extern(i) = object else {
         return Value::Nothing;
@@ -382,7 +383,7 @@ fn psa_meter(l: &mut Body<'_, '_>, object: &Object, call: &MethodCall<'_>) -> Va
 }
 
 impl Body<'_, '_> {
-    /// Creates an instance of an extern type that only PSA has.
+    /// Creates an instance of an extern type that only PSA has. Reports arguments that are not supported.
     fn psa_instance(&mut self, kind: Kind, new: &NewInstance<'_>) -> Made {
         let &NewInstance {
             name,
@@ -417,7 +418,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Builds the condition on the output metadata that a function such as `psa_resubmit` returns to a deparser.
+    /// Builds the condition that a function such as `psa_resubmit` returns to a deparser. Its first argument
+    /// is the output metadata of the deparser's pipeline.
     fn predicate(&mut self, predicate: Predicate, args: &[Arg]) -> Value {
         let output = self.arg(args, 0);
         let of = |l: &Self, name: &str| l.metadata_field(args, 0, &output, name);
@@ -460,8 +462,8 @@ impl Body<'_, '_> {
         Value::Bits(Expr::Slot(dst))
     }
 
-    /// Evaluates the argument at position `i`, whose data are to be hashed. Zero bits are added in front up
-    /// to whole bytes, as in the reference target.
+    /// Returns the data of the argument at position `i`, which are to be hashed. Zero bits are added in front
+    /// up to whole bytes, as in the reference target. `None` if there is no such argument.
     fn hashed(&mut self, args: &[Arg], i: usize) -> Option<Data> {
         let mut data = self.data(args, i)?;
         let widths = data.parts.iter().map(|part| match part {
@@ -476,9 +478,9 @@ impl Body<'_, '_> {
         Some(data)
     }
 
-    /// Emits the addition of data, or with `complement` of their bitwise complement, to the sum of an
-    /// `InternetChecksum`. The new sum is the bitwise complement of the checksum of the old sum and the
-    /// data.
+    /// Emits the addition of data, or with `complement` of their bitwise complement, to the slot `sum` of an
+    /// `InternetChecksum`. The new sum is the bitwise complement of the checksum of the old sum and the data.
+    /// Reports data that are no whole number of 16-bit words.
     fn add_to_sum(&mut self, sum: SlotId, args: &[Arg], complement: bool, span: Span) {
         let Some(mut data) = self.data(args, 0) else {
             return;
@@ -563,7 +565,7 @@ impl Unit<'_> {
 
 impl Context<'_> {
     /// Returns the field `name` of the argument at position `i`, which is a struct of the architecture's
-    /// metadata with the value `value`; a zero of one bit if the struct has no such field.
+    /// metadata and has the value `value`; a zero of one bit if the struct has no such field.
     fn metadata_field(&self, args: &[Arg], i: usize, value: &Value, name: &str) -> Expr {
         let structure = args.get(i).and_then(Arg::expr).map(|e| &e.ty);
         let position = match structure {

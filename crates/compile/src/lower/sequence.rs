@@ -14,10 +14,10 @@ use super::{Binding, Body, Code, Unit};
 use crate::hir::{self, Arg, Args, ExprKind, VarId};
 use crate::types::Ty;
 
-/// A value, and the place among the emitted statements where it was evaluated.
+/// A value, and its place among the emitted statements, after which it was evaluated.
 pub(super) struct Evaluated {
     pub value: Value,
-    /// True if something changed the value's parts after, so that it is a copy.
+    /// True if a later statement changes what the value reads, so that it was copied.
     pub kept: bool,
     at: usize,
     ty: Ty,
@@ -26,8 +26,8 @@ pub(super) struct Evaluated {
 
 impl Body<'_, '_> {
     /// Evaluates the arguments of an extern in the order in which they are written, if one of them has side
-    /// effects, and returns variables that hold the evaluated values in place of the arguments. Otherwise
-    /// returns the arguments unevaluated.
+    /// effects, and returns variables that hold the evaluated values and lvalues in place of the arguments.
+    /// Otherwise returns the arguments unevaluated.
     pub(super) fn in_turn(&mut self, args: &Args) -> Vec<Arg> {
         let effects = args
             .iter()
@@ -66,7 +66,8 @@ impl Body<'_, '_> {
         out
     }
 
-    /// Returns a new variable, bound to `binding`, that replaces the already evaluated argument `e`.
+    /// Returns an expression that replaces the already evaluated argument `e`: a new variable, bound to
+    /// `binding`.
     fn evaluated_argument(&mut self, binding: Binding, e: &hir::Expr) -> hir::Expr {
         let var = VarId(self.module.vars.len() as u32 + self.made.evaluated_arguments);
         self.made.evaluated_arguments += 1;
@@ -76,7 +77,7 @@ impl Body<'_, '_> {
 }
 
 impl Code<'_> {
-    /// Returns a value together with its place among the statements emitted so far, after which it was evaluated.
+    /// Returns a value together with its place: the number of statements emitted before it.
     pub(super) fn evaluated(&self, value: Value, expr: &hir::Expr) -> Evaluated {
         Evaluated {
             value,
@@ -87,8 +88,8 @@ impl Code<'_> {
         }
     }
 
-    /// Copies each value that the statements emitted after it would change. The values stand in the order
-    /// of their evaluation. `all`: also copies values that no statement changes, if the options ask for it.
+    /// Copies each of `values` that the statements emitted after its evaluation would change. The values are
+    /// in the order of their evaluation. If `all` is true, also copies the others, if the options ask for it.
     pub(super) fn keep(&mut self, values: &mut [Evaluated], all: bool) {
         let mut written = BTreeSet::new();
         let mut end = self.out.last().map_or(0, Vec::len);
@@ -113,7 +114,7 @@ impl Code<'_> {
 
 impl Unit<'_> {
     /// Adds to `out` the slots that statements may write, including those of headers whose validity they
-    /// change and those that actions of tables write.
+    /// change and those that the actions of tables write.
     fn written(&self, stmts: &[Stmt], out: &mut BTreeSet<SlotId>) {
         for stmt in ir::statements(stmts) {
             out.extend(stmt.kind.destination());

@@ -17,14 +17,14 @@ use syntax::ast::Annotation;
 const PORT_STATE: &str = "port_state";
 
 impl Body<'_, '_> {
-    /// Creates the instance of `action_profile(size)`.
+    /// Adds the action profile of an instance `action_profile(size)` to the program.
     pub(super) fn action_profile(&mut self, name: &str, args: &[Arg]) -> ExternKind {
         let size = self.constant_arg(args, 0, "the size of an action profile");
         self.new_profile(name, size.unwrap_or(0), None)
     }
 
-    /// Creates the instance of `action_selector(algorithm, size, outputWidth)`. Reports an output width
-    /// that is not 1 to 64 bits, and returns `None`.
+    /// Adds the action selector of an instance `action_selector(algorithm, size, outputWidth)` to the
+    /// program. Reports an output width that is not 1 to 64 bits, and returns `None`.
     pub(super) fn action_selector(
         &mut self,
         name: &str,
@@ -48,7 +48,7 @@ impl Body<'_, '_> {
         Some(self.new_profile(name, size.unwrap_or(0), Some(selector)))
     }
 
-    /// Lowers `direct_meter.read(result)`, which writes the meter's colour to the argument.
+    /// Lowers `direct_meter.read(result)`, which writes the colour of the packet to the argument.
     pub(super) fn direct_meter_read(&mut self, meter: ir::MeterId, args: &[Arg], span: Span) {
         let target = self.out_arg(args, 0);
         let width = self.module.types.scalar_width(&target.1);
@@ -71,7 +71,8 @@ impl Code<'_> {
 }
 
 impl Unit<'_> {
-    /// Returns the values that a digest of `value` has. Reports a value that no digest can have, and returns `None`.
+    /// Returns the members of a digest of `value`. Reports a varbit in the value, or a value without members,
+    /// and returns `None`.
     pub(super) fn digest_values(&mut self, value: &Value, span: Span) -> Option<Vec<Expr>> {
         let values = value.leaves();
         if has_varbit(value) {
@@ -84,7 +85,7 @@ impl Unit<'_> {
         None
     }
 
-    /// Adds a digest of values of the type `ty` to the program.
+    /// Adds a digest with the members `values` and the type `ty` to the program, and returns its id.
     pub(super) fn new_digest(
         &mut self,
         name: String,
@@ -132,8 +133,8 @@ impl Unit<'_> {
         Some(id)
     }
 
-    /// Reports reads of direct meters outside of actions. In actions that tables without the meter run too,
-    /// makes the reads give green for those tables.
+    /// Reports reads of direct meters outside of actions, or of meters that no table has. In actions that
+    /// tables without the meter run too, makes the reads give green for those tables.
     pub(super) fn check_direct_meter_reads(&mut self) {
         let mut guarded = BTreeSet::new();
         for (meter, span) in std::mem::take(&mut self.made.direct_meter_reads) {

@@ -13,20 +13,20 @@ use crate::types::Ty;
 /// The targets of `return`, `break` and `continue`.
 #[derive(Debug)]
 pub(super) enum Exit {
-    /// Out of a function, action or control.
+    /// Leaves a function, action or control.
     Return {
         label: LabelId,
         used: bool,
         result: Option<Place>,
     },
-    /// Out of a loop.
+    /// Leaves a loop.
     Break { label: LabelId },
-    /// To the next round of a loop.
+    /// Goes on with the next round of a loop.
     Continue { label: LabelId, used: bool },
 }
 
 impl Body<'_, '_> {
-    /// Lowers statements in order, and stops when the program exceeds its allowed size.
+    /// Lowers statements in order, until the program exceeds its allowed size.
     pub(super) fn statements(&mut self, stmts: &[hir::Stmt]) {
         for stmt in stmts {
             if self.exhausted() {
@@ -140,7 +140,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Declares a local variable and emits the assignment of its initial value. A variable without one
+    /// Allocates a local variable and emits the assignment of its initial value. A variable without one
     /// starts as zeros, again in every round of a loop.
     pub(super) fn declare(&mut self, var: VarId, init: Option<&hir::Expr>) {
         let def = self.module.var(var);
@@ -200,7 +200,7 @@ impl Body<'_, '_> {
     }
 
     /// Emits the statements that `f` emits, as a body that a `return` in it leaves. `result` is the storage
-    /// for the returned value.
+    /// for the returned value; `None` if there is no value.
     pub(super) fn returning(&mut self, result: Option<Place>, f: impl FnOnce(&mut Self)) {
         let label = self.new_label();
         self.exits.push(Exit::Return {
@@ -270,8 +270,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Emits a loop. `condition`, `body` and `update` emit the statements of one round, in this order; the
-    /// loop ends when the condition is false.
+    /// Emits a loop. `condition`, `body` and `update` emit the statements of one round, in this order. The
+    /// loop ends when the condition, which `condition` returns, is false.
     fn looped(
         &mut self,
         condition: impl FnOnce(&mut Self) -> Expr,
@@ -292,7 +292,8 @@ impl Body<'_, '_> {
         self.emit(StmtKind::Loop { label, body: stmts });
     }
 
-    /// Emits the body of one round of a loop, which a `continue` in it leaves.
+    /// Emits the statements that `body` emits, as the body of one round of a loop, which a `continue` in it
+    /// leaves.
     fn round(&mut self, label: LabelId, body: impl FnOnce(&mut Self)) {
         self.exits.push(Exit::Continue { label, used: false });
         let body = self.capture(body);
@@ -360,8 +361,8 @@ impl Body<'_, '_> {
         );
     }
 
-    /// Lowers a loop over a known number of items, at most 256, by a copy of the body for each item.
-    /// Reports more items.
+    /// Lowers a loop over the items of a list, tuple or header stack as one copy of the body for each item.
+    /// Reports more than 256 items.
     fn for_each(&mut self, variable: VarId, collection: &hir::Expr, body: &[hir::Stmt]) {
         let value = self.eval(collection);
         let (Value::Fields(items) | Value::Stack(items, _)) = value else {
@@ -398,8 +399,8 @@ impl Body<'_, '_> {
 }
 
 impl Code<'_> {
-    /// Emits a switch, without the cases that have no values. If the value is constant, emits only the
-    /// statements of the case that it chooses.
+    /// Emits a switch, without the cases that list no values. If `value` is constant, emits the statements of
+    /// the chosen case alone.
     pub(super) fn emit_switch(
         &mut self,
         value: Expr,

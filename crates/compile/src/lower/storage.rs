@@ -15,8 +15,8 @@ use crate::hir::Module;
 use crate::types::{StructDef, Ty};
 
 impl Unit<'_> {
-    /// Allocates the storage of the blocks' parameters, including those with the architecture's metadata.
-    /// Returns `None` after an error.
+    /// Allocates the storage of the parameters of all blocks of the pipeline, and finds the slots of the
+    /// architecture's metadata in it. Reports metadata without the expected fields, and returns `None`.
     pub(super) fn storage_of_parameters(
         &mut self,
         pipeline: &Pipeline,
@@ -171,8 +171,8 @@ impl Unit<'_> {
         self.program.slots[slot.index()].width
     }
 
-    /// Allocates a varbit of at most `width` bits outside of a header, as the only field of a new header
-    /// that is never emitted.
+    /// Allocates storage for a varbit of at most `width` bits outside of a header, as the only field of a new
+    /// header that is never emitted.
     fn alloc_varbit(&mut self, width: u32, name: &str) -> Place {
         let valid = self.new_slot(&format!("{name}.$valid"), 1);
         let slot = self.new_slot(name, width);
@@ -231,7 +231,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Records that these headers are the members of one header union, of which at most one is valid at a time.
+    /// Records that the headers at `members` are the members of one header union, of which at most one is
+    /// valid at a time.
     fn note_union(&mut self, members: &[Place]) {
         let ids: Vec<HeaderId> = members.iter().filter_map(header_of).collect();
         for id in &ids {

@@ -18,7 +18,7 @@ static EXTERNS: Externs = Externs {
     enums: &[],
 };
 
-/// The externs that the compiler takes from this room. Tests bring the include file along.
+/// The compiler's part of this architecture. Tests bring the include file along.
 pub(super) static ROOM: Room = Room {
     externs: &EXTERNS,
     include_files: &[],

@@ -17,10 +17,10 @@ use crate::errors;
 use crate::hir::{self, Module, VarId};
 use crate::types::Ty;
 
-/// Statements, slots and states that lowering makes at most.
+/// The number of statements, slots and states that lowering makes at most.
 const MAX_WORK: u32 = 1 << 18;
 
-/// What is given: the checked program and the options. Nothing changes it.
+/// The input of lowering, which nothing changes: the checked program and the options.
 pub(crate) struct Context<'m> {
     pub(super) module: &'m Module,
     pub(super) sources: &'m SourceMap,
@@ -41,62 +41,63 @@ pub(crate) struct Unit<'m> {
     objects: Vec<Object>,
     pub(super) made: Declarations,
     pub(super) headers: Headers,
-    /// For each width, the slots that stand for no value, if they are marked.
+    /// For each width, the slot that stands for an unset value, if such are marked.
     pub(super) unset: BTreeMap<u32, SlotId>,
     files: BTreeMap<Arc<str>, u32>,
     labels: u32,
-    /// Statements, slots and instances made so far; beyond [`MAX_WORK`] nothing more is.
+    /// The number of statements, slots and instances made so far; beyond [`MAX_WORK`] nothing more is made.
     work: u32,
 }
 
-/// What became of declarations, each at its first use.
+/// What was made of the declarations of the checked program, each at its first use.
 #[derive(Default)]
 pub(super) struct Declarations {
-    /// Instances of `C.apply()`, by the instance around and the place of the call.
+    /// Instances of `C.apply()`, by the instance that contains the call and the place of the call.
     pub(super) anonymous: BTreeMap<(Option<ObjectId>, Span), ObjectId>,
-    /// Storage of locals and parameters, by the instance around.
+    /// Storage of local variables and parameters, by the instance to which they belong.
     pub(super) storage: BTreeMap<(Option<ObjectId>, VarId), Place>,
     pub(super) tables: BTreeMap<(ObjectId, hir::TableId), ir::TableId>,
     /// The actions of tables, with the block for which each was lowered.
     pub(super) actions: BTreeMap<(Option<ObjectId>, hir::ActionId), (ir::ActionId, ir::BlockId)>,
     /// The arguments that tables give to their actions, by action.
     pub(super) bound: BTreeMap<ir::ActionId, Vec<Bound>>,
-    /// Actions that tell their caller to exit.
+    /// Actions that set `exit_slot` when the place where their table is applied must exit.
     pub(super) exiting: BTreeSet<ir::ActionId>,
-    /// Set to 1 by an action whose caller is to exit.
+    /// The slot that such an action sets to 1.
     pub(super) exit_slot: Option<SlotId>,
     pub(super) value_sets: BTreeMap<(Option<ObjectId>, VarId), ir::ValueSetId>,
     pub(super) field_lists: BTreeMap<FieldListKey, ir::FieldListId>,
     pub(super) user_metadata: Option<(Place, Ty)>,
     /// Reads of direct meters, to be checked when all tables are known.
     pub(super) direct_meter_reads: Vec<(ir::MeterId, Span)>,
-    /// Number of arguments evaluated before the extern that they are for was called.
+    /// Number of arguments of externs that were evaluated before the call, in the order in which they are
+    /// written.
     pub(super) evaluated_arguments: u32,
     /// Sub-parsers applied so far.
     pub(super) sub_parsers: u32,
 }
 
-/// What is known of headers beyond the IR.
+/// What is known of headers beyond what the IR says.
 #[derive(Default)]
 pub(super) struct Headers {
     /// The other members of a header's union.
     pub(super) siblings: BTreeMap<HeaderId, Vec<HeaderId>>,
     /// The slots of header stacks' next indexes.
     pub(super) next_indexes: Vec<SlotId>,
-    /// Headers that are not whole bytes.
+    /// Headers whose width is no multiple of 8 bits.
     pub(super) padded: BTreeSet<HeaderId>,
     /// The slots of fields of headers: what is written to them is lost while the header is invalid.
     pub(super) fields: BTreeSet<SlotId>,
-    /// The headers around varbits that are in none.
+    /// For each varbit outside of a header, by its slot, the header that was made for it.
     pub(super) loose: BTreeMap<SlotId, HeaderId>,
 }
 
-/// The key of a field list.
+/// What a field list is made from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FieldListKey {
-    /// `@field_list(n)` on fields of the user's metadata.
+    /// The fields of the user's metadata with `@field_list(n)`.
     Annotated(u32),
-    /// Given with the call.
+    /// The slots given with the call.
     Slots(Vec<SlotId>),
 }
 
@@ -153,7 +154,7 @@ impl<'m> Unit<'m> {
     }
 
     /// Adds `amount` to the size of the lowered program, which inlining can multiply without bound. Reports
-    /// once that the size exceeds `MAX_WORK`.
+    /// an error once, when the size exceeds `MAX_WORK`.
     pub(super) fn spend(&mut self, amount: u32) {
         if self.work <= MAX_WORK && self.work + amount > MAX_WORK {
             let what = "functions and controls are called too often";
@@ -193,7 +194,7 @@ impl<'m> Unit<'m> {
         self.objects[id.0 as usize].clone()
     }
 
-    /// Completes an instance that was made before what is inside of it.
+    /// Replaces the object `id`, which was made before the instances inside of it, by its final form.
     pub(super) fn complete_object(&mut self, id: ObjectId, object: Object) {
         self.objects[id.0 as usize] = object;
     }

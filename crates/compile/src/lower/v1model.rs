@@ -12,8 +12,8 @@ use crate::externs::{Algorithm, Externs, Function, Method, Object, ObjectRow, Pr
 use crate::hir::{self, Arg};
 use crate::types::Ty;
 
-/// The table. The custom CRCs have the parameters that the reference target starts with, which are those of the standard ones, and nothing
-/// changes them.
+/// The externs of v1model, with their meanings. The custom CRCs have the parameters that the reference target
+/// starts with, which are those of the standard ones, and nothing changes them.
 static EXTERNS: Externs = Externs {
     functions: &[
         ("void mark_to_drop(inout standard_metadata_t)", MARK_TO_DROP),
@@ -160,7 +160,7 @@ pub(super) static ROOM: Room = Room {
     text: include_str!("../../../../p4include/v1model.p4"),
 };
 
-/// Makes the meaning of a function that has no value.
+/// Makes the meaning of a function that returns no value.
 macro_rules! statement {
     ($lowerer:ident, $call:ident => $lower:expr) => {
         Function::Lowered(|$lowerer, $call| {
@@ -190,14 +190,14 @@ const RECIRCULATE_FIELD_LIST: Function =
 const TRUNCATE: Function = statement!(l, call => l.truncate(call));
 const LOG: Function = statement!(l, call => l.log(call.args, call.span));
 
-/// The metadata that a copy of a packet keeps.
+/// How a clone, resubmission or recirculation says which metadata the copy of the packet keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preserved {
-    /// None.
+    /// It keeps none.
     Nothing,
-    /// The values among the arguments.
+    /// It keeps the values in an argument.
     Values,
-    /// The fields whose `@field_list` has the number among the arguments.
+    /// It keeps the fields whose `@field_list` has the number in an argument.
     FieldList,
 }
 
@@ -333,9 +333,9 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns the list of the fields that a clone, resubmit or recirculation preserves. The argument at
-    /// position `i` gives either the index of the list or the fields themselves. `None` if no fields are
-    /// preserved.
+    /// Returns the field list that a clone, resubmission or recirculation preserves. By `preserved`, the
+    /// argument at position `i` gives either the index of the list or the fields themselves. `None` if no
+    /// fields are preserved.
     fn preserved(
         &mut self,
         preserved: Preserved,
@@ -366,8 +366,9 @@ impl Body<'_, '_> {
         Some(self.field_list(FieldListKey::Slots(unique.clone()), unique))
     }
 
-    /// Appends to `out` the slots of `data`, the fields that the older form of a clone, resubmit or
-    /// recirculation preserves. Reports an expression that is no variable.
+    /// Appends to `out` the slots of the variables in `data`, the argument in which the older form of a
+    /// clone, resubmission or recirculation lists what it preserves. Reports an expression that is no
+    /// variable.
     fn listed_slots(&mut self, data: &hir::Expr, out: &mut Vec<ir::SlotId>) {
         match &data.kind {
             hir::ExprKind::Aggregate(items) => items.iter().for_each(|e| self.listed_slots(e, out)),
@@ -439,7 +440,8 @@ impl Body<'_, '_> {
     }
 
     /// Lowers `verify_checksum(condition, data, checksum, algorithm)`, which sets `checksum_error` if the
-    /// given checksum differs from the computed one. `payload`: the packet's payload is part of the data.
+    /// condition holds and the given checksum, unless it is a field of an invalid header, differs from the
+    /// computed one. If `payload` is true, the packet's payload is part of the data.
     fn verify_checksum(&mut self, call: &Call<'_>, payload: bool) {
         let &Call { name, args, span } = call;
         if self.stage().is_parser() {
@@ -467,8 +469,9 @@ impl Body<'_, '_> {
         self.emit_if(cond, body, Vec::new());
     }
 
-    /// Lowers `update_checksum(condition, data, checksum, algorithm)`, which writes the checksum of the
-    /// data to the argument `checksum`. `payload`: the packet's payload is part of the data.
+    /// Lowers `update_checksum(condition, data, checksum, algorithm)`, which writes the checksum of the data
+    /// to the argument `checksum` if the condition holds. If `payload` is true, the packet's payload is part
+    /// of the data.
     fn update_checksum(&mut self, call: &Call<'_>, payload: bool) {
         let &Call { name, args, span } = call;
         if self.stage().is_parser() {
@@ -497,7 +500,8 @@ impl Unit<'_> {
         id
     }
 
-    /// Returns the list of those fields of the user's metadata that have the annotation `@field_list(index)`.
+    /// Returns the field list of those fields of the user's metadata that have the annotation `@field_list`
+    /// with the number `index`.
     fn annotated_list(&mut self, index: u32) -> ir::FieldListId {
         let mut slots = Vec::new();
         if let Some((place, ty)) = self.made.user_metadata.clone() {

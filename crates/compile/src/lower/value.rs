@@ -12,8 +12,8 @@ use crate::fold;
 use crate::types::Ty;
 
 impl Code<'_> {
-    /// Copies a value into new slots and returns the copy, which later statements do not change. Returns a
-    /// constant without a copy.
+    /// Emits a copy of a value into new slots and returns the copy, which later statements do not change.
+    /// Returns a constant without a copy.
     pub(super) fn snapshot(&mut self, value: Value, ty: &Ty, span: Span) -> Value {
         if value.is_constant() {
             return value;
@@ -47,7 +47,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Returns the value of an lvalue. An array element beyond the end has zeros and invalid headers as its value.
+    /// Returns the value of an lvalue, as expressions that read its slots. An array element beyond the end
+    /// has zeros and invalid headers as its value.
     pub(super) fn read_lvalue(&self, lvalue: &Lvalue) -> Value {
         match lvalue {
             Lvalue::Place(place) => self.read(place),
@@ -84,8 +85,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Builds the value of the item of `values` at an index known only at run time: each scalar becomes a
-    /// choice among those of the items.
+    /// Builds the value of the item of `values` at `index`, which is known only at run time: each scalar
+    /// becomes a choice among those of the items.
     fn choose(&self, values: &[Value], index: &Expr) -> Value {
         let Some(first) = values.first() else {
             return Value::Nothing;
@@ -147,8 +148,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Returns the initial value of a variable without an initialiser: the default value of its type. If
-    /// the analysis asked for it, each scalar is marked as unset instead of zero.
+    /// Returns the initial value of a variable without an initialiser: the default value of its type. If the
+    /// analysis asks for it, each scalar outside of headers is marked as unset instead.
     pub(super) fn unset_value(&mut self, ty: &Ty) -> Value {
         let value = self.default_value(ty);
         match self.marks_unset {
@@ -158,7 +159,8 @@ impl Unit<'_> {
     }
 
     /// Replaces each scalar of a value, except those in headers, by the slot that stands for an unset value
-    /// of its width. Fields of an invalid header are checked by the header's validity instead.
+    /// of its width, and returns the result. Reads of fields of invalid headers are found by the validity of
+    /// the header instead.
     fn marked_unset(&mut self, value: Value) -> Value {
         match value {
             Value::Bits(e) => {
@@ -178,7 +180,7 @@ impl Unit<'_> {
     }
 
     /// Builds the condition that two values of the same structure are equal. Two invalid headers are equal,
-    /// since their fields are all zero.
+    /// since their fields are all zero; the next index of a stack is not compared.
     pub(super) fn equal(&self, a: &Value, b: &Value) -> Expr {
         let slots = &self.program.slots;
         let eq = |a: &Expr, b: &Expr| {
@@ -207,7 +209,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Builds the value of type `ty` from `bits`, which [`Context::pack`] laid out.
+    /// Builds the value of type `ty` from `bits`, which have the layout of [`Context::pack`].
     pub(super) fn unpack(&self, bits: &Expr, ty: &Ty) -> Value {
         let mut high = bits.width(&self.program.slots);
         self.unpack_from(bits, ty, &mut high)
@@ -289,7 +291,7 @@ impl Context<'_> {
         }
     }
 
-    /// Builds `cond ? a : b` for two values of the same structure.
+    /// Builds the value `cond ? a : b` for two values of the same structure.
     pub(super) fn mux(&self, cond: &Expr, a: Value, b: Value) -> Value {
         let all = |a: Vec<Value>, b: Vec<Value>| {
             a.into_iter()
@@ -309,7 +311,8 @@ impl Context<'_> {
         }
     }
 
-    /// Returns a scalar value as one expression; an integer without a width gets the width of `ty`.
+    /// Returns a scalar value as one expression. An integer without a width gets the width of `ty`; anything
+    /// that is no scalar becomes zero.
     pub(super) fn bits(&self, value: Value, ty: &Ty) -> Expr {
         match value {
             Value::Bits(e) => e,
@@ -321,8 +324,8 @@ impl Context<'_> {
         }
     }
 
-    /// Builds the bits of a value, with its first member in the highest bits, as registers and digests
-    /// store structs; `None` if the value has no bits.
+    /// Builds the bits of a value, with its first member in the highest bits, as registers store structs;
+    /// `None` if the value has no bits.
     pub(super) fn pack(&self, value: &Value) -> Option<Expr> {
         value.leaves().into_iter().reduce(build::concat)
     }
