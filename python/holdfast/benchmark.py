@@ -161,7 +161,7 @@ def table(results: Sequence[ProgramMeasurement]) -> Table:
 def _table(title: str, columns: Mapping[str, Callable[[Measured], str]], results: Sequence[Measured]) -> Table:
     """Return a table with a row for each result, and a column for each of ``columns`` (a heading, and a function of the result).
 
-    The first column is the result's name, left empty where it repeats the row above.
+    The first column, the result's name, is left empty where it repeats the row above.
     """
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     name, *others = columns

@@ -144,7 +144,11 @@ def _split(packet: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def _signature(packet: bytes, tlvs: list[tuple[int, int, bytes]]) -> tuple[int | None, bytes | None, bytes]:
-    """Return the time in ps, the signature, and the signed bytes (from the first TLV to the time); two Nones if nobody signed."""
+    """Return the time in ps at which the packet was made, the signature, and the bytes that were signed.
+
+    Those are the bytes from the first TLV to the time, without the two header bytes of the signature's TLV. Return (None, None,
+    b"") if there is no such TLV. Raise :class:`MalformedLldpError` if it has the wrong length.
+    """
     for kind, at, value in tlvs:
         if kind == ORGANISATIONAL and value[:4] == ORGANISATION + bytes((MADE_BY_CONTROLLER,)):
             if len(value) != _TAG_BYTES:

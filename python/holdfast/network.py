@@ -423,9 +423,10 @@ class Network(ABC):
         return self._result(ReceivedLog, flow=flow, host=host)
 
     def tcp_goodput(self, flow: int) -> array[int]:
-        """Return the new bytes received in order by a TCP connection's server, per time bin.
+        """Return the new bytes that the server of TCP connection ``flow`` received in order, one number per bin of time.
 
-        The transfer sets the width of the bins.
+        The bins are as wide as the ``goodput_bin_ms`` with which the transfer was added. The first begins at time 0, and the last
+        is the one in which bytes arrived last.
         """
         return self._result(GoodputLog, flow=flow).new_bytes
 

@@ -209,7 +209,11 @@ def _side_by_side(
 
 
 def _finish(figure: Figure, axes: Sequence[Any], legend: str = "", *, beside: bool = False) -> Figure:
-    """Add a legend in the first panel, or with ``beside`` to the right of the last one; return the figure."""
+    """Add a legend, fit the layout and return the figure.
+
+    ``legend``: the legend's title; empty for none. With ``beside``, the legend is to the right of the last panel, and a title that
+    ends with ``_ms`` gets its unit in brackets. Otherwise it is in the first panel.
+    """
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {}
     where = axes[-1] if beside else axes[0]
     title = f"{legend.removesuffix('_ms')} (ms)" if beside and legend.endswith("_ms") else legend.replace("_", " ")

@@ -86,10 +86,11 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tu
 def difference_of_means(
     low: float, high: float, seeds: int, reference: float, reference_seeds: int
 ) -> tuple[float, float]:
-    """Return the interval of our mean less a reference mean of which only the value and the number of seeds are known.
+    """Return the interval (low, high) of our mean less a reference mean of which only the value and the number of seeds are known.
 
     ``low`` and ``high`` are Student's interval of our mean over ``seeds`` seeds. The reference is taken to spread over its seeds as
     ours does, as it is if both come from one system: this is the two-sample t interval with ``seeds`` - 1 degrees of freedom.
+    Return (-inf, inf) if our interval is not finite. Raise :class:`SweepError` for fewer than one seed.
     """
     if seeds < 1 or reference_seeds < 1:
         raise SweepError(f"no difference of means of {seeds} and {reference_seeds} seeds")

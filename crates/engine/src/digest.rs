@@ -200,8 +200,9 @@ impl DigestQueue {
         self.queues.iter().all(|q| q.waiting.is_empty())
     }
 
-    /// Returns the time at which the next list is to be sent because it is full or its timeout has passed, which may
-    /// be in the past; `None` if no message waits.
+    /// Returns the earliest time, possibly past, at which a list of waiting messages is to be sent because it is full or
+    /// its timeout has passed. For a digest type without a configuration, that is the time of its first waiting message.
+    /// Returns `None` if no message waits.
     pub fn due_ps(&self) -> Option<Time> {
         self.queues.iter().filter_map(Queue::due_ps).min()
     }

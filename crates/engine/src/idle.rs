@@ -164,7 +164,9 @@ impl IdleTimers {
         }
     }
 
-    /// Restarts from `now_ps` all timers that started later than `now_ps`, after the clock was set back.
+    /// Restarts from `now_ps` all timers that started later than `now_ps`, after the clock was set back. `activity`
+    /// returns the last hit and the timeout of the entry with this key and number, or `None` if there is no such entry.
+    /// Timers of entries that are gone or have no timeout are removed. Entries that are already reported as idle stay so.
     pub(crate) fn clock_set_back(
         &mut self,
         now_ps: Time,

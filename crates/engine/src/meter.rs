@@ -163,8 +163,10 @@ impl MeterArray {
         (chunk.configured >> at & 1 == 1).then(|| &chunk.cells[at])
     }
 
-    /// Reads the cells that will mark packets, so that they are in the caches: for all cells their addresses first,
-    /// then one cache line each, then the other, so that the loads overlap. The result has no meaning.
+    /// Reads the cells with these indices before packets are marked by them, so that they are in the processor's caches.
+    /// Indices without a configured cell are skipped. For each group of up to `CHUNK` indices, it computes all addresses,
+    /// then reads one field of every cell, then the next field, so that cache misses overlap. The result has no meaning:
+    /// it only keeps the compiler from removing the reads.
     pub(crate) fn load(&self, indices: &[u64]) -> u64 {
         let mut sum = 0;
         for indices in indices.chunks(CHUNK) {

@@ -614,8 +614,9 @@ pub(crate) fn is_routed_group(address: IpAddr) -> bool {
     }
 }
 
-/// Parses a multicast frame. Returns the destination and source address of its IP packet, and the IGMP or MLD message
-/// in that (`None` if there is none). Returns `None` for any other frame.
+/// Parses an untagged IPv4 or IPv6 frame to a group MAC address, which includes broadcast. Returns the destination and
+/// source address of its IP packet, and the IGMP or MLD message in that packet, which is `None` if there is no such
+/// message or an invalid one. Returns `None` for any other frame and for an invalid IP header.
 fn multicast(frame: &[u8]) -> Option<(IpAddr, IpAddr, Option<AnyMessage>)> {
     let ethernet = ethernet::View::new(frame).ok()?;
     if !ethernet.destination().is_multicast() {

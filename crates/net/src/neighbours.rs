@@ -281,8 +281,9 @@ impl Neighbours {
         neighbours.values().map(|it| it.waiting.len() as u64).sum()
     }
 
-    /// Makes room for one more neighbour, if necessary by removing the one used least recently. Returns false if that
-    /// is impossible because all are being asked for.
+    /// Makes room for one more neighbour: if the cache is full, removes the least recently used of the neighbours in
+    /// the states Reachable and Stale (RFC 4861, section 7.3.2). Returns false if the cache is full and no neighbour
+    /// is in one of these two states.
     fn make_room(&mut self) -> bool {
         if self.by_address.len() < MOST_NEIGHBOURS {
             return true;

@@ -580,10 +580,11 @@ impl Scheduler {
         Some((rank.time_ps, event))
     }
 
-    /// Returns that one of these lanes (FIFOs of events) whose first event is the earliest and before `end_ps`,
-    /// whatever happens elsewhere; `None` if there is none.
+    /// Returns that one of `lanes` (FIFOs of events) whose first event is the earliest of all their events, if that event
+    /// is before `end_ps`; otherwise `None`. Events outside `lanes` are not considered.
     ///
-    /// Events that overtake others are not in their lanes: see [`Scheduler::are_whole`].
+    /// Nor are events that overtake others on their link or in their node, as these wait outside its lane: see
+    /// [`Scheduler::are_whole`].
     #[inline(always)]
     pub(crate) fn first_of(&self, lanes: &[Place], end_ps: Time) -> Option<Place> {
         let head = |lane: &Place| {

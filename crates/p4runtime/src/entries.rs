@@ -495,8 +495,9 @@ pub(crate) fn is_numeric(watch: Option<&m::Watch>) -> bool {
     matches!(watch, Some(m::Watch::Number(_)))
 }
 
-/// Returns the parts of a one-shot action set that the switch stores without interpreting them: its mode and
-/// semantics, and the positions of the actions whose watched port is given in the deprecated numeric form.
+/// Returns the parts of a one-shot action set that are stored only so that reads return them as they were written:
+/// the selection mode, the size semantics, and the positions of the actions whose watched port is given in the
+/// deprecated numeric form. None is checked here.
 fn set_note(set: &m::ActionSet) -> m::EntryNote {
     let numeric = set.actions.iter().zip(0..);
     let numeric = numeric.filter(|(action, _)| is_numeric(action.watch.as_ref()));

@@ -267,8 +267,9 @@ impl Type {
         P4Data { data: Some(data) }
     }
 
-    /// Decodes `P4Data`, the reverse of [`Self::to_data`]; `None` if it contains no bits at all. Fails with
-    /// INVALID_ARGUMENT if it is not of this type.
+    /// Decodes `P4Data` of this type, the reverse of [`Self::to_data`]. Returns `None` for a struct or tuple without
+    /// any bits. Fails with INVALID_ARGUMENT if `data` is absent, is of another kind, or has a value or name that the
+    /// type does not have.
     pub fn value_of(&self, data: Option<&P4Data>) -> Result<Option<Bits>, ControlError> {
         let data = data.and_then(|data| data.data.as_ref());
         let string = |bytes: &[u8], width| number(bytes, width, width).map_err(value_error);

@@ -64,7 +64,8 @@ pub(crate) fn read_pcap(
         .collect()
 }
 
-/// Writes frames, each with its time in picoseconds, to a pcap file, in which times are in nanoseconds.
+/// Writes frames, each with its time in picoseconds, to a pcap file, with times rounded down to nanoseconds. Fails for
+/// a time that is too large for the file's format, and if the file cannot be written.
 #[pyfunction]
 pub(crate) fn write_pcap(
     path: PathBuf,

@@ -203,8 +203,9 @@ impl Receiver {
         }
     }
 
-    /// Moves the next expected number to `end`, and over the data behind it that arrived earlier. Returns true if there
-    /// was any data out of order.
+    /// Advances the next expected sequence number to `end` if that is higher, and on over stored out-of-order data that
+    /// now joins it. Unless data is read at once, the bytes that are contiguous now are added to the unread ones. Returns
+    /// true if any out-of-order data was stored before the call.
     fn advance(&mut self, end: u64) -> bool {
         let before = self.nxt;
         self.nxt = self.nxt.max(end);

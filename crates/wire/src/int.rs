@@ -154,7 +154,8 @@ impl PathLoad {
         Ok(load)
     }
 
-    /// Returns the loads of the output ports that the packet passed, the last node's first.
+    /// Returns a [`Hop`] for each node that the packet passed, the last node's first: the link rate, the time, the bytes
+    /// sent so far and the queue length of the output port when the packet left it.
     pub fn hops(&self) -> &[Hop] {
         &self.hops[..usize::from(self.count)]
     }

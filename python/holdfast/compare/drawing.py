@@ -155,10 +155,11 @@ def network(
     switches: Mapping[str, Mapping[str, float]],
     width: float = WIDE,
 ) -> Markup:
-    """Draw the switches at their positions, the links between them, and the elements that fail.
+    """Draw the switches at their positions, the links between them, and crosses on failed links and on ``failed_switches``.
 
-    ``ends``: switches whose hosts have traffic. ``switches``: the cost of each switch's failure, by mechanism, if switches fail in
-    turn.
+    ``ends``: switches whose hosts have traffic. ``switches``: for each switch that fails in turn, the packets that its failure
+    costs by mechanism. ``first``: the mechanism whose costs give links and switches their colours. ``width``: in pixels, ``WIDE``
+    or ``NARROW``.
     """
     labelled = LABELLED_SWITCHES[width]
     places = {name: place for name, place in places_of(topology).items() if name in topology.switches}

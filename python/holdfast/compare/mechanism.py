@@ -72,9 +72,10 @@ class Mechanism(Competitor):
     with_telemetry: Callable[[Setting], Built] | None = None
 
     def built(self, setting: Setting, *, telemetry: bool) -> Built:
-        """Build the program and the controller for ``setting``, those that report by INT if ``telemetry`` is True.
+        """Return the program and the controller that this mechanism builds for ``setting``.
 
-        Raise :class:`ScenarioError` if the mechanism's function returns anything else, or has no program that reports.
+        With ``telemetry``, return its variant that reports by INT. Raise :class:`ScenarioError` if the mechanism has no such
+        variant, or if its function does not return a :class:`Built` of a program and a controller.
         """
         build = self.with_telemetry if telemetry else self.build
         if build is None:

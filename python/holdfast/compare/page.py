@@ -98,9 +98,9 @@ class Lanes:
 
 
 def write(path: Path, template: str, values: Mapping[str, object]) -> None:
-    """Write the HTML page of ``template``, a file in this folder, to ``path``.
+    """Render ``template``, a file in this folder, with ``values``, and write the HTML page to ``path``.
 
-    A value that the template names and is not in ``values`` is an error of ours.
+    Raise jinja2's ``UndefinedError`` if the template uses a name that is not in ``values``.
     """
     whole_files.write_text(path, TEMPLATES.get_template(template).render(values))
 

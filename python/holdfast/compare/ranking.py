@@ -225,9 +225,9 @@ class Ranking:
     def lost_less(self, one: Any, other: Any) -> bool:
         """Return True if ``one`` loses fewer packets to the failure than ``other``, by more than noise.
 
-        Noise is a number of packets, or a share of the greater loss. With several seeds, the differences seed by seed must be above
-        zero with 95 % confidence too. With one seed, or where all seeds agree, the difference must be greater than what both lose
-        undisturbed in the runs that the failure hit, as another run could lose as much without any failure.
+        The mean difference must exceed ``noise.packets`` and the share ``noise.share`` of the greater of the two mean losses. With
+        several seeds whose results differ, the 95 % confidence interval of the difference per seed must also be above 0. Otherwise
+        the difference must also exceed the sum of both ``lost_unsteady``, as another run could lose as much without any failure.
         """
         least, unsteady = self._least_packets(one, other), one.lost_unsteady + other.lost_unsteady
         return self._surely(one.lost_by_seed, other.lost_by_seed, least, unsteady=unsteady)

@@ -442,7 +442,8 @@ class Session:
     def counters(self, switch: str, counter: str | None = None) -> Result:
         """Show a switch's counters.
 
-        Those cells that are not zero. Number: packets.
+        Those cells of one counter, or of all, that are not zero, in packets and bytes. Direct counters are beside their table
+        entries. Number: packets.
         """
         return switches.counters(self, switch, counter)
 

@@ -125,7 +125,7 @@ class RemoteControl:
             self._stopping.wait(max(0, self._scheduler.next_ps_within(now_ps + _POLL_PS) - now_ps) / PS_PER_S)
 
     def stop(self) -> None:
-        """End :meth:`run`; callable from another thread or a signal's handler."""
+        """End :meth:`run` for good: later calls of it return at once. It may be called by another thread or a signal handler."""
         self._stopping.set()
 
     def _begin_round(self) -> None:

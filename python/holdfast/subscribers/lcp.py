@@ -186,6 +186,6 @@ class Lcp(ppp.Automaton):
         )
 
     def reject_protocol(self, protocol: int, payload: bytes) -> None:
-        """Send a Protocol-Reject, as we do not know this protocol (section 5.7)."""
+        """Send a Protocol-Reject for a packet of an unknown protocol (RFC 1661, section 5.7), cut to the peer's MRU."""
         body = (protocol.to_bytes(2, "big") + payload)[: self.peer_mru - 4]
         self._send(self.protocol, ppp.packet(ppp.Code.PROTOCOL_REJECT, self.next_identifier(), body))

@@ -263,7 +263,10 @@ class Automaton:
         self.handle(Event.DOWN)
 
     def open(self) -> None:
-        """Start the negotiation as soon as the layer below is up."""
+        """Start the negotiation, now or as soon as the layer below is up (event Open of RFC 1661, section 4.3).
+
+        This has no effect in the state Stopped. In the state Closing, the state becomes Stopping, and nothing is sent.
+        """
         self.handle(Event.OPEN)
 
     def close(self) -> None:

@@ -45,7 +45,10 @@ class Upkeep:
         events: Counter[str],
         interim: Callable[[PppSession], None],
     ) -> None:
-        """Prepare the upkeep of ``sessions``. ``interim`` is called with a session to write its usage to accounting."""
+        """Create the object that watches ``sessions`` (timeouts, interim accounting, echo requests).
+
+        Nothing runs before :meth:`start`. ``interim`` is called with a session each time an accounting interval of it ends.
+        """
         self._configuration, self._sessions, self._plane, self._clock = configuration, sessions, plane, clock
         self._events, self._interim = events, interim
         self._due: list[tuple[float, int]] = []

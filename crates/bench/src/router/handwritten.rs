@@ -54,7 +54,8 @@ impl Router {
     }
 }
 
-/// Returns the destination of a well-formed IPv4 packet whose TTL allows another hop; `None` for any other packet.
+/// Returns the IPv4 destination address of an untagged Ethernet frame, of which `header` contains the Ethernet and the
+/// IPv4 header; `None` if it is not IPv4, has IPv4 options or a wrong header checksum, or its TTL is below 2.
 #[inline]
 fn destination(header: &[u8; 34]) -> Option<u32> {
     let well_formed = header[12] == 8

@@ -49,8 +49,9 @@ impl Generator<'_> {
         Some((chosen.path.clone(), chosen.ty.clone()))
     }
 
-    /// Chooses an expression of type `ty`. For a struct or header it may list the members, which P4 allows
-    /// only where the context gives the type.
+    /// Chooses an expression of type `ty`, with operators nested about `depth` levels deep at most (0: a variable or a
+    /// constant). A tuple is always a list of its members; a struct or header may be one, with `...` in place of a field,
+    /// and a header may be `{#}`. P4 allows these forms only where the context gives the type.
     pub(super) fn expression(&mut self, ty: &Type, depth: u32) -> String {
         match ty {
             Type::Bit(width) => self.bits(*width, depth),

@@ -196,8 +196,8 @@ impl Generator<'_> {
         attached
     }
 
-    /// Declares the key of a table. Returns the type and match kind of each key field, except for those of match kind
-    /// `selector`.
+    /// Declares the key of a table. If `selects` is true, the table has an action selector, and its key ends with one or
+    /// two more fields of match kind `selector`. Returns the type and match kind of each other key field.
     fn declare_keys(&mut self, selects: bool) -> Vec<(Type, Match)> {
         let count = match self.choices.below(6) {
             0..=2 => 1,

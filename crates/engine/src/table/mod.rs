@@ -362,7 +362,8 @@ impl Table {
         self.entries.get(entry, unpack)
     }
 
-    /// Returns a number that is greater than the number of every entry. (Numbers below it may be unused.)
+    /// Returns an exclusive upper bound of the entry numbers: every entry's number is below it, but not every number
+    /// below it belongs to an entry.
     pub fn numbers(&self) -> u32 {
         self.entries.numbers()
     }
@@ -384,8 +385,8 @@ impl Table {
         self.entries.in_order()
     }
 
-    /// Returns the action of an entry, or the default action for entry 0, as its position among the table's actions
-    /// and its arguments.
+    /// Returns the action of the entry numbered `entry` as its position among the table's actions and its arguments.
+    /// Entry 0 is the default action; any other number must be that of an existing entry: numbers out of range panic.
     pub fn action(&self, entry: u32) -> (u32, Vec<Bits>) {
         let record = self.records.get(entry);
         let mut at = 1;

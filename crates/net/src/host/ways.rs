@@ -304,8 +304,9 @@ impl Host {
         }
     }
 
-    /// Builds the ARP request or neighbour solicitation for an IP address, to all stations or, if `to` is given, to the
-    /// station that had the address. Returns `None` for IPv6 if the card has no address from which to ask.
+    /// Builds the frame of an ARP request or neighbour solicitation for an IP address. If `to` is given, it is sent
+    /// to that MAC address only; otherwise to all stations (ARP) or to the solicited-node multicast group (IPv6).
+    /// Returns `None` if the target is an IPv6 address and the card has none, and if a message cannot be encoded.
     fn question(&self, address: IpAddr, port: u32, to: Option<MacAddress>) -> Option<Vec<u8>> {
         let card = self.card(port);
         let mut frame = Vec::new();

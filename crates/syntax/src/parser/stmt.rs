@@ -126,7 +126,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether the current token starts the declaration of a variable or instance rather than an expression.
+    /// Returns whether the current token starts the declaration of a variable or instance rather than an expression. For
+    /// faulty programs this is a guess: by whether a name follows on the same line where a semicolon may be missing.
     fn at_declaration(&self) -> bool {
         match self.kind() {
             T::Error => return self.kind_at(1) != T::Dot,

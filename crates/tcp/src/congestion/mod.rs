@@ -214,7 +214,8 @@ impl Algorithm {
         }
     }
 
-    /// Creates NewReno, for connections without the selective acknowledgments that the configured algorithm needs.
+    /// Creates NewReno, which is also the replacement when the configured algorithm needs selective acknowledgments and
+    /// the connection has none.
     pub(crate) fn without_model(config: &Config) -> Algorithm {
         Algorithm::NewReno(NewReno::new(config.increase, config.hystart))
     }

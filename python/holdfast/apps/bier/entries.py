@@ -319,9 +319,10 @@ def bfir_configuration(
 ) -> Configuration:
     """Return the entries that give packets from this switch's hosts the BitStrings of their channels.
 
-    There is a copy per set identifier. The entry of a channel (S,G) without bits discards its packets, so that they do not match
-    the entry of (*,G). ``mtu``: the largest BIER packet with its payload, in bytes behind the Ethernet header. Raise
-    :class:`NetworkError` for a BitString that is too long, or for more sets than a table has room for.
+    A packet is copied once for each BIFT (subdomain and set identifier) in which its channel has bits. The entry of a channel (S,G)
+    without bits discards its packets, so that they do not match the entry of (*,G). ``mtu``: the largest BIER packet with its
+    payload, in bytes behind the Ethernet header. Raise :class:`NetworkError` for a BitString of more than ``bsl`` bits, and if all
+    channels together have more than 65,535 copies beyond the first of each.
     """
     entries: list[TableEntry] = []
     free = iter(range(1, 0x10000))

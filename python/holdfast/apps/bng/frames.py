@@ -46,9 +46,10 @@ def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
 
 
 def tagged(line: Line, frame: bytes, s_tpid: int, *, port_tag: bool) -> bytes:
-    """Return ``frame`` with the VLAN tags of a line; with ``port_tag`` also with a tag for its port, for a balancer.
+    """Return ``frame`` with the S- and the C-tag of ``line`` (each only if it is not 0) behind the MAC addresses.
 
-    Raise :class:`NetworkError` for an impossible line (:func:`check_line`).
+    ``s_tpid``: the EtherType of the S-tag. With ``port_tag``, a further tag with the number of the access port precedes them, which
+    a load balancer reads. Raise :class:`NetworkError` for an impossible line (:func:`check_line`).
     """
     return frame[:12] + _tags_of(line, s_tpid, port_tag) + frame[12:]
 

@@ -59,7 +59,10 @@ class MplsController(Controller):
         self._routes: set[tuple[str, str]] = set()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Create the planner of paths on the network's topology, and the writer of the ports that lead to other routers."""
+        """Create the path planner, and the object that writes into each switch which of its ports lead to other routers.
+
+        Nothing is written yet. Raise :class:`NetworkError` if there are hosts to which an MPLS router cannot route.
+        """
         super().attach(plane)
         check_routed(plane.topology, "the MPLS router")
         self._planner = PathPlanner(self.topology, self._explicit_null)

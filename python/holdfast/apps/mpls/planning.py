@@ -52,9 +52,10 @@ class PathPlanner:
         return path
 
     def disjoint_path(self, path: Sequence[str]) -> list[str]:
-        """Return the cheapest path between the ends of ``path`` without its other nodes, or else without its links.
+        """Return the cheapest path between the ends of ``path`` that shares neither an inner node nor a link with it.
 
-        Raise :class:`NetworkError` if there is none.
+        If there is none, return the cheapest path that shares no link. Raise :class:`NetworkError` if there is none either. All
+        nodes of ``path`` must be in the topology.
         """
         other = disjoint_path(self._topology, path)
         if other is None:

@@ -281,9 +281,11 @@ class ProtectController(Controller):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Collect the writes inside the context and make them at its end: one batch per switch and phase, none if a switch refuses.
+        """Collect the changes made in the ``with`` block, and write them when the outermost such block ends.
 
-        Steps that overwrite each other's entries do not belong into one context.
+        There is one batch per switch and phase, in the order of ``Phase``. If a switch refuses a batch, earlier insertions and
+        modifications of entries are undone (deletions and register writes are not), and its error is raised. If the block raises,
+        nothing is written. Two operations that change the same entry need separate blocks.
         """
         with self._transactions.changes():
             yield

@@ -182,9 +182,12 @@ def by_phase(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
 
 
 def numbers(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per port count, next hops and quantity in Gb/s: the mean over all phases.
+    """Return a row per number of ports, number of next hops and quantity, with its value ``ours`` and its range in Gb/s.
 
-    The interval reaches from the lowest to the highest end of the intervals of single phases.
+    ``measured_gbps`` (from ``frame``) is the mean over all phases, with a range from the lowest to the highest end of the phases'
+    confidence intervals. ``even_gbps`` (from ``even``) is the mean of the phases' means, from the lowest to the highest of these.
+    ``model_gbps`` is the model's exact result. A phase is the time, within that of a transmission, at which a recirculated packet
+    comes back.
     """
     rows: list[dict[str, Any]] = []
     for quantity, chosen, ends in (("measured_gbps", frame, ("low", "high")), ("even_gbps", even, ("mean", "mean"))):

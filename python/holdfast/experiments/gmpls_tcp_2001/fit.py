@@ -185,7 +185,10 @@ def changes_by_candidate(
 
 
 def scores(frames: Frames, candidates: Sequence[Candidate]) -> dict[Candidate, dict[str, float]]:
-    """Return each candidate's score for each table, and their sum under the key ``BOTH``."""
+    """Return for each candidate (a set of parameter values) its score for each table, and their sum under the key ``BOTH``.
+
+    A score is the natural logarithm of the likelihood of the paper's numbers (:func:`score`): higher is better.
+    """
     of = {table: changes_by_candidate(table, frame, candidates) for table, frame in frames.items()}
     result = {}
     for candidate in candidates:

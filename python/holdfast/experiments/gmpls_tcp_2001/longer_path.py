@@ -100,7 +100,10 @@ DRAWN_D_MS = (1, 20, 50, 100)
 
 
 def fig12(setting: Setting) -> Finding:
-    """Return the finding of Fig. 12: goodput in % of the backbone's rate over time, by switching delay and length of the backup."""
+    """Return the finding of Fig. 12: mean goodput over the seeds, in % of the backbone's rate, over the time from the failure on.
+
+    There is a curve for each switching delay and length of the backup path.
+    """
     rows = goodput.curves(measured(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
         "delta_ms", "d_ms", "time_s", maintain_order=True
     )

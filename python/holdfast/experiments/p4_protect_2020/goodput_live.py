@@ -86,9 +86,9 @@ def _run(point: Mapping[str, Any], mode: str) -> float:
 
 
 def found(frame: pl.DataFrame, machine: pl.DataFrame) -> Finding:
-    """Return the finding of Figure 7 in real time: goodput in Gb/s and in % of plain forwarding, by pairs and mode.
+    """Return the finding of Figure 7 in real time: goodput in Gb/s and in % of plain forwarding, by number of host pairs and mode.
 
-    ``machine``: rows of :func:`this_machine.machine`.
+    ``frame``: a row per run of iperf3. ``machine``: rows of :func:`this_machine.machine`.
     """
     by_mode = long(frame)
     numbers = pl.DataFrame(by_pairs_and_mode(by_mode))

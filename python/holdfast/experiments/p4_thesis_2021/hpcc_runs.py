@@ -108,7 +108,8 @@ def options(algorithm: str, rate_bps: int = HOST_BPS, base_rtt_ms: float = BASE_
 def incast_topology(algorithm: str, buffer: int) -> Topology:
     """Build the incast: four racks of eight senders and one host for short flows each, a spine, and the receiver's rack.
 
-    ``buffer``: bytes of the queue at each port.
+    ``algorithm``: the hosts' congestion control; for DCTCP, queues mark packets above its threshold in ``MARK_BYTES``. ``buffer``:
+    bytes of the queue at each port.
     """
     topology = Topology("incast")
     mark = {"mark_above": {"bytes": MARK_BYTES[algorithm]}} if algorithm in MARK_BYTES else {}
