@@ -10,8 +10,8 @@ use num_bigint::BigInt;
 use syntax::ast::{Annotation, Direction};
 use syntax::source::Span;
 
-use crate::externs::{self, Declared, Method};
-use crate::types::{BlockId, ExternId, FnSig, Ty, Types, index};
+use crate::meaning::{Meaning, Method};
+use crate::types::{BlockId, DeclaredFunction, DeclaredMethod, ExternId, FnSig, Ty, Types, index};
 
 index! {
     /// A variable, parameter or instance.
@@ -29,6 +29,8 @@ index! {
 pub struct Module {
     /// The types.
     pub types: Types,
+    /// The default values of parameters, by [`DefaultId`].
+    pub defaults: Vec<Expr>,
     /// All variables, parameters and instances.
     pub vars: Vec<Var>,
     /// Functions, specialised.
@@ -504,7 +506,7 @@ impl Expr {
             ExprKind::Call(call) => match &call.target {
                 CallTarget::IsValid(header) => header.has_effects(),
                 CallTarget::Method { method, .. } => {
-                    !matches!(method.meaning, Some(Method::PacketLength))
+                    method.meaning != Some(Meaning::Common(Method::PacketLength))
                 }
                 _ => true,
             },
@@ -681,7 +683,7 @@ pub enum CallTarget {
     /// An action.
     Action(ActionId),
     /// An extern function.
-    Extern(Rc<Declared<externs::Function>>),
+    Extern(Rc<DeclaredFunction>),
     /// A method of an extern object.
     Method {
         /// The object.
@@ -689,7 +691,7 @@ pub enum CallTarget {
         /// The extern.
         external: ExternId,
         /// The method.
-        method: Rc<Declared<Method>>,
+        method: Rc<DeclaredMethod>,
     },
     /// `table.apply()`
     Table(TableId),

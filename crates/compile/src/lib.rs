@@ -26,6 +26,7 @@ mod hir;
 mod indices;
 mod limits;
 mod lower;
+mod meaning;
 pub mod p4info;
 mod reads;
 mod types;

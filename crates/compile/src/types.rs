@@ -10,7 +10,7 @@ pub(crate) use ir::id as index;
 use syntax::ast::{Annotation, Direction};
 use syntax::source::Span;
 
-use crate::externs::{self, Declared};
+use crate::meaning::{Function, Meaning, Method, Object};
 
 index! {
     /// A struct, header or header union (with given type arguments).
@@ -27,6 +27,8 @@ index! {
     BlockId,
     /// A type parameter.
     TypeParamId,
+    /// The default value of a parameter.
+    DefaultId,
 }
 
 /// A type.
@@ -164,7 +166,7 @@ pub struct ParamSig {
     /// True if `@optional` stands before it.
     pub optional: bool,
     /// The default value, already checked.
-    pub default: Option<Rc<crate::hir::Expr>>,
+    pub default: Option<DefaultId>,
     /// The place of its declaration.
     pub span: Span,
 }
@@ -186,6 +188,32 @@ pub struct FnSig {
     pub span: Span,
 }
 
+/// Struct, header or header union.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StructKind {
+    /// `struct`
+    Struct,
+    /// `header`
+    Header,
+    /// `header_union`
+    Union,
+}
+
+/// A declaration of an extern function, constructor or method.
+#[derive(Clone, Debug)]
+pub struct Declared<M> {
+    /// The signature.
+    pub sig: Rc<FnSig>,
+    /// The meaning, unless it is the program's own; one of the architecture's own as the position in its table.
+    pub meaning: Option<M>,
+}
+
+/// A declaration of a function, with its position.
+pub type DeclaredFunction = Declared<Meaning<Function, usize>>;
+
+/// A declaration of a method, with the positions of the object and of the method.
+pub type DeclaredMethod = Declared<Meaning<Method, (usize, usize)>>;
+
 /// An extern object type.
 #[derive(Clone, Debug)]
 pub struct ExternDef {
@@ -194,14 +222,19 @@ pub struct ExternDef {
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
     /// Its meaning, unless it is the program's own.
-    pub meaning: Option<externs::Object>,
+    pub meaning: Option<Meaning<Object, usize>>,
     /// Its type parameters.
     pub type_params: Vec<TypeParamId>,
     /// Its constructors.
     pub constructors: Vec<Declared<()>>,
     /// Its methods.
+<<<<<<< HEAD
     pub methods: Vec<Rc<Declared<externs::Method>>>,
     /// Abstract methods, whose body an instance gives.
+=======
+    pub methods: Vec<Rc<DeclaredMethod>>,
+    /// Those that an instance provides.
+>>>>>>> b28b9947 (compile, conformance: modules import each other in one direction; the test covers all crates)
     pub abstract_methods: Vec<Rc<FnSig>>,
     /// The place of its declaration.
     pub span: Span,

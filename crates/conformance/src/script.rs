@@ -6,7 +6,7 @@
 
 use crate::choices::Choices;
 use crate::history::{self, Dialect, PORTS};
-use crate::twin;
+use crate::twin::{self, Passage};
 use engine::control::{
     CloneSession, Entity, Entry, EntryAction, MulticastGroup, Operation, Replica, Update,
 };
@@ -29,6 +29,7 @@ const FIRST_ENTRIES: u32 = 4;
 /// wins.
 const PRIORITIES: i32 = 1_000_000;
 
+<<<<<<< HEAD
 /// The time of a packet's arrival, and its delay and queue between ingress and egress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
@@ -40,6 +41,8 @@ pub(crate) struct Passage {
     pub(crate) queue: u32,
 }
 
+=======
+>>>>>>> b28b9947 (compile, conformance: modules import each other in one direction; the test covers all crates)
 /// The passages of the three runs that a script comes of, by the packet's number: no time at all, quick packets, slow packets.
 const PASSAGES: [fn(u64) -> Passage; 3] = [
     |_| Passage {

@@ -1,7 +1,6 @@
 //! Two switches of one program, one on each executor.
 
 use crate::psa::Watched;
-use crate::script::Passage;
 use engine::control::Update;
 use engine::payload::Shared;
 use engine::{Emission, Executor, Interpreter, Output, Packet, Switch, SwitchConfig, Time};
@@ -278,6 +277,17 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     let mut sparse = Packet::default();
     sparse.copy_with_rest(packet, Shared::zeros(zeros));
     (Packet::new(&sparse.bytes()), sparse)
+}
+
+/// When a packet arrives, and what it meets between ingress and egress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    /// The time of ingress, in microseconds.
+    pub(crate) arrives_us: u64,
+    /// The time between ingress and egress, in microseconds.
+    pub(crate) stays_us: u64,
+    /// The number of packets in the queue when it is enqueued, and when it leaves.
+    pub(crate) queue: u32,
 }
 
 /// Returns the times of a packet that arrives at `now_ps` and goes to egress at once, through an empty queue.

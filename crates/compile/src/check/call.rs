@@ -11,8 +11,8 @@ use super::infer::{Bindings, known};
 use super::scope::{FnSymbol, FnTemplate, Symbol};
 use super::{Checker, Place};
 use crate::errors;
-use crate::externs::Function;
 use crate::hir::{ActionId, Arg, Args, Call, CallTarget, Expr, ExprKind, VarKind};
+use crate::meaning::{Function, Meaning};
 use crate::types::{FnSig, Ty, TypeParamId};
 
 impl Checker {
@@ -97,8 +97,10 @@ impl Checker {
         self.check_deprecated(&sig.annotations, &sig.name, span);
         let target = match &function {
             FnSymbol::Extern(declared) => match declared.meaning {
-                Some(Function::StaticAssert) => return self.static_assert(&args, span),
-                Some(Function::Verify)
+                Some(Meaning::Common(Function::StaticAssert)) => {
+                    return self.static_assert(&args, span);
+                }
+                Some(Meaning::Common(Function::Verify))
                     if !matches!(self.context.place, Place::State | Place::Function) =>
                 {
                     return self.wrong(errors::verify_place(span), span);

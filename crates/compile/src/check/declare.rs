@@ -8,13 +8,13 @@ use syntax::ast::{self, DeclKind};
 
 use super::call::arc;
 use super::rules::ParamsOf;
-use super::scope::{FnSymbol, FnTemplate, StructKind, Symbol, TypeSymbol};
+use super::scope::{FnSymbol, FnTemplate, Symbol, TypeSymbol};
 use super::{Checker, shared};
 use crate::errors;
-use crate::externs::{Declared, ObjectRow};
 use crate::hir::{Expr, VarId, VarKind};
 use crate::types::{
-    BlockKind, BlockTypeDef, BlockTypeId, ExternDef, ExternId, FnSig, ParamSig, Ty, TypeParamId,
+    BlockKind, BlockTypeDef, BlockTypeId, Declared, DefaultId, ExternDef, ExternId, FnSig,
+    ParamSig, StructKind, Ty, TypeParamId,
 };
 
 impl Checker {
@@ -226,7 +226,9 @@ impl Checker {
             self.check_param(param, &ty, of);
             let default = param.default.as_ref().map(|e| {
                 let value = self.expect(e, &ty);
-                Rc::new(self.require_literal(value, "a default value"))
+                let value = self.require_literal(value, "a default value");
+                self.module.defaults.push(value);
+                DefaultId(self.module.defaults.len() as u32 - 1)
             });
             sigs.push(ParamSig {
                 name: param.name.text.clone(),
@@ -354,16 +356,16 @@ impl Checker {
         });
         let types = &self.module.types;
         let constructors = constructors.into_iter().map(|sig| Declared {
-            meaning: row.and_then(|row| row.constructor(&sig, types)),
+            meaning: row.and_then(|(_, row)| row.constructor(&sig, types)),
             sig,
         });
         let methods = methods.into_iter().map(|sig| {
-            let meaning = row.and_then(|row| row.method(&sig, types));
+            let meaning = row.and_then(|(at, row)| row.method(at, &sig, types));
             Rc::new(Declared { sig, meaning })
         });
         let (constructors, methods) = (constructors.collect(), methods.collect());
         let def = &mut self.module.types.externs[id.index()];
-        def.meaning = row.map(ObjectRow::object);
+        def.meaning = row.map(|(at, row)| row.object.with(at));
         def.type_params = type_params;
         def.constructors = constructors;
         def.methods = methods;

@@ -214,7 +214,7 @@ impl Checker {
     ) -> Arg {
         let Some(slot) = slot else {
             return match &param.default {
-                Some(default) => Arg::In((**default).clone()),
+                Some(id) => Arg::In(self.module.defaults[id.index()].clone()),
                 None => Arg::Absent,
             };
         };

@@ -10,10 +10,10 @@ use super::infer::{Bindings, known};
 use super::scope::{Symbol, TypeSymbol};
 use super::{Checker, Place};
 use crate::errors;
-use crate::externs::{Declared, Method};
 use crate::fold;
 use crate::hir::{Arg, Args, Call, CallTarget, Expr, ExprKind, TableId};
-use crate::types::{BlockKind, FnSig, ParamSig, Ty};
+use crate::meaning::{Meaning, Method};
+use crate::types::{BlockKind, DeclaredMethod, FnSig, ParamSig, Ty};
 
 impl Checker {
     pub(super) fn call_member(
@@ -42,7 +42,7 @@ impl Checker {
             }
             Ty::Extern(id, given) => {
                 let def = self.module.types.external(id).clone();
-                let methods: Vec<Rc<Declared<Method>>> = def
+                let methods: Vec<Rc<DeclaredMethod>> = def
                     .methods
                     .iter()
                     .filter(|m| m.sig.name == member.text)
@@ -137,9 +137,15 @@ impl Checker {
     /// Checks a call of `extract` or `lookahead` of the core library's packets. An extract needs a header
     /// of whole bytes, and a size argument exactly if the header has a varbit; a lookahead needs a type of
     /// a known size.
-    fn check_packet_call(&mut self, method: Option<Method>, args: &[Arg], ret: &Ty, span: Span) {
+    fn check_packet_call(
+        &mut self,
+        method: Option<Meaning<Method, (usize, usize)>>,
+        args: &[Arg],
+        ret: &Ty,
+        span: Span,
+    ) {
         match method {
-            Some(Method::Extract) => {
+            Some(Meaning::Common(Method::Extract)) => {
                 let (ty, at) = match args.first() {
                     Some(Arg::Out(e)) => (e.ty.clone(), e.span),
                     Some(Arg::Ignore(ty)) => (ty.clone(), span),
@@ -163,7 +169,7 @@ impl Checker {
                     self.report(errors::header_not_bytes(span, &name, bits));
                 }
             }
-            Some(Method::Lookahead) => {
+            Some(Meaning::Common(Method::Lookahead)) => {
                 let open = matches!(ret, Ty::Missing | Ty::Param(_) | Ty::Any);
                 if !open && self.module.types.packed_width(ret).is_none_or(|w| w == 0) {
                     let found = self.show(ret);

@@ -37,8 +37,6 @@ use crate::hir::{self, Expr, FuncId, Module, Var, VarId, VarKind};
 use crate::types::{BlockKind, StructId, Ty, TypeParamId};
 use scope::{Scopes, Symbol, TypeSymbol};
 
-pub(crate) use scope::closest;
-
 /// Checks the types and names of a program, and returns the checked module and all diagnostics. The module
 /// is complete only if no diagnostic is an error.
 pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagnostic>) {
@@ -217,7 +215,7 @@ impl Checker {
     fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
         match self.is_full() {
             true => None,
-            false => scope::closest(name, candidates).map(str::to_string),
+            false => errors::closest(name, candidates).map(str::to_string),
         }
     }
 

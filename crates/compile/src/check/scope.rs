@@ -7,9 +7,9 @@ use std::sync::Arc;
 use syntax::ast;
 use syntax::source::Span;
 
-use crate::externs::{Declared, Function};
+use crate::errors;
 use crate::hir::{ActionId, Expr, TableId, VarId};
-use crate::types::{BlockId, BlockTypeId, ExternId, FnSig, Ty};
+use crate::types::{BlockId, BlockTypeId, DeclaredFunction, ExternId, FnSig, StructKind, Ty};
 
 /// The meaning of a name.
 #[derive(Clone, Debug)]
@@ -71,22 +71,11 @@ pub struct GenericStruct {
     pub kind: StructKind,
 }
 
-/// Struct, header or header union.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StructKind {
-    /// `struct`
-    Struct,
-    /// `header`
-    Header,
-    /// `header_union`
-    Union,
-}
-
 /// A function of a name.
 #[derive(Clone, Debug)]
 pub enum FnSymbol {
     /// An extern function.
-    Extern(Rc<Declared<Function>>),
+    Extern(Rc<DeclaredFunction>),
     /// A function with a body.
     Template(Rc<FnTemplate>),
 }
@@ -193,42 +182,9 @@ impl Scopes {
         None
     }
 
-    /// Returns the name in scope most similar to `name`; `None` if no name is similar enough (see [`closest`]).
+    /// Returns the name in scope most similar to `name`; `None` if no name is similar enough (see [`errors::closest`]).
     pub fn similar(&self, name: &str) -> Option<Arc<str>> {
         let names = self.scopes.iter().flat_map(|s| s.names.keys());
-        closest(name, names.map(|n| &**n)).map(Arc::from)
+        errors::closest(name, names.map(|n| &**n)).map(Arc::from)
     }
-}
-
-/// Returns the candidate most similar to `name`: the edit distance between the two, without regard to case,
-/// may be at most a third of the number of characters of `name`, rounded down. `None` if no candidate is so
-/// similar.
-pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = match name.chars().count() {
-        0..=2 => 0,
-        n => (n / 3).max(1),
-    };
-    let scored = candidates.filter(|c| *c != name && !c.starts_with("__"));
-    scored
-        .map(|c| (distance(name, c), c))
-        .filter(|(d, _)| *d <= limit)
-        .min()
-        .map(|(_, c)| c)
-}
-
-/// Counts the insertions, deletions and substitutions of single characters that turn `a` into `b` (the edit
-/// distance), without regard to case.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().flat_map(char::to_lowercase).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

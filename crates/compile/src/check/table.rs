@@ -13,12 +13,13 @@ use super::infer::without_name;
 use super::scope::Symbol;
 use super::{Checker, Context, Place, shared};
 use crate::errors;
-use crate::externs::{self, Object, Property};
 use crate::fold;
 use crate::hir::{
     ActionId, Arg, Args, CallTarget, Expr, ExprKind, Resource, Table, TableAction, TableEntry,
     TableId, TableKey,
 };
+use crate::lower::room;
+use crate::meaning::{Meaning, Object, Property};
 use crate::types::{FnSig, Ty};
 
 impl Checker {
@@ -674,7 +675,7 @@ impl Checker {
         let name = property.name.as_str();
         let known: Vec<&str> = ir::architecture::ALL
             .iter()
-            .flat_map(|d| externs::of(d).property_names())
+            .flat_map(|d| room(d).externs.property_names())
             .collect();
         if !known.contains(&name) {
             let similar = self.closest(name, known.into_iter().chain(["size"]));
@@ -700,7 +701,7 @@ impl Checker {
         let Some(description) = self.origins.architecture() else {
             return self.property_of_library(property, value);
         };
-        let architecture = externs::of(description);
+        let architecture = room(description).externs;
         match architecture.property(name) {
             Some(Property::Counter) => {
                 table.counters =
@@ -757,7 +758,7 @@ impl Checker {
             Ty::Extern(id, _) => self.module.types.external(*id).meaning,
             _ => None,
         };
-        if meaning.is_some_and(|meaning| wanted.contains(&meaning)) {
+        if matches!(meaning, Some(Meaning::Common(object)) if wanted.contains(&object)) {
             let annotations = shared(&property.annotations);
             return Some(Resource {
                 expr: value,
@@ -768,7 +769,7 @@ impl Checker {
             Ty::Extern(id, _) => self.module.types.external(*id).name.to_string(),
             ty => self.show(ty),
         };
-        let names = externs::of(description).names(wanted);
+        let names = room(description).externs.names(wanted);
         self.report(errors::type_mismatch(
             value.span,
             &names.join(" or "),

@@ -10,12 +10,13 @@ use syntax::ast::{self, TypeKind};
 use syntax::source::Span;
 
 use super::infer::Bindings;
-use super::scope::{GenericStruct, StructKind, Symbol, TypeSymbol};
+use super::scope::{GenericStruct, Symbol, TypeSymbol};
 use super::{Checker, shared};
 use crate::errors;
 use crate::fold;
 use crate::types::{
-    EnumDef, EnumId, FieldDef, MAX_TYPE_NODES, NewTypeDef, NewTypeId, StructDef, StructId, Ty,
+    EnumDef, EnumId, FieldDef, MAX_TYPE_NODES, NewTypeDef, NewTypeId, StructDef, StructId,
+    StructKind, Ty,
 };
 
 impl Checker {

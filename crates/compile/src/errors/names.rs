@@ -92,3 +92,39 @@ messages! {
     fn annotation_translation() =>
         error("E1263", "`@p4runtime_translation` needs a URI and `string`, or a number of bits from 1 to 65536 (or `bit<n>`)");
 }
+
+/// Returns the candidate most similar to `name`: the edit distance between the two, without regard to case,
+/// may be at most a third of the number of characters of `name`, rounded down. `None` if no candidate is so
+/// similar.
+pub(crate) fn closest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = match name.chars().count() {
+        0..=2 => 0,
+        n => (n / 3).max(1),
+    };
+    let scored = candidates.filter(|c| *c != name && !c.starts_with("__"));
+    scored
+        .map(|c| (distance(name, c), c))
+        .filter(|(d, _)| *d <= limit)
+        .min()
+        .map(|(_, c)| c)
+}
+
+/// Counts the insertions, deletions and substitutions of single characters that turn `a` into `b` (the edit
+/// distance), without regard to case.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -5,7 +5,7 @@ use syntax::messages;
 use syntax::source::Span;
 
 use super::plural;
-use crate::check::scope::StructKind;
+use crate::types::StructKind;
 
 messages! {
     fn type_mismatch(wanted: &str, found: &str) =>

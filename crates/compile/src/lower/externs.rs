@@ -7,11 +7,12 @@ use ir::{BinaryOp, Bits, Expr, StmtKind};
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value};
+use super::room::advice;
 use super::{Body, Code, ExternKind, Object, ObjectId, Unit, build};
 use crate::errors;
-use crate::externs::{self, Declared, Function, Method};
 use crate::hir::{self, Arg, Args};
-use crate::types::{ExternId, Ty};
+use crate::meaning::{Function, Meaning, Method};
+use crate::types::{DeclaredFunction, DeclaredMethod, ExternId, Ty};
 
 /// The error StackOutOfBounds, as a position in core.p4's list of errors.
 pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
@@ -41,7 +42,7 @@ impl Body<'_, '_> {
     /// declares itself and that therefore has no meaning.
     pub(super) fn extern_function(
         &mut self,
-        declared: &Declared<Function>,
+        declared: &DeclaredFunction,
         args: &Args,
         span: Span,
     ) -> Value {
@@ -52,14 +53,18 @@ impl Body<'_, '_> {
             return Value::Nothing;
         };
         match meaning {
-            Function::Verify => self.verify(args, span),
+            Meaning::Common(Function::Verify) => self.verify(args, span),
             // The checker has its value.
-            Function::StaticAssert => {}
-            Function::Assert => {
+            Meaning::Common(Function::StaticAssert) => {}
+            Meaning::Common(Function::Assert) => {
                 let cond = self.scalar_arg(args, 0);
                 self.emit(StmtKind::Assert { cond });
             }
-            Function::Lowered(lower) => return lower(self, &Call { name, args, span }),
+            Meaning::Own(row) => {
+                let (_, meaning) = &self.externs().functions[row];
+                let lower = meaning.own().expect("the row's own");
+                return lower(self, &Call { name, args, span });
+            }
         }
         Value::Nothing
     }
@@ -96,7 +101,7 @@ impl Body<'_, '_> {
         &mut self,
         object: &hir::Expr,
         external: ExternId,
-        method: &Declared<Method>,
+        method: &DeclaredMethod,
         args: &Args,
         ty: &Ty,
         span: Span,
@@ -123,6 +128,14 @@ impl Body<'_, '_> {
                 &evaluated[..]
             }
         };
+        let meaning = match meaning {
+            Meaning::Common(meaning) => meaning,
+            Meaning::Own((row, method)) => {
+                let (_, meaning) = &self.externs().objects[row].methods[method];
+                let lower = meaning.own().expect("the row's own");
+                return lower(self, &object, &MethodCall { args, ty, span });
+            }
+        };
         match meaning {
             Method::Extract => self.extract(args),
             Method::Lookahead => return self.lookahead(ty, span),
@@ -137,7 +150,6 @@ impl Body<'_, '_> {
                 }
             }
             Method::Checksum16Get => return self.checksum16(args),
-            Method::Lowered(lower) => return lower(self, &object, &MethodCall { args, ty, span }),
             _ => {
                 if let Object::Extern(i) = object {
                     return self.stateful(i, meaning, args, span);
@@ -360,7 +372,7 @@ impl Unit<'_> {
     /// architecture does not have. `shown` is how the message names it.
     pub(super) fn report_own_extern(&mut self, name: &str, shown: &str, declared: Span, at: Span) {
         let description = self.program.architecture.description();
-        let advice = externs::advice(name, description);
+        let advice = advice(name, description);
         self.report(errors::own_extern(at, shown, declared, &advice));
     }
 

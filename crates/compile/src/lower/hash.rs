@@ -6,8 +6,8 @@ use syntax::source::Span;
 use super::place::Value;
 use super::{Body, Code, Context, Unit, build};
 use crate::errors;
-use crate::externs::{self, Algorithm};
 use crate::hir::Arg;
+use crate::meaning::Algorithm;
 use crate::types::Ty;
 
 /// The data of a hash, in order.
@@ -34,7 +34,7 @@ impl Body<'_, '_> {
         };
         let members = &self.module.types.enumeration(id).members;
         let name = members.get(position as usize)?.0.clone();
-        let known = externs::of(self.program.architecture.description()).algorithm(&name);
+        let known = self.externs().algorithm(&name);
         if known.is_none() {
             self.report(errors::hash_algorithm(argument.span, &name));
         }

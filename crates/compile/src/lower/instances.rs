@@ -13,8 +13,8 @@ use super::{
     Binding, BlockInstance, Body, ExternInfo, ExternKind, Object, ObjectId, control_plane_name,
 };
 use crate::errors;
-use crate::externs;
 use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
+use crate::meaning::{self, Meaning};
 use crate::types::{BlockId, Ty};
 
 /// An instance of an extern type that is to be created.
@@ -96,15 +96,29 @@ impl Body<'_, '_> {
 
     fn made(
         &mut self,
-        meaning: externs::Object,
+        meaning: Meaning<meaning::Object, usize>,
         name: &str,
         type_args: &[Ty],
         args: &[Arg],
         annotations: &[ast::Annotation],
         span: Span,
     ) -> Made {
-        use externs::Object as O;
+        use meaning::Object as O;
         let or_refused = |kind: Option<ExternKind>| kind.map_or(Made::Refused, Made::Visible);
+        let meaning = match meaning {
+            Meaning::Common(meaning) => meaning,
+            Meaning::Own(row) => {
+                let make = self.externs().objects[row].object.own();
+                let make = make.expect("the row's own");
+                let new = NewInstance {
+                    name,
+                    type_args,
+                    args,
+                    span,
+                };
+                return make(self, &new);
+            }
+        };
         match meaning {
             O::Register if !self.begins_with_zero(args) => {
                 let what = "a register whose cells do not begin with zero";
@@ -136,15 +150,6 @@ impl Body<'_, '_> {
             O::Checksum16 => Made::Own(Object::Checksum16),
             O::PacketIn => Made::Own(Object::PacketIn),
             O::PacketOut => Made::Own(Object::PacketOut),
-            O::Own(make) => (make.0)(
-                self,
-                &NewInstance {
-                    name,
-                    type_args,
-                    args,
-                    span,
-                },
-            ),
         }
     }
 

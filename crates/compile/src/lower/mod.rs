@@ -18,6 +18,7 @@ pub(crate) mod build;
 mod call;
 mod code;
 mod control;
+pub(crate) mod core;
 mod entries;
 mod expr;
 mod externs;
@@ -26,6 +27,7 @@ mod instances;
 mod metered;
 mod parser;
 mod place;
+pub(crate) mod room;
 mod sequence;
 mod stateful;
 mod stmt;
@@ -43,6 +45,7 @@ use code::Code;
 pub(crate) use externs::{Call, MethodCall};
 pub(crate) use instances::{Made, NewInstance};
 pub(crate) use place::Value;
+pub(crate) use room::{Room, room};
 use unit::{Context, FieldListKey, Unit};
 
 use ir::SlotId;
@@ -53,20 +56,9 @@ use syntax::source::{SourceMap, Span};
 
 use crate::arch::{self, Instance, Pipeline};
 use crate::errors;
-use crate::externs::Externs;
 use crate::hir::{self, Module, VarId};
 use crate::types::{BlockId, Ty};
 use place::{Lvalue, Place};
-
-/// The compiler's part of an architecture: its externs and its include file.
-pub(crate) struct Room {
-    /// Its externs.
-    pub externs: &'static Externs,
-    /// The names under which its include file is built in; none if it is not.
-    pub include_files: &'static [&'static str],
-    /// The text of the include file.
-    pub text: &'static str,
-}
 
 macro_rules! rooms {
     ($($(#[$only:meta])* $room:ident),*) => {
@@ -79,14 +71,6 @@ macro_rules! rooms {
     };
 }
 ir::architectures!(rooms);
-
-/// Returns the compiler's part of an architecture.
-pub(crate) fn room(description: &Description) -> &'static Room {
-    let found = ROOMS
-        .iter()
-        .find(|(known, _)| known.name == description.name);
-    found.expect("each architecture has a room").1
-}
 
 /// Lowers a checked program to the IR, and returns it with all errors and warnings; `None` if `main` is
 /// missing or wrong. `name` is the program's name. If `marks_unset` is true, variables without an initial
@@ -253,7 +237,9 @@ impl Code<'_> {
     /// parser and control of the pipeline.
     fn pipeline(&mut self, pipeline: &Pipeline) {
         let module = self.module;
-        let known = crate::externs::of(pipeline.description).foreign_enum(&module.types);
+        let known = room(pipeline.description)
+            .externs
+            .foreign_enum(&module.types);
         if let Some((def, members)) = known {
             self.report(errors::foreign_enum(def.span, &def.name, members));
             return;

@@ -11,11 +11,11 @@ use super::externs::MethodCall;
 use super::hash::{Data, Part};
 use super::instances::{Made, NewInstance};
 use super::place::Value;
+use super::room::{Externs, ObjectRow};
 use super::{Body, Code, Context, ExternKind, Object, OwnObject, Room, Unit, build};
 use crate::errors;
-use crate::externs::{
-    Algorithm, Externs, Function, Make, Method, Object as Meaning, ObjectRow, Property,
-};
+use crate::meaning::Meaning::{Common, Own};
+use crate::meaning::{self, Algorithm, Function, Method, Property};
 use crate::hir::Arg;
 use crate::types::Ty;
 use ir::ENUM_WIDTH;
@@ -23,34 +23,34 @@ use ir::ENUM_WIDTH;
 /// Makes the meaning of an extern type that only PSA has.
 macro_rules! own {
     ($kind:ident) => {
-        Meaning::Own(Make(|lowerer, new| lowerer.psa_instance(Kind::$kind, new)))
+        Own(|body, new| body.psa_instance(Kind::$kind, new))
     };
 }
 /// The externs of PSA, with their meanings. The custom CRCs have the parameters of the standard ones, and
 /// nothing changes them; the target's choice is CRC-32.
 static EXTERNS: Externs = Externs {
     functions: &[
-        ("void assert(in bool)", Function::Assert),
-        ("void assume(in bool)", Function::Assert),
+        ("void assert(in bool)", Common(Function::Assert)),
+        ("void assume(in bool)", Common(Function::Assert)),
         (
             "bool psa_clone_i2e(in psa_ingress_output_metadata_t)",
-            Function::Lowered(|l, call| l.predicate(Predicate::Clone, call.args)),
+            Own(|l, call| l.predicate(Predicate::Clone, call.args)),
         ),
         (
             "bool psa_resubmit(in psa_ingress_output_metadata_t)",
-            Function::Lowered(|l, call| l.predicate(Predicate::Resubmit, call.args)),
+            Own(|l, call| l.predicate(Predicate::Resubmit, call.args)),
         ),
         (
             "bool psa_normal(in psa_ingress_output_metadata_t)",
-            Function::Lowered(|l, call| l.predicate(Predicate::Normal, call.args)),
+            Own(|l, call| l.predicate(Predicate::Normal, call.args)),
         ),
         (
             "bool psa_clone_e2e(in psa_egress_output_metadata_t)",
-            Function::Lowered(|l, call| l.predicate(Predicate::Clone, call.args)),
+            Own(|l, call| l.predicate(Predicate::Clone, call.args)),
         ),
         (
             "bool psa_recirculate(in psa_egress_output_metadata_t, in psa_egress_deparser_input_metadata_t)",
-            Function::Lowered(|l, call| l.predicate(Predicate::Recirculate, call.args)),
+            Own(|l, call| l.predicate(Predicate::Recirculate, call.args)),
         ),
     ],
     objects: &[
@@ -74,8 +74,8 @@ static EXTERNS: Externs = Externs {
             object: own!(Hash),
             constructors: &["(PSA_HashAlgorithm_t)"],
             methods: &[
-                ("_ get_hash(in _)", Method::Lowered(hash_get)),
-                ("_ get_hash(in _, in _, in _)", Method::Lowered(hash_get)),
+                ("_ get_hash(in _)", Own(hash_get)),
+                ("_ get_hash(in _, in _, in _)", Own(hash_get)),
             ],
         },
         ObjectRow {
@@ -84,9 +84,9 @@ static EXTERNS: Externs = Externs {
             object: own!(Checksum),
             constructors: &["(PSA_HashAlgorithm_t)"],
             methods: &[
-                ("void clear()", Method::Lowered(sum_clear)),
-                ("void update(in _)", Method::Lowered(sum_add)),
-                ("_ get()", Method::Lowered(sum_get)),
+                ("void clear()", Own(sum_clear)),
+                ("void update(in _)", Own(sum_add)),
+                ("_ get()", Own(sum_get)),
             ],
         },
         ObjectRow {
@@ -95,62 +95,62 @@ static EXTERNS: Externs = Externs {
             object: own!(InternetChecksum),
             constructors: &["()"],
             methods: &[
-                ("void clear()", Method::Lowered(sum_clear)),
-                ("void add(in _)", Method::Lowered(sum_add)),
-                ("void subtract(in _)", Method::Lowered(sum_subtract)),
-                ("bit<16> get()", Method::Lowered(sum_get)),
-                ("bit<16> get_state()", Method::Lowered(sum_get_state)),
-                ("void set_state(in bit<16>)", Method::Lowered(sum_set_state)),
+                ("void clear()", Own(sum_clear)),
+                ("void add(in _)", Own(sum_add)),
+                ("void subtract(in _)", Own(sum_subtract)),
+                ("bit<16> get()", Own(sum_get)),
+                ("bit<16> get_state()", Own(sum_get_state)),
+                ("void set_state(in bit<16>)", Own(sum_set_state)),
             ],
         },
         ObjectRow {
             name: "Counter",
             type_params: &[2],
-            object: Meaning::Counter,
+            object: Common(meaning::Object::Counter),
             constructors: &["(bit<32>, PSA_CounterType_t)"],
-            methods: &[("void count(in _)", Method::Count)],
+            methods: &[("void count(in _)", Common(Method::Count))],
         },
         ObjectRow {
             name: "DirectCounter",
             type_params: &[1],
-            object: Meaning::DirectCounter,
+            object: Common(meaning::Object::DirectCounter),
             constructors: &["(PSA_CounterType_t)"],
-            methods: &[("void count()", Method::CountDirect)],
+            methods: &[("void count()", Common(Method::CountDirect))],
         },
         ObjectRow {
             name: "Meter",
             type_params: &[1],
-            object: Meaning::Meter,
+            object: Common(meaning::Object::Meter),
             constructors: &["(bit<32>, PSA_MeterType_t)"],
             methods: &[
                 (
                     "PSA_MeterColor_t execute(in _, in PSA_MeterColor_t)",
-                    Method::Lowered(psa_meter),
+                    Own(psa_meter),
                 ),
-                ("PSA_MeterColor_t execute(in _)", Method::Lowered(psa_meter)),
+                ("PSA_MeterColor_t execute(in _)", Own(psa_meter)),
             ],
         },
         ObjectRow {
             name: "DirectMeter",
             type_params: &[0],
-            object: Meaning::DirectMeter,
+            object: Common(meaning::Object::DirectMeter),
             constructors: &["(PSA_MeterType_t)"],
             methods: &[
                 (
                     "PSA_MeterColor_t execute(in PSA_MeterColor_t)",
-                    Method::Lowered(psa_meter),
+                    Own(psa_meter),
                 ),
-                ("PSA_MeterColor_t execute()", Method::Lowered(psa_meter)),
+                ("PSA_MeterColor_t execute()", Own(psa_meter)),
             ],
         },
         ObjectRow {
             name: "Register",
             type_params: &[2],
-            object: Meaning::Register,
+            object: Common(meaning::Object::Register),
             constructors: &["(bit<32>)", "(bit<32>, _)"],
             methods: &[
-                ("_ read(in _)", Method::RegisterRead),
-                ("void write(in _, in _)", Method::RegisterWrite),
+                ("_ read(in _)", Common(Method::RegisterRead)),
+                ("void write(in _, in _)", Common(Method::RegisterWrite)),
             ],
         },
         ObjectRow {
@@ -158,19 +158,19 @@ static EXTERNS: Externs = Externs {
             type_params: &[1],
             object: own!(Random),
             constructors: &["(_, _)"],
-            methods: &[("_ read()", Method::Lowered(random_read))],
+            methods: &[("_ read()", Own(random_read))],
         },
         ObjectRow {
             name: "ActionProfile",
             type_params: &[0],
-            object: Meaning::ActionProfile,
+            object: Common(meaning::Object::ActionProfile),
             constructors: &["(bit<32>)"],
             methods: &[],
         },
         ObjectRow {
             name: "ActionSelector",
             type_params: &[0],
-            object: Meaning::ActionSelector,
+            object: Common(meaning::Object::ActionSelector),
             constructors: &["(PSA_HashAlgorithm_t, bit<32>, bit<32>)"],
             methods: &[],
         },
@@ -179,7 +179,7 @@ static EXTERNS: Externs = Externs {
             type_params: &[1],
             object: own!(Digest),
             constructors: &["()"],
-            methods: &[("void pack(in _)", Method::Lowered(digest_pack))],
+            methods: &[("void pack(in _)", Own(digest_pack))],
         },
     ],
     properties: &[

@@ -12,6 +12,7 @@ use syntax::{Diagnostic, Sink};
 
 use super::bound::Bound;
 use super::place::Place;
+use super::room::{Externs, room};
 use super::{BlockInstance, Info, Lowered, Object, ObjectId};
 use crate::errors;
 use crate::hir::{self, Module, VarId};
@@ -146,6 +147,11 @@ impl<'m> Unit<'m> {
             unset: self.unset.into_values().collect(),
         };
         (lowered, self.diagnostics.into_vec())
+    }
+
+    /// Returns the externs of the program's architecture.
+    pub(super) fn externs(&self) -> &'static Externs {
+        room(self.program.architecture.description()).externs
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {

@@ -5,10 +5,12 @@ use ir::{BinaryOp, Expr, HashAlgorithm, StmtKind};
 use syntax::source::Span;
 
 use super::externs::Call;
+use super::room::{Externs, LowerFunction, ObjectRow};
 use super::place::{Lvalue, Place, Value};
 use super::{Body, FieldListKey, Room, Unit, build, control_plane_name};
 use crate::errors;
-use crate::externs::{Algorithm, Externs, Function, Method, Object, ObjectRow, Property};
+use crate::meaning::Meaning::{Common, Own};
+use crate::meaning::{Algorithm, Function, Meaning, Method, Object, Property};
 use crate::hir::{self, Arg};
 use crate::types::Ty;
 
@@ -63,8 +65,8 @@ static EXTERNS: Externs = Externs {
             RECIRCULATE_FIELD_LIST,
         ),
         ("void truncate(in bit<32>)", TRUNCATE),
-        ("void assert(in bool)", Function::Assert),
-        ("void assume(in bool)", Function::Assert),
+        ("void assert(in bool)", Common(Function::Assert)),
+        ("void assume(in bool)", Common(Function::Assert)),
         ("void log_msg(string)", LOG),
         ("void log_msg(string, in _)", LOG),
     ],
@@ -72,61 +74,61 @@ static EXTERNS: Externs = Externs {
         ObjectRow {
             name: "register",
             type_params: &[1, 2],
-            object: Object::Register,
+            object: Common(Object::Register),
             constructors: &["(bit<32>)"],
             methods: &[
-                ("void read(out _, in _)", Method::RegisterReadTo),
-                ("void write(in _, in _)", Method::RegisterWrite),
+                ("void read(out _, in _)", Common(Method::RegisterReadTo)),
+                ("void write(in _, in _)", Common(Method::RegisterWrite)),
             ],
         },
         ObjectRow {
             name: "counter",
             type_params: &[0, 1],
-            object: Object::Counter,
+            object: Common(Object::Counter),
             constructors: &["(bit<32>, CounterType)"],
-            methods: &[("void count(in _)", Method::Count)],
+            methods: &[("void count(in _)", Common(Method::Count))],
         },
         ObjectRow {
             name: "direct_counter",
             type_params: &[0],
-            object: Object::DirectCounter,
+            object: Common(Object::DirectCounter),
             constructors: &["(CounterType)"],
-            methods: &[("void count()", Method::CountDirect)],
+            methods: &[("void count()", Common(Method::CountDirect))],
         },
         ObjectRow {
             name: "meter",
             type_params: &[0, 1],
-            object: Object::Meter,
+            object: Common(Object::Meter),
             constructors: &["(bit<32>, MeterType)"],
-            methods: &[("void execute_meter(in _, out _)", Method::MeterExecuteTo)],
+            methods: &[("void execute_meter(in _, out _)", Common(Method::MeterExecuteTo))],
         },
         ObjectRow {
             name: "direct_meter",
             type_params: &[1],
-            object: Object::DirectMeter,
+            object: Common(Object::DirectMeter),
             constructors: &["(MeterType)"],
-            methods: &[("void read(out _)", Method::DirectMeterReadTo)],
+            methods: &[("void read(out _)", Common(Method::DirectMeterReadTo))],
         },
         ObjectRow {
             name: "action_profile",
             type_params: &[0],
-            object: Object::ActionProfile,
+            object: Common(Object::ActionProfile),
             constructors: &["(bit<32>)"],
             methods: &[],
         },
         ObjectRow {
             name: "action_selector",
             type_params: &[0],
-            object: Object::ActionSelector,
+            object: Common(Object::ActionSelector),
             constructors: &["(HashAlgorithm, bit<32>, bit<32>)"],
             methods: &[],
         },
         ObjectRow {
             name: "Checksum16",
             type_params: &[0],
-            object: Object::Checksum16,
+            object: Common(Object::Checksum16),
             constructors: &["()"],
-            methods: &[("bit<16> get(in _)", Method::Checksum16Get)],
+            methods: &[("bit<16> get(in _)", Common(Method::Checksum16Get))],
         },
     ],
     properties: &[
@@ -163,32 +165,34 @@ pub(super) static ROOM: Room = Room {
 /// Makes the meaning of a function that returns no value.
 macro_rules! statement {
     ($lowerer:ident, $call:ident => $lower:expr) => {
-        Function::Lowered(|$lowerer, $call| {
+        Own(|$lowerer, $call| {
             $lower;
             Value::Nothing
         })
     };
 }
 
-const MARK_TO_DROP: Function = statement!(l, call => l.mark_to_drop(call.args));
-const HASH: Function = statement!(l, call => l.hash(call.args));
-const RANDOM: Function = statement!(l, call => l.random(call.args));
-const DIGEST: Function = statement!(l, call => l.digest(call.args, call.span));
-const VERIFY: Function = statement!(l, call => l.verify_checksum(call, false));
-const VERIFY_PAYLOAD: Function = statement!(l, call => l.verify_checksum(call, true));
-const UPDATE: Function = statement!(l, call => l.update_checksum(call, false));
-const UPDATE_PAYLOAD: Function = statement!(l, call => l.update_checksum(call, true));
-const CLONE_NOTHING: Function = statement!(l, call => l.clone_packet(call, Preserved::Nothing));
-const CLONE_VALUES: Function = statement!(l, call => l.clone_packet(call, Preserved::Values));
-const CLONE_FIELD_LIST: Function =
+type Lowered = Meaning<Function, LowerFunction>;
+
+const MARK_TO_DROP: Lowered = statement!(l, call => l.mark_to_drop(call.args));
+const HASH: Lowered = statement!(l, call => l.hash(call.args));
+const RANDOM: Lowered = statement!(l, call => l.random(call.args));
+const DIGEST: Lowered = statement!(l, call => l.digest(call.args, call.span));
+const VERIFY: Lowered = statement!(l, call => l.verify_checksum(call, false));
+const VERIFY_PAYLOAD: Lowered = statement!(l, call => l.verify_checksum(call, true));
+const UPDATE: Lowered = statement!(l, call => l.update_checksum(call, false));
+const UPDATE_PAYLOAD: Lowered = statement!(l, call => l.update_checksum(call, true));
+const CLONE_NOTHING: Lowered = statement!(l, call => l.clone_packet(call, Preserved::Nothing));
+const CLONE_VALUES: Lowered = statement!(l, call => l.clone_packet(call, Preserved::Values));
+const CLONE_FIELD_LIST: Lowered =
     statement!(l, call => l.clone_packet(call, Preserved::FieldList));
-const RESUBMIT_VALUES: Function = statement!(l, call => l.resubmit(call, Preserved::Values));
-const RESUBMIT_FIELD_LIST: Function = statement!(l, call => l.resubmit(call, Preserved::FieldList));
-const RECIRCULATE_VALUES: Function = statement!(l, call => l.recirculate(call, Preserved::Values));
-const RECIRCULATE_FIELD_LIST: Function =
+const RESUBMIT_VALUES: Lowered = statement!(l, call => l.resubmit(call, Preserved::Values));
+const RESUBMIT_FIELD_LIST: Lowered = statement!(l, call => l.resubmit(call, Preserved::FieldList));
+const RECIRCULATE_VALUES: Lowered = statement!(l, call => l.recirculate(call, Preserved::Values));
+const RECIRCULATE_FIELD_LIST: Lowered =
     statement!(l, call => l.recirculate(call, Preserved::FieldList));
-const TRUNCATE: Function = statement!(l, call => l.truncate(call));
-const LOG: Function = statement!(l, call => l.log(call.args, call.span));
+const TRUNCATE: Lowered = statement!(l, call => l.truncate(call));
+const LOG: Lowered = statement!(l, call => l.log(call.args, call.span));
 
 /// How a clone, resubmission or recirculation says which metadata the copy of the packet keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

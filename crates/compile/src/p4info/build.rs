@@ -9,7 +9,6 @@ use super::annotate::{
     Annotations, annotations, find, given_id, local_name, number, pairs, size_semantics,
 };
 use super::ids::{IdError, Kind, Symbols, member_ids};
-use crate::check::closest;
 use crate::errors;
 use crate::hir::{self, Module};
 use crate::lower::{ExternInfo, ExternKind, Lowered};
@@ -276,7 +275,7 @@ impl Builder<'_> {
             };
             for pair in pairs {
                 if !known.contains(&pair.key.as_str()) {
-                    let like = closest(&pair.key, known.iter().copied());
+                    let like = errors::closest(&pair.key, known.iter().copied());
                     self.diagnostics.push(errors::unknown_annotation_key(
                         pair.span, &pair.key, name, like,
                     ));
