@@ -65,7 +65,8 @@ impl Origins {
     /// library's or the architecture's.
     pub(crate) fn function(&self, sig: &FnSig, types: &Types) -> Option<Meaning<Function, usize>> {
         let mut tables = self.tables(sig.span);
-        tables.find_map(|t| matching(t.functions, sig, types))
+        let (at, meaning) = tables.find_map(|t| matching(t.functions, sig, types))?;
+        Some(meaning.with(at))
     }
 
     /// Returns the row for an extern type and its position in its table, by its name, its number of type parameters and the place of its
@@ -120,11 +121,8 @@ impl ObjectRow {
         sig: &FnSig,
         types: &Types,
     ) -> Option<Meaning<Method, (usize, usize)>> {
-        let meaning = matching(self.methods, sig, types)?;
-        Some(match meaning {
-            Meaning::Common(common) => Meaning::Common(common),
-            Meaning::Own(method) => Meaning::Own((object, method)),
-        })
+        let (at, meaning) = matching(self.methods, sig, types)?;
+        Some(meaning.with((object, at)))
     }
 }
 
@@ -140,21 +138,16 @@ fn type_of_main(decl: &ast::Decl) -> Option<&str> {
     (instance.name.as_str() == "main").then(|| path.name.as_str())
 }
 
-/// Returns the meaning of the row that has the signature; one of its own is the row's position.
-fn matching<C: Copy, O>(
-    rows: &[(&str, Meaning<C, O>)],
-    sig: &FnSig,
-    types: &Types,
-) -> Option<Meaning<C, usize>> {
+/// Returns the position and the meaning of the row that has the signature.
+fn matching<'r, M>(rows: &'r [(&str, M)], sig: &FnSig, types: &Types) -> Option<(usize, &'r M)> {
     let declared = parameters(sig);
-    let mut rows = rows.iter().enumerate();
-    let row = rows.find(|(_, (pattern, _))| {
+    let position = rows.iter().position(|(pattern, _)| {
         let (ret, rest) = pattern.split_once(' ').unwrap_or(("void", pattern));
         name_of(pattern) == &*sig.name
             && type_fits(ret, &sig.ret, types)
             && fits(rest.trim_start_matches(|c| c != '('), &declared, types)
-    });
-    row.map(|(at, (_, meaning))| meaning.with(at))
+    })?;
+    Some((position, &rows[position].1))
 }
 
 fn parameters(sig: &FnSig) -> Vec<(Direction, &Ty)> {

@@ -11,7 +11,7 @@ use super::call::arc;
 use super::rules::ParamsOf;
 use super::scope::{FnTemplate, Symbol, TypeSymbol};
 use super::stmt::always_returns;
-use super::{Checker, Context, Place, shared};
+use super::{Checked, Checker, Context, Place, shared};
 use crate::errors;
 use crate::hir::{
     Action, ActionId, Block, Expr, ExprKind, FuncId, Function, Keyset, Local, State, Stmt,
@@ -30,7 +30,7 @@ impl Checker {
     ) -> Vec<VarId> {
         let mut ids = Vec::new();
         for (param, sig) in params.iter().zip(sigs) {
-            let kind = Checker::param_kind(param.direction, action);
+            let kind = Checked::param_kind(param.direction, action);
             let id = self.new_var(
                 arc(&param.name),
                 sig.ty.clone(),
@@ -327,6 +327,50 @@ impl Checker {
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
     }
 
+    fn states(
+        &mut self,
+        decl: &ast::ParserDecl,
+        names: &BTreeMap<Arc<str>, (usize, Span)>,
+    ) -> Vec<State> {
+        let mut states: Vec<Option<State>> = vec![None; names.len()];
+        let context = self.body_context(Place::State, Ty::Void);
+        for state in &decl.states {
+            let checked = self.within(context.clone(), |c| c.scoped(|c| c.state(state, names)));
+            if let Some((i, _)) = names.get(&state.name.text) {
+                states[*i] = Some(checked);
+            }
+        }
+        states.into_iter().flatten().collect()
+    }
+
+    fn state(
+        &mut self,
+        state: &ast::ParserState,
+        names: &BTreeMap<Arc<str>, (usize, Span)>,
+    ) -> State {
+        let body = self.statements(&state.body).to_vec();
+        let transition = match &state.transition {
+            None => {
+                self.report(errors::no_transition(state.name.span, state.name.as_str()));
+                Transition::Goto(Target::Reject)
+            }
+            Some(transition) => match &transition.kind {
+                ast::TransitionKind::State(name) => Transition::Goto(self.target(name, names)),
+                ast::TransitionKind::Select { args, cases } => {
+                    self.select_transition(args, cases, names)
+                }
+            },
+        };
+        State {
+            name: arc(&state.name),
+            body,
+            transition,
+            span: state.name.span,
+        }
+    }
+}
+
+impl Checked {
     /// Reports a parser that can never end. A parser can end if a reachable state accepts, rejects, has a
     /// select that does not cover all values, or has a statement that can fail (such as an extract from a
     /// packet that is too short).
@@ -397,48 +441,6 @@ impl Checker {
             }
         }
         names
-    }
-
-    fn states(
-        &mut self,
-        decl: &ast::ParserDecl,
-        names: &BTreeMap<Arc<str>, (usize, Span)>,
-    ) -> Vec<State> {
-        let mut states: Vec<Option<State>> = vec![None; names.len()];
-        let context = self.body_context(Place::State, Ty::Void);
-        for state in &decl.states {
-            let checked = self.within(context.clone(), |c| c.scoped(|c| c.state(state, names)));
-            if let Some((i, _)) = names.get(&state.name.text) {
-                states[*i] = Some(checked);
-            }
-        }
-        states.into_iter().flatten().collect()
-    }
-
-    fn state(
-        &mut self,
-        state: &ast::ParserState,
-        names: &BTreeMap<Arc<str>, (usize, Span)>,
-    ) -> State {
-        let body = self.statements(&state.body).to_vec();
-        let transition = match &state.transition {
-            None => {
-                self.report(errors::no_transition(state.name.span, state.name.as_str()));
-                Transition::Goto(Target::Reject)
-            }
-            Some(transition) => match &transition.kind {
-                ast::TransitionKind::State(name) => Transition::Goto(self.target(name, names)),
-                ast::TransitionKind::Select { args, cases } => {
-                    self.select_transition(args, cases, names)
-                }
-            },
-        };
-        State {
-            name: arc(&state.name),
-            body,
-            transition,
-            span: state.name.span,
-        }
     }
 
     pub(super) fn target(

@@ -9,7 +9,7 @@ use syntax::source::Span;
 
 use super::infer::{Bindings, known};
 use super::scope::{FnSymbol, FnTemplate, Symbol};
-use super::{Checker, Place};
+use super::{Checked, Checker, Place};
 use crate::errors;
 use crate::hir::{ActionId, Arg, Args, Call, CallTarget, Expr, ExprKind, VarKind};
 use crate::meaning::{Function, Meaning};
@@ -122,100 +122,6 @@ impl Checker {
         Expr::new(ExprKind::Call(Box::new(Call { target, args })), ret, span)
     }
 
-    /// Warns of the use of `name`, declared with `annotations`, if `@deprecated` is among them.
-    pub(super) fn check_deprecated(
-        &mut self,
-        annotations: &[ast::Annotation],
-        name: &str,
-        span: Span,
-    ) {
-        let mut annotations = annotations.iter();
-        if let Some(found) = annotations.find(|a| a.name.as_str() == "deprecated") {
-            let advice = found.string();
-            self.report(errors::deprecated(span, name, advice.as_deref()));
-        }
-    }
-
-    /// Warns of the instantiation of an extern, parser, control or package whose declaration has `@deprecated`.
-    fn check_deprecated_type(&mut self, ty: &Ty, span: Span) {
-        let (annotations, name) = match ty {
-            Ty::Extern(id, _) => {
-                let def = self.module.types.external(*id);
-                (def.annotations.clone(), def.name.clone())
-            }
-            Ty::Block(id) => {
-                let block = self.module.block(*id);
-                (block.annotations.clone(), block.name.clone())
-            }
-            Ty::BlockType(id, _) => {
-                let sig = &self.module.types.block_types[id.index()].sig;
-                (sig.annotations.clone(), sig.name.clone())
-            }
-            _ => return,
-        };
-        self.check_deprecated(&annotations, &name, span);
-    }
-
-    fn static_assert(&mut self, args: &[Arg], span: Span) -> Expr {
-        let check = args.first().and_then(Arg::expr);
-        let message = match args.get(1).and_then(Arg::expr).map(|e| &e.kind) {
-            Some(ExprKind::Str(text)) => Some(text.to_string()),
-            _ => None,
-        };
-        match check.map(|e| &e.kind) {
-            Some(ExprKind::Bool(true) | ExprKind::Missing) | None => {}
-            Some(ExprKind::Bool(false)) => {
-                self.report(errors::static_assert(span, message.as_deref()))
-            }
-            Some(_) => self.report(errors::not_constant(
-                span,
-                "the condition of a static_assert",
-            )),
-        }
-        Expr::new(ExprKind::Bool(true), Ty::Bool, span)
-    }
-
-    /// Returns the overload whose parameters fit the number and the names of `args`. Reports an error and
-    /// returns `None` if no overload fits, or more than one.
-    pub(super) fn select<T: Clone>(
-        &mut self,
-        name: &str,
-        overloads: &[T],
-        sig: impl Fn(&T) -> &Rc<FnSig>,
-        args: &[ast::Argument],
-        span: Span,
-    ) -> Option<T> {
-        if let [only] = overloads {
-            return Some(only.clone());
-        }
-        let fits = |f: &&T| {
-            let params = &sig(f).params;
-            let required = params
-                .iter()
-                .filter(|p| !p.optional && p.default.is_none())
-                .count();
-            let named = args.iter().filter_map(|a| a.name.as_ref());
-            (required..=params.len()).contains(&args.len())
-                && named
-                    .into_iter()
-                    .all(|n| params.iter().any(|p| *p.name == *n.text))
-        };
-        let found: Vec<&T> = overloads.iter().filter(fits).collect();
-        if let [first, second, ..] = found[..] {
-            let (first, second) = (sig(first).span, sig(second).span);
-            self.report(errors::ambiguous_call(span, name, first, second));
-            return None;
-        }
-        match found[..] {
-            [] => {
-                let counts: Vec<usize> = overloads.iter().map(|f| sig(f).params.len()).collect();
-                self.report(errors::no_overload(span, name, &counts, args.len()));
-                None
-            }
-            [first, ..] => Some(first.clone()),
-        }
-    }
-
     fn call_action(&mut self, id: ActionId, args: &[ast::Argument], span: Span) -> Expr {
         if matches!(self.context.place, Place::State | Place::Function) {
             return self.wrong(errors::action_place(span), span);
@@ -316,6 +222,129 @@ impl Checker {
         Some((ty, args))
     }
 
+    /// Returns the instance of the generic function `template` for the type arguments `types`; checks its
+    /// body if no earlier call had these types. Returns `None` if the body has errors, or (with a report)
+    /// if the call is recursive.
+    fn specialise(
+        &mut self,
+        template: &Rc<FnTemplate>,
+        types: Vec<Ty>,
+        span: Span,
+    ) -> Option<crate::hir::FuncId> {
+        if self.generics.broken.contains(&template.index) {
+            return None;
+        }
+        if self.generics.checking.contains(&template.index) {
+            self.report(errors::recursion(span, &template.sig.name));
+            return None;
+        }
+        let key = (template.index, types.clone());
+        if let Some(id) = self.generics.functions.get(&key) {
+            return Some(*id);
+        }
+        self.generics.checking.push(template.index);
+        let id = self.function_body(template, &types);
+        self.generics.checking.pop();
+        self.generics.functions.insert(key, id);
+        Some(id)
+    }
+}
+
+impl Checked {
+    /// Warns of the use of `name`, declared with `annotations`, if `@deprecated` is among them.
+    pub(super) fn check_deprecated(
+        &mut self,
+        annotations: &[ast::Annotation],
+        name: &str,
+        span: Span,
+    ) {
+        let mut annotations = annotations.iter();
+        if let Some(found) = annotations.find(|a| a.name.as_str() == "deprecated") {
+            let advice = found.string();
+            self.report(errors::deprecated(span, name, advice.as_deref()));
+        }
+    }
+
+    /// Warns of the instantiation of an extern, parser, control or package whose declaration has `@deprecated`.
+    fn check_deprecated_type(&mut self, ty: &Ty, span: Span) {
+        let (annotations, name) = match ty {
+            Ty::Extern(id, _) => {
+                let def = self.module.types.external(*id);
+                (def.annotations.clone(), def.name.clone())
+            }
+            Ty::Block(id) => {
+                let block = self.module.block(*id);
+                (block.annotations.clone(), block.name.clone())
+            }
+            Ty::BlockType(id, _) => {
+                let sig = &self.module.types.block_types[id.index()].sig;
+                (sig.annotations.clone(), sig.name.clone())
+            }
+            _ => return,
+        };
+        self.check_deprecated(&annotations, &name, span);
+    }
+
+    fn static_assert(&mut self, args: &[Arg], span: Span) -> Expr {
+        let check = args.first().and_then(Arg::expr);
+        let message = match args.get(1).and_then(Arg::expr).map(|e| &e.kind) {
+            Some(ExprKind::Str(text)) => Some(text.to_string()),
+            _ => None,
+        };
+        match check.map(|e| &e.kind) {
+            Some(ExprKind::Bool(true) | ExprKind::Missing) | None => {}
+            Some(ExprKind::Bool(false)) => {
+                self.report(errors::static_assert(span, message.as_deref()))
+            }
+            Some(_) => self.report(errors::not_constant(
+                span,
+                "the condition of a static_assert",
+            )),
+        }
+        Expr::new(ExprKind::Bool(true), Ty::Bool, span)
+    }
+
+    /// Returns the overload whose parameters fit the number and the names of `args`. Reports an error and
+    /// returns `None` if no overload fits, or more than one.
+    pub(super) fn select<T: Clone>(
+        &mut self,
+        name: &str,
+        overloads: &[T],
+        sig: impl Fn(&T) -> &Rc<FnSig>,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Option<T> {
+        if let [only] = overloads {
+            return Some(only.clone());
+        }
+        let fits = |f: &&T| {
+            let params = &sig(f).params;
+            let required = params
+                .iter()
+                .filter(|p| !p.optional && p.default.is_none())
+                .count();
+            let named = args.iter().filter_map(|a| a.name.as_ref());
+            (required..=params.len()).contains(&args.len())
+                && named
+                    .into_iter()
+                    .all(|n| params.iter().any(|p| *p.name == *n.text))
+        };
+        let found: Vec<&T> = overloads.iter().filter(fits).collect();
+        if let [first, second, ..] = found[..] {
+            let (first, second) = (sig(first).span, sig(second).span);
+            self.report(errors::ambiguous_call(span, name, first, second));
+            return None;
+        }
+        match found[..] {
+            [] => {
+                let counts: Vec<usize> = overloads.iter().map(|f| sig(f).params.len()).collect();
+                self.report(errors::no_overload(span, name, &counts, args.len()));
+                None
+            }
+            [first, ..] => Some(first.clone()),
+        }
+    }
+
     /// Returns whether `value` is a parser where `wanted` is a parser type, or a control where it is a
     /// control type. Reports parameters that differ from the type's, but returns true for them too.
     pub(super) fn block_fits(&mut self, value: &Expr, wanted: &Ty) -> bool {
@@ -360,33 +389,6 @@ impl Checker {
             }
         }
         true
-    }
-
-    /// Returns the instance of the generic function `template` for the type arguments `types`; checks its
-    /// body if no earlier call had these types. Returns `None` if the body has errors, or (with a report)
-    /// if the call is recursive.
-    fn specialise(
-        &mut self,
-        template: &Rc<FnTemplate>,
-        types: Vec<Ty>,
-        span: Span,
-    ) -> Option<crate::hir::FuncId> {
-        if self.broken.contains(&template.index) {
-            return None;
-        }
-        if self.checking.contains(&template.index) {
-            self.report(errors::recursion(span, &template.sig.name));
-            return None;
-        }
-        let key = (template.index, types.clone());
-        if let Some(id) = self.specialised.get(&key) {
-            return Some(*id);
-        }
-        self.checking.push(template.index);
-        let id = self.function_body(template, &types);
-        self.checking.pop();
-        self.specialised.insert(key, id);
-        Some(id)
     }
 
     /// Returns the kind of variable that a parameter becomes: [`VarKind::ActionData`], which only the

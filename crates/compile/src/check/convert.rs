@@ -7,7 +7,7 @@ use num_bigint::BigInt;
 use syntax::ast;
 use syntax::source::Span;
 
-use super::Checker;
+use super::{Checked, Checker};
 use crate::errors;
 use crate::fold;
 use crate::hir::{Expr, ExprKind};
@@ -23,7 +23,9 @@ impl Checker {
         let value = self.infer(expr, Some(ty));
         self.coerce(value, ty)
     }
+}
 
+impl Checked {
     /// Converts an expression to type `ty` by an implicit cast. If P4 has none between the two types,
     /// reports the mismatch and returns a missing expression.
     pub(super) fn coerce(&mut self, expr: Expr, ty: &Ty) -> Expr {

@@ -10,8 +10,8 @@ use syntax::ast::{self, Broken, DeclKind, Hole};
 use syntax::diagnostics::Diagnostic;
 use syntax::source::{FileId, Span};
 
-use super::Checker;
 use super::scope::Symbol;
+use super::{Checked, Checker};
 
 /// What is known to be missing at the place that is being checked.
 #[derive(Default)]
@@ -61,29 +61,6 @@ impl Missing {
 }
 
 impl Checker {
-    /// Returns whether `name` may have been declared in a hole that stands before its use or in the same
-    /// declaration. A hole is a piece of the program that could not be parsed.
-    pub(super) fn may_be_lost(&self, name: &str) -> bool {
-        let mut holes = self.missing.lost.iter().chain(&self.missing.around);
-        holes.any(|hole| hole.may_declare(name))
-    }
-
-    /// Returns whether `name` may have been declared in any hole of the program, before or after its use.
-    pub(super) fn may_be_lost_anywhere(&self, name: &str) -> bool {
-        self.missing.all.iter().any(|hole| hole.may_declare(name))
-    }
-
-    /// Returns whether a path with a leading dot (`.name`) may be the end of a member expression whose
-    /// beginning was lost in a hole.
-    pub(super) fn may_be_cut(&self, path: &ast::Path) -> bool {
-        path.absolute && !self.missing.around.is_empty()
-    }
-
-    /// Returns whether the struct or header `name` may have members that were lost in a hole.
-    pub(super) fn is_incomplete(&self, name: &str) -> bool {
-        self.missing.types.iter().any(|known| &**known == name)
-    }
-
     /// Checks the declarations of a program of which pieces could not be parsed.
     pub(super) fn damaged(&mut self, program: &ast::Program) {
         let broken = program.damage.broken.values().flat_map(|b| &b.holes);
@@ -142,6 +119,31 @@ impl Checker {
         if broken.unstructured {
             self.missing.lost.extend(broken.holes.iter().cloned());
         }
+    }
+}
+
+impl Checked {
+    /// Returns whether `name` may have been declared in a hole that stands before its use or in the same
+    /// declaration. A hole is a piece of the program that could not be parsed.
+    pub(super) fn may_be_lost(&self, name: &str) -> bool {
+        let mut holes = self.missing.lost.iter().chain(&self.missing.around);
+        holes.any(|hole| hole.may_declare(name))
+    }
+
+    /// Returns whether `name` may have been declared in any hole of the program, before or after its use.
+    pub(super) fn may_be_lost_anywhere(&self, name: &str) -> bool {
+        self.missing.all.iter().any(|hole| hole.may_declare(name))
+    }
+
+    /// Returns whether a path with a leading dot (`.name`) may be the end of a member expression whose
+    /// beginning was lost in a hole.
+    pub(super) fn may_be_cut(&self, path: &ast::Path) -> bool {
+        path.absolute && !self.missing.around.is_empty()
+    }
+
+    /// Returns whether the struct or header `name` may have members that were lost in a hole.
+    pub(super) fn is_incomplete(&self, name: &str) -> bool {
+        self.missing.types.iter().any(|known| &**known == name)
     }
 }
 

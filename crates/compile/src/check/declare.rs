@@ -9,7 +9,7 @@ use syntax::ast::{self, DeclKind};
 use super::call::arc;
 use super::rules::ParamsOf;
 use super::scope::{FnSymbol, FnTemplate, Symbol, TypeSymbol};
-use super::{Checker, shared};
+use super::{Checked, Checker, shared};
 use crate::errors;
 use crate::hir::{Expr, VarId, VarKind};
 use crate::types::{
@@ -77,40 +77,10 @@ impl Checker {
         }
     }
 
-    /// Enters the error constants of the whole program before its other declarations, since P4 knows each in the
-    /// whole program, even before its declaration (P4_16 1.2.5, 7.1.2).
-    pub(super) fn enter_errors(&mut self, program: &ast::Program) {
-        let declared = program.decls.iter().filter_map(|decl| match &decl.kind {
-            DeclKind::Error(names) => Some(names),
-            _ => None,
-        });
-        let errors = &mut self.module.types.errors;
-        let core: BTreeSet<Arc<str>> = errors.iter().cloned().collect();
-        for name in declared.flatten() {
-            if self.known_errors.insert(name.text.clone()) && !core.contains(&name.text) {
-                errors.push(name.text.clone());
-            }
-        }
-    }
-
     fn error_names(&mut self, names: &[ast::Name]) {
         for name in names {
             if !self.declared_errors.insert(name.text.clone()) {
                 self.report(errors::duplicate_member(name.span, name.as_str(), "error"));
-            }
-        }
-    }
-
-    fn match_kinds(&mut self, names: &[ast::Name]) {
-        for name in names {
-            if self.module.types.match_kinds.contains(&name.text) {
-                self.report(errors::duplicate_member(
-                    name.span,
-                    name.as_str(),
-                    "match_kind",
-                ));
-            } else {
-                self.module.types.match_kinds.push(name.text.clone());
             }
         }
     }
@@ -189,17 +159,6 @@ impl Checker {
         Some(id)
     }
 
-    /// Reports a variable that is named `main` and is no instance of a package.
-    fn check_main(&mut self, id: VarId) {
-        let var = self.module.var(id);
-        let is_package = matches!(&var.ty, Ty::BlockType(id, _)
-            if self.module.types.block_types[id.index()].kind == BlockKind::Package);
-        if &*var.name == "main" && !is_package && var.ty != Ty::Missing {
-            let what = format!("an instance of `{}`", self.show(&var.ty));
-            self.report(errors::main_kind(self.module.var(id).span, &what));
-        }
-    }
-
     fn type_params(&mut self, names: &[ast::Name]) -> Vec<TypeParamId> {
         let mut ids = Vec::new();
         for name in names {
@@ -270,10 +229,10 @@ impl Checker {
         let template = Rc::new(FnTemplate {
             sig: Rc::new(sig),
             decl: decl.clone(),
-            index: self.templates,
+            index: self.generics.templates,
             depth: self.scopes.depth(),
         });
-        self.templates += 1;
+        self.generics.templates += 1;
         let symbol = Symbol::Functions(vec![FnSymbol::Template(template.clone())]);
         self.declare(&decl.signature.name, symbol);
         // A generic function is checked for types of which nothing is known here, and again where it is used.
@@ -283,13 +242,13 @@ impl Checker {
             .iter()
             .map(|id| Ty::Param(*id))
             .collect();
-        self.checking.push(template.index);
+        self.generics.checking.push(template.index);
         let id = self.function_body(&template, &types);
-        self.checking.pop();
+        self.generics.checking.pop();
         if types.is_empty() {
-            self.specialised.insert((template.index, types), id);
+            self.generics.functions.insert((template.index, types), id);
         } else if self.error_count() > errors {
-            self.broken.insert(template.index);
+            self.generics.broken.insert(template.index);
         }
     }
 
@@ -408,5 +367,48 @@ impl Checker {
             sig: Rc::new(sig),
         });
         self.declare_type(&decl.name, TypeSymbol::BlockType(id));
+    }
+}
+
+impl Checked {
+    /// Enters the error constants of the whole program before its other declarations, since P4 knows each in the
+    /// whole program, even before its declaration (P4_16 1.2.5, 7.1.2).
+    pub(super) fn enter_errors(&mut self, program: &ast::Program) {
+        let declared = program.decls.iter().filter_map(|decl| match &decl.kind {
+            DeclKind::Error(names) => Some(names),
+            _ => None,
+        });
+        let errors = &mut self.module.types.errors;
+        let core: BTreeSet<Arc<str>> = errors.iter().cloned().collect();
+        for name in declared.flatten() {
+            if self.known_errors.insert(name.text.clone()) && !core.contains(&name.text) {
+                errors.push(name.text.clone());
+            }
+        }
+    }
+
+    fn match_kinds(&mut self, names: &[ast::Name]) {
+        for name in names {
+            if self.module.types.match_kinds.contains(&name.text) {
+                self.report(errors::duplicate_member(
+                    name.span,
+                    name.as_str(),
+                    "match_kind",
+                ));
+            } else {
+                self.module.types.match_kinds.push(name.text.clone());
+            }
+        }
+    }
+
+    /// Reports a variable that is named `main` and is no instance of a package.
+    fn check_main(&mut self, id: VarId) {
+        let var = self.module.var(id);
+        let is_package = matches!(&var.ty, Ty::BlockType(id, _)
+            if self.module.types.block_types[id.index()].kind == BlockKind::Package);
+        if &*var.name == "main" && !is_package && var.ty != Ty::Missing {
+            let what = format!("an instance of `{}`", self.show(&var.ty));
+            self.report(errors::main_kind(self.module.var(id).span, &what));
+        }
     }
 }

@@ -9,7 +9,7 @@ use syntax::source::Span;
 
 use super::convert::{DOTS, tuple_of};
 use super::scope::{Symbol, TypeSymbol};
-use super::{Checker, Place};
+use super::{Checked, Checker, Place};
 use crate::errors;
 use crate::fold;
 use crate::hir::{Expr, ExprKind, VarKind};
@@ -72,29 +72,6 @@ impl Checker {
         }
     }
 
-    pub(super) fn unsupported(&mut self, span: Span, what: &str) -> Expr {
-        self.wrong(errors::unsupported(span, what), span)
-    }
-
-    fn int_literal(&mut self, literal: &ast::IntLiteral, span: Span) -> Expr {
-        let value = fold::literal(literal);
-        if value.bits() > u64::from(fold::MAX_BITS) {
-            return self.wrong(errors::constant_too_large(span), span);
-        }
-        let Some(width) = literal.width else {
-            return Expr::new(ExprKind::Int(value), Ty::Int, span);
-        };
-        if width.bits == 0 || width.bits > ir::Bits::MAX_WIDTH {
-            return self.wrong(errors::bad_width(span, &width.bits.to_string()), span);
-        }
-        let ty = if width.signed {
-            Ty::Signed(width.bits)
-        } else {
-            Ty::Bit(width.bits)
-        };
-        self.sized(value, &ty, span, true)
-    }
-
     fn path(&mut self, path: &ast::Path, span: Span) -> Expr {
         if self.scopes.lookup(path).is_none() {
             let kinds = &self.module.types.match_kinds;
@@ -139,47 +116,6 @@ impl Checker {
         self.value_member(base, member, span)
     }
 
-    /// Returns the constant that `error.X` or `Enum.X` stands for. Reports a member that the type does not
-    /// have, and returns a missing expression.
-    fn type_member(&mut self, ty: TypeSymbol, member: &ast::Name, span: Span) -> Expr {
-        let name = member.as_str();
-        match &ty {
-            TypeSymbol::Plain(Ty::Missing) => Expr::missing(span),
-            TypeSymbol::Plain(Ty::Error) => {
-                let known = &self.known_errors;
-                if known.contains(name) {
-                    let mut errors = self.module.types.errors.iter();
-                    let position = errors.position(|e| &**e == name).unwrap_or(0);
-                    return Expr::new(ExprKind::Symbol(position as u32), Ty::Error, span);
-                }
-                if self.may_be_lost_anywhere(name) {
-                    return Expr::missing(span);
-                }
-                let similar = self.closest(name, known.iter().map(|e| &**e));
-                self.wrong(
-                    errors::no_member(member.span, name, "error", similar.as_deref()),
-                    span,
-                )
-            }
-            TypeSymbol::Plain(Ty::Enum(id)) => {
-                let def = self.module.types.enumeration(*id).clone();
-                if let Some(i) = def.members.iter().position(|(n, _)| &**n == name) {
-                    let kind = match &def.members[i].1 {
-                        Some(value) => ExprKind::Int(value.clone()),
-                        None => ExprKind::Symbol(i as u32),
-                    };
-                    return Expr::new(kind, Ty::Enum(*id), span);
-                }
-                let similar = self.closest(name, def.members.iter().map(|(n, _)| &**n));
-                self.wrong(
-                    errors::no_member(member.span, name, &def.name, similar.as_deref()),
-                    span,
-                )
-            }
-            _ => self.wrong(errors::type_without_members(span), span),
-        }
-    }
-
     fn value_member(&mut self, base: Expr, member: &ast::Name, span: Span) -> Expr {
         let name = member.as_str();
         match base.ty.clone() {
@@ -199,30 +135,6 @@ impl Checker {
                     span,
                 )
             }
-        }
-    }
-
-    fn field(&mut self, base: Expr, id: StructId, member: &ast::Name, span: Span) -> Expr {
-        let def = self.module.types.structure(id);
-        let Some(i) = def.field(member.as_str()) else {
-            let fields = def.fields.iter().map(|f| &*f.name);
-            let similar = self.closest(member.as_str(), fields);
-            let name = def.name.clone();
-            if self.is_incomplete(&name) {
-                return Expr::missing(span);
-            }
-            return self.wrong(
-                errors::no_field(member.span, member.as_str(), &name, similar.as_deref()),
-                span,
-            );
-        };
-        let ty = def.fields[i].ty.clone();
-        match base.kind {
-            ExprKind::Aggregate(mut items) if !items.iter().any(Expr::has_effects) => Expr {
-                span,
-                ..items.swap_remove(i)
-            },
-            _ => Expr::new(ExprKind::Field(Box::new(base), i), ty, span),
         }
     }
 
@@ -365,15 +277,6 @@ impl Checker {
         }
     }
 
-    fn make_slice(&mut self, base: Expr, high: u32, low: u32, span: Span) -> Expr {
-        let ty = Ty::Bit(high - low + 1);
-        if let Some(value) = base.as_int() {
-            let shifted: BigInt = value >> low;
-            return Expr::new(ExprKind::Int(fold::wrap(&shifted, &ty)), ty, span);
-        }
-        Expr::new(ExprKind::Slice(Box::new(base), high, low), ty, span)
-    }
-
     fn plus_slice(
         &mut self,
         base: &ast::Expr,
@@ -466,27 +369,6 @@ impl Checker {
         )
     }
 
-    /// Returns, for each of the `count` members of an initialiser of type `want`, the type that it must
-    /// have; `None` for a member of unknown type.
-    fn member_types(&self, want: Option<&Ty>, count: usize) -> Vec<Option<Ty>> {
-        let types: Vec<Ty> = match want {
-            Some(Ty::Struct(id) | Ty::Header(id)) => self
-                .module
-                .types
-                .structure(*id)
-                .fields
-                .iter()
-                .map(|f| f.ty.clone())
-                .collect(),
-            Some(Ty::Tuple(items)) => items.to_vec(),
-            Some(Ty::Stack(item, _) | Ty::List(item)) => vec![(**item).clone(); count],
-            _ => Vec::new(),
-        };
-        let mut types: Vec<Option<Ty>> = types.into_iter().map(Some).collect();
-        types.resize(count, None);
-        types
-    }
-
     fn list(&mut self, items: &[ast::Expr], want: Option<&Ty>, span: Span) -> Expr {
         let wants = self.member_types(want, items.len());
         let items: Vec<Expr> = items
@@ -533,6 +415,126 @@ impl Checker {
         }
         let ty = Ty::Record(names.into_iter().collect::<Rc<[_]>>());
         Expr::new(ExprKind::Aggregate(items), ty, span)
+    }
+}
+
+impl Checked {
+    pub(super) fn unsupported(&mut self, span: Span, what: &str) -> Expr {
+        self.wrong(errors::unsupported(span, what), span)
+    }
+
+    fn int_literal(&mut self, literal: &ast::IntLiteral, span: Span) -> Expr {
+        let value = fold::literal(literal);
+        if value.bits() > u64::from(fold::MAX_BITS) {
+            return self.wrong(errors::constant_too_large(span), span);
+        }
+        let Some(width) = literal.width else {
+            return Expr::new(ExprKind::Int(value), Ty::Int, span);
+        };
+        if width.bits == 0 || width.bits > ir::Bits::MAX_WIDTH {
+            return self.wrong(errors::bad_width(span, &width.bits.to_string()), span);
+        }
+        let ty = if width.signed {
+            Ty::Signed(width.bits)
+        } else {
+            Ty::Bit(width.bits)
+        };
+        self.sized(value, &ty, span, true)
+    }
+
+    /// Returns the constant that `error.X` or `Enum.X` stands for. Reports a member that the type does not
+    /// have, and returns a missing expression.
+    fn type_member(&mut self, ty: TypeSymbol, member: &ast::Name, span: Span) -> Expr {
+        let name = member.as_str();
+        match &ty {
+            TypeSymbol::Plain(Ty::Missing) => Expr::missing(span),
+            TypeSymbol::Plain(Ty::Error) => {
+                let known = &self.known_errors;
+                if known.contains(name) {
+                    let mut errors = self.module.types.errors.iter();
+                    let position = errors.position(|e| &**e == name).unwrap_or(0);
+                    return Expr::new(ExprKind::Symbol(position as u32), Ty::Error, span);
+                }
+                if self.may_be_lost_anywhere(name) {
+                    return Expr::missing(span);
+                }
+                let similar = self.closest(name, known.iter().map(|e| &**e));
+                self.wrong(
+                    errors::no_member(member.span, name, "error", similar.as_deref()),
+                    span,
+                )
+            }
+            TypeSymbol::Plain(Ty::Enum(id)) => {
+                let def = self.module.types.enumeration(*id).clone();
+                if let Some(i) = def.members.iter().position(|(n, _)| &**n == name) {
+                    let kind = match &def.members[i].1 {
+                        Some(value) => ExprKind::Int(value.clone()),
+                        None => ExprKind::Symbol(i as u32),
+                    };
+                    return Expr::new(kind, Ty::Enum(*id), span);
+                }
+                let similar = self.closest(name, def.members.iter().map(|(n, _)| &**n));
+                self.wrong(
+                    errors::no_member(member.span, name, &def.name, similar.as_deref()),
+                    span,
+                )
+            }
+            _ => self.wrong(errors::type_without_members(span), span),
+        }
+    }
+
+    fn field(&mut self, base: Expr, id: StructId, member: &ast::Name, span: Span) -> Expr {
+        let def = self.module.types.structure(id);
+        let Some(i) = def.field(member.as_str()) else {
+            let fields = def.fields.iter().map(|f| &*f.name);
+            let similar = self.closest(member.as_str(), fields);
+            let name = def.name.clone();
+            if self.is_incomplete(&name) {
+                return Expr::missing(span);
+            }
+            return self.wrong(
+                errors::no_field(member.span, member.as_str(), &name, similar.as_deref()),
+                span,
+            );
+        };
+        let ty = def.fields[i].ty.clone();
+        match base.kind {
+            ExprKind::Aggregate(mut items) if !items.iter().any(Expr::has_effects) => Expr {
+                span,
+                ..items.swap_remove(i)
+            },
+            _ => Expr::new(ExprKind::Field(Box::new(base), i), ty, span),
+        }
+    }
+
+    fn make_slice(&mut self, base: Expr, high: u32, low: u32, span: Span) -> Expr {
+        let ty = Ty::Bit(high - low + 1);
+        if let Some(value) = base.as_int() {
+            let shifted: BigInt = value >> low;
+            return Expr::new(ExprKind::Int(fold::wrap(&shifted, &ty)), ty, span);
+        }
+        Expr::new(ExprKind::Slice(Box::new(base), high, low), ty, span)
+    }
+
+    /// Returns, for each of the `count` members of an initialiser of type `want`, the type that it must
+    /// have; `None` for a member of unknown type.
+    fn member_types(&self, want: Option<&Ty>, count: usize) -> Vec<Option<Ty>> {
+        let types: Vec<Ty> = match want {
+            Some(Ty::Struct(id) | Ty::Header(id)) => self
+                .module
+                .types
+                .structure(*id)
+                .fields
+                .iter()
+                .map(|f| f.ty.clone())
+                .collect(),
+            Some(Ty::Tuple(items)) => items.to_vec(),
+            Some(Ty::Stack(item, _) | Ty::List(item)) => vec![(**item).clone(); count],
+            _ => Vec::new(),
+        };
+        let mut types: Vec<Option<Ty>> = types.into_iter().map(Some).collect();
+        types.resize(count, None);
+        types
     }
 
     /// Returns whether an expression can be assigned to; reports the reason if it cannot. Marks a loop

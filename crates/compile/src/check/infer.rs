@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use syntax::ast::{self, ArgumentValue, Direction};
 use syntax::source::Span;
 
-use super::Checker;
+use super::{Checked, Checker};
 use crate::errors;
 use crate::hir::{Arg, Args, Expr};
 use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
@@ -21,66 +21,6 @@ pub(super) fn without_name(args: &[ast::Argument]) -> Option<&ast::Argument> {
 }
 
 impl Checker {
-    /// Puts arguments into the order of the parameters, with `None` for a parameter without an argument.
-    /// Reports a wrong number of arguments or a wrong name, and returns `None`.
-    fn match_arguments<'a>(
-        &mut self,
-        sig: &FnSig,
-        args: &'a [ast::Argument],
-        span: Span,
-    ) -> Option<Vec<Option<&'a ast::Argument>>> {
-        let mut slots: Vec<Option<&ast::Argument>> = vec![None; sig.params.len()];
-        let wrong_count = || {
-            let (expected, found) = (sig.params.len(), args.len());
-            errors::argument_count(span, &sig.name, expected, found, sig.span)
-        };
-        if let Some(arg) = without_name(args) {
-            self.report(errors::argument_without_name(arg.span, &sig.name));
-            return None;
-        }
-        let mut ok = true;
-        for (i, arg) in args.iter().enumerate() {
-            let position = match &arg.name {
-                None => Some(i),
-                Some(name) => sig.params.iter().position(|p| p.name == name.text),
-            };
-            match position.and_then(|p| slots.get_mut(p)) {
-                Some(slot @ None) => *slot = Some(arg),
-                Some(Some(_)) => {
-                    let name = arg.name.as_ref().map_or("", |n| n.as_str());
-                    self.report(errors::argument_twice(arg.span, name));
-                    ok = false;
-                }
-                None => {
-                    match &arg.name {
-                        Some(name) => {
-                            let known = sig.params.iter().map(|p| &*p.name);
-                            let similar = self.closest(name.as_str(), known);
-                            self.report(errors::no_parameter(
-                                name.span,
-                                name.as_str(),
-                                &sig.name,
-                                similar.as_deref(),
-                            ));
-                        }
-                        None => {
-                            self.report(wrong_count());
-                        }
-                    }
-                    return None;
-                }
-            }
-        }
-        let lacking = |(p, a): &(&ParamSig, &Option<&ast::Argument>)| {
-            a.is_none() && !p.optional && p.default.is_none()
-        };
-        if ok && sig.params.iter().zip(&slots).any(|pair| lacking(&pair)) {
-            self.report(wrong_count());
-            return None;
-        }
-        ok.then_some(slots)
-    }
-
     /// Checks the arguments of a call and infers its type arguments. Returns the checked arguments, the
     /// type of the call's result, and a map from each type parameter to its type; `None` after an error.
     pub(super) fn arguments(
@@ -202,6 +142,68 @@ impl Checker {
             }
         }
         values
+    }
+}
+
+impl Checked {
+    /// Puts arguments into the order of the parameters, with `None` for a parameter without an argument.
+    /// Reports a wrong number of arguments or a wrong name, and returns `None`.
+    fn match_arguments<'a>(
+        &mut self,
+        sig: &FnSig,
+        args: &'a [ast::Argument],
+        span: Span,
+    ) -> Option<Vec<Option<&'a ast::Argument>>> {
+        let mut slots: Vec<Option<&ast::Argument>> = vec![None; sig.params.len()];
+        let wrong_count = || {
+            let (expected, found) = (sig.params.len(), args.len());
+            errors::argument_count(span, &sig.name, expected, found, sig.span)
+        };
+        if let Some(arg) = without_name(args) {
+            self.report(errors::argument_without_name(arg.span, &sig.name));
+            return None;
+        }
+        let mut ok = true;
+        for (i, arg) in args.iter().enumerate() {
+            let position = match &arg.name {
+                None => Some(i),
+                Some(name) => sig.params.iter().position(|p| p.name == name.text),
+            };
+            match position.and_then(|p| slots.get_mut(p)) {
+                Some(slot @ None) => *slot = Some(arg),
+                Some(Some(_)) => {
+                    let name = arg.name.as_ref().map_or("", |n| n.as_str());
+                    self.report(errors::argument_twice(arg.span, name));
+                    ok = false;
+                }
+                None => {
+                    match &arg.name {
+                        Some(name) => {
+                            let known = sig.params.iter().map(|p| &*p.name);
+                            let similar = self.closest(name.as_str(), known);
+                            self.report(errors::no_parameter(
+                                name.span,
+                                name.as_str(),
+                                &sig.name,
+                                similar.as_deref(),
+                            ));
+                        }
+                        None => {
+                            self.report(wrong_count());
+                        }
+                    }
+                    return None;
+                }
+            }
+        }
+        let lacking = |(p, a): &(&ParamSig, &Option<&ast::Argument>)| {
+            a.is_none() && !p.optional && p.default.is_none()
+        };
+        if ok && sig.params.iter().zip(&slots).any(|pair| lacking(&pair)) {
+            self.report(wrong_count());
+            return None;
+        }
+        ok.then_some(slots)
     }
 
     fn argument(

@@ -6,32 +6,15 @@ use std::rc::Rc;
 
 use syntax::ast::{self, DeclKind};
 
-use super::Checker;
 use super::call::direction;
 use super::infer::{Bindings, known};
 use super::rules::ParamsOf;
 use super::scope::FnTemplate;
+use super::{Checked, Checker};
 use crate::errors;
 use crate::types::{ExternDef, FnSig, ParamSig, Ty};
 
 impl Checker {
-    /// Reports a function that has the same name, and the same parameter names in the same order, as one of
-    /// the overloads `earlier`.
-    pub(super) fn check_overloads(
-        &mut self,
-        earlier: &[Rc<FnSig>],
-        params: &[ParamSig],
-        name: &ast::Name,
-    ) {
-        let same = |f: &&Rc<FnSig>| {
-            let names = f.params.iter().map(|p| &p.name);
-            f.name == name.text && names.eq(params.iter().map(|p| &p.name))
-        };
-        if let Some(first) = earlier.iter().find(same) {
-            self.report(errors::duplicate(name.span, name.as_str(), first.span));
-        }
-    }
-
     /// Checks the `{ ... }` after an instance, which may declare functions and instances and must provide
     /// the abstract methods of the instance's extern.
     pub(super) fn instance_body(&mut self, decl: &ast::Instantiation, ty: &Ty) {
@@ -97,11 +80,30 @@ impl Checker {
         let template = FnTemplate {
             sig: Rc::new(sig),
             decl: decl.clone(),
-            index: self.templates,
+            index: self.generics.templates,
             depth: self.scopes.depth(),
         };
-        self.templates += 1;
+        self.generics.templates += 1;
         let _ = self.function_body(&template, &[]);
+    }
+}
+
+impl Checked {
+    /// Reports a function that has the same name, and the same parameter names in the same order, as one of
+    /// the overloads `earlier`.
+    pub(super) fn check_overloads(
+        &mut self,
+        earlier: &[Rc<FnSig>],
+        params: &[ParamSig],
+        name: &ast::Name,
+    ) {
+        let same = |f: &&Rc<FnSig>| {
+            let names = f.params.iter().map(|p| &p.name);
+            f.name == name.text && names.eq(params.iter().map(|p| &p.name))
+        };
+        if let Some(first) = earlier.iter().find(same) {
+            self.report(errors::duplicate(name.span, name.as_str(), first.span));
+        }
     }
 
     fn same_type(

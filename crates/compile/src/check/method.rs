@@ -8,7 +8,7 @@ use syntax::source::Span;
 
 use super::infer::{Bindings, known};
 use super::scope::{Symbol, TypeSymbol};
-use super::{Checker, Place};
+use super::{Checked, Checker, Place};
 use crate::errors;
 use crate::fold;
 use crate::hir::{Arg, Args, Call, CallTarget, Expr, ExprKind, TableId};
@@ -131,52 +131,6 @@ impl Checker {
                     span,
                 )
             }
-        }
-    }
-
-    /// Checks a call of `extract` or `lookahead` of the core library's packets. An extract needs a header
-    /// of whole bytes, and a size argument exactly if the header has a varbit; a lookahead needs a type of
-    /// a known size.
-    fn check_packet_call(
-        &mut self,
-        method: Option<Meaning<Method, (usize, usize)>>,
-        args: &[Arg],
-        ret: &Ty,
-        span: Span,
-    ) {
-        match method {
-            Some(Meaning::Common(Method::Extract)) => {
-                let (ty, at) = match args.first() {
-                    Some(Arg::Out(e)) => (e.ty.clone(), e.span),
-                    Some(Arg::Ignore(ty)) => (ty.clone(), span),
-                    _ => return,
-                };
-                let Ty::Header(id) = ty else {
-                    if !matches!(ty, Ty::Missing | Ty::Param(_)) {
-                        let found = self.show(&ty);
-                        self.report(errors::extract_header(at, &found));
-                    }
-                    return;
-                };
-                let bits = self.size_bits(&ty).1;
-                let def = self.module.types.structure(id);
-                let varbit = def.fields.iter().any(|f| matches!(f.ty, Ty::Varbit(_)));
-                if varbit != (args.len() == 2) {
-                    let name = def.name.clone();
-                    self.report(errors::extract_varbit(span, &name, varbit));
-                } else if !varbit && !bits.is_multiple_of(8) {
-                    let name = def.name.clone();
-                    self.report(errors::header_not_bytes(span, &name, bits));
-                }
-            }
-            Some(Meaning::Common(Method::Lookahead)) => {
-                let open = matches!(ret, Ty::Missing | Ty::Param(_) | Ty::Any);
-                if !open && self.module.types.packed_width(ret).is_none_or(|w| w == 0) {
-                    let found = self.show(ret);
-                    self.report(errors::lookahead_type(span, &found));
-                }
-            }
-            _ => {}
         }
     }
 
@@ -419,6 +373,54 @@ impl Checker {
                 let ty = ty.clone();
                 self.size_constant(&ty, member, span)
             }
+        }
+    }
+}
+
+impl Checked {
+    /// Checks a call of `extract` or `lookahead` of the core library's packets. An extract needs a header
+    /// of whole bytes, and a size argument exactly if the header has a varbit; a lookahead needs a type of
+    /// a known size.
+    fn check_packet_call(
+        &mut self,
+        method: Option<Meaning<Method, (usize, usize)>>,
+        args: &[Arg],
+        ret: &Ty,
+        span: Span,
+    ) {
+        match method {
+            Some(Meaning::Common(Method::Extract)) => {
+                let (ty, at) = match args.first() {
+                    Some(Arg::Out(e)) => (e.ty.clone(), e.span),
+                    Some(Arg::Ignore(ty)) => (ty.clone(), span),
+                    _ => return,
+                };
+                let Ty::Header(id) = ty else {
+                    if !matches!(ty, Ty::Missing | Ty::Param(_)) {
+                        let found = self.show(&ty);
+                        self.report(errors::extract_header(at, &found));
+                    }
+                    return;
+                };
+                let bits = self.size_bits(&ty).1;
+                let def = self.module.types.structure(id);
+                let varbit = def.fields.iter().any(|f| matches!(f.ty, Ty::Varbit(_)));
+                if varbit != (args.len() == 2) {
+                    let name = def.name.clone();
+                    self.report(errors::extract_varbit(span, &name, varbit));
+                } else if !varbit && !bits.is_multiple_of(8) {
+                    let name = def.name.clone();
+                    self.report(errors::header_not_bytes(span, &name, bits));
+                }
+            }
+            Some(Meaning::Common(Method::Lookahead)) => {
+                let open = matches!(ret, Ty::Missing | Ty::Param(_) | Ty::Any);
+                if !open && self.module.types.packed_width(ret).is_none_or(|w| w == 0) {
+                    let found = self.show(ret);
+                    self.report(errors::lookahead_type(span, &found));
+                }
+            }
+            _ => {}
         }
     }
 

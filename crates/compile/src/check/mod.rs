@@ -24,6 +24,7 @@ mod table;
 mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -47,7 +48,8 @@ pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagno
         false if program.damage.hopeless => {}
         false => checker.damaged(program),
     }
-    (checker.module, checker.diagnostics.into_vec())
+    let checked = checker.checked;
+    (checked.module, checked.diagnostics.into_vec())
 }
 
 /// The place of a statement or expression, which limits its kinds.
@@ -78,35 +80,60 @@ struct Context {
     block: Option<BlockKind>,
 }
 
-/// The state of the walk.
-struct Checker {
+/// The program as far as it is checked, and what is wrong with it. It knows no names in scope.
+struct Checked {
     module: Module,
     /// The files that give externs a meaning.
     origins: Origins,
     diagnostics: Sink,
     /// Diagnostics that may be wrong only because the tree lacks something. They are counted, and not shown.
     doubtful: Sink,
+    /// The errors of the whole program. Those of the core library have their positions whether it is included or not.
+    known_errors: BTreeSet<Arc<str>>,
+    /// What the tree lacks.
+    missing: damage::Missing,
+}
+
+/// The state of the walk.
+struct Checker {
+    checked: Checked,
     scopes: Scopes,
     context: Context,
+    generics: Generics,
+    /// Errors declared so far.
+    declared_errors: BTreeSet<Arc<str>>,
+    /// Parsers, controls and packages instantiated at the top level, where they cannot be applied.
+    top_level_instances: BTreeSet<VarId>,
+}
+
+/// Generic functions and structs.
+#[derive(Default)]
+struct Generics {
     /// Functions already specialised, by template and type arguments.
-    specialised: BTreeMap<(usize, Vec<Ty>), FuncId>,
+    functions: BTreeMap<(usize, Vec<Ty>), FuncId>,
     /// Function templates being checked, to find recursion.
     checking: Vec<usize>,
     templates: usize,
-    /// The errors of the whole program. Those of the core library have their positions whether it is included or not.
-    known_errors: BTreeSet<Arc<str>>,
-    /// Errors declared so far.
-    declared_errors: BTreeSet<Arc<str>>,
     /// Generic functions whose bodies are wrong whatever the type arguments.
     broken: BTreeSet<usize>,
-    /// Parsers, controls and packages instantiated at the top level, where they cannot be applied.
-    top_level_instances: BTreeSet<VarId>,
     /// Generic structs already specialised, by address of the declaration (kept alive by the scope) and arguments.
-    generic_structs: BTreeMap<(usize, Vec<Ty>), Ty>,
+    structs: BTreeMap<(usize, Vec<Ty>), Ty>,
     /// The generic struct that a specialised one was made from.
-    generic_of: BTreeMap<StructId, Rc<scope::GenericStruct>>,
-    /// What the tree lacks.
-    missing: damage::Missing,
+    struct_of: BTreeMap<StructId, Rc<scope::GenericStruct>>,
+}
+
+impl Deref for Checker {
+    type Target = Checked;
+
+    fn deref(&self) -> &Checked {
+        &self.checked
+    }
+}
+
+impl DerefMut for Checker {
+    fn deref_mut(&mut self) -> &mut Checked {
+        &mut self.checked
+    }
 }
 
 impl Checker {
@@ -114,10 +141,14 @@ impl Checker {
         let mut module = Module::default();
         module.types.errors = ir::verify::CORE_ERRORS.map(Arc::from).to_vec();
         Checker {
-            module,
-            origins,
-            diagnostics: Sink::default(),
-            doubtful: Sink::default(),
+            checked: Checked {
+                module,
+                origins,
+                diagnostics: Sink::default(),
+                doubtful: Sink::default(),
+                known_errors: BTreeSet::new(),
+                missing: damage::Missing::default(),
+            },
             scopes: Scopes::new(),
             context: Context {
                 place: Place::Declaration,
@@ -125,16 +156,9 @@ impl Checker {
                 loops: 0,
                 block: None,
             },
-            specialised: BTreeMap::new(),
-            checking: Vec::new(),
-            templates: 0,
-            known_errors: BTreeSet::new(),
+            generics: Generics::default(),
             declared_errors: BTreeSet::new(),
-            broken: BTreeSet::new(),
             top_level_instances: BTreeSet::new(),
-            generic_structs: BTreeMap::new(),
-            generic_of: BTreeMap::new(),
-            missing: damage::Missing::default(),
         }
     }
 
@@ -142,35 +166,6 @@ impl Checker {
     fn declaration(&mut self, decl: &ast::Decl) {
         self.top_level(decl);
         self.check_annotations(decl);
-    }
-
-    fn report(&mut self, diagnostic: Diagnostic) {
-        let sink = match self.missing.doubts(&diagnostic) {
-            true => &mut self.doubtful,
-            false => &mut self.diagnostics,
-        };
-        // The same place can be checked twice (a generic function); one message is enough.
-        sink.push_new(diagnostic);
-    }
-
-    /// Reports an error in an expression, and returns a missing expression that replaces it.
-    fn wrong(&mut self, diagnostic: Diagnostic, span: Span) -> Expr {
-        self.report(diagnostic);
-        Expr::missing(span)
-    }
-
-    fn error_count(&self) -> usize {
-        self.diagnostics.errors() + self.doubtful.errors()
-    }
-
-    /// Returns whether the limit of shown errors is reached, so that hints for further errors are not worth
-    /// their time.
-    fn is_full(&self) -> bool {
-        self.diagnostics.is_full() || self.doubtful.is_full()
-    }
-
-    fn show(&self, ty: &Ty) -> String {
-        self.module.types.show(ty)
     }
 
     fn declare(&mut self, name: &ast::Name, symbol: Symbol) {
@@ -181,42 +176,6 @@ impl Checker {
 
     fn declare_type(&mut self, name: &ast::Name, ty: TypeSymbol) {
         self.declare(name, Symbol::Type(ty));
-    }
-
-    /// Adds a variable to the module and returns its id, without entering its name into the scope.
-    fn new_var(
-        &mut self,
-        name: Arc<str>,
-        ty: Ty,
-        kind: VarKind,
-        annotations: Rc<[ast::Annotation]>,
-        span: Span,
-    ) -> VarId {
-        let id = VarId(self.module.vars.len() as u32);
-        self.module.vars.push(Var {
-            name,
-            ty,
-            kind,
-            annotations,
-            span,
-        });
-        id
-    }
-
-    fn new_type_param(&mut self, name: &ast::Name) -> TypeParamId {
-        let id = TypeParamId(self.module.types.type_params.len() as u32);
-        self.module.types.type_params.push(name.text.clone());
-        id
-    }
-
-    /// Returns the candidate most similar to `name`, as a suggestion. Returns `None` if no candidate is
-    /// similar enough, or once the limit of shown errors is reached: to compare all candidates for each of
-    /// 100,000 errors takes minutes.
-    fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-        match self.is_full() {
-            true => None,
-            false => errors::closest(name, candidates).map(str::to_string),
-        }
     }
 
     /// Returns the name in scope most similar to `name`, as a suggestion; `None` if no name is similar
@@ -237,11 +196,12 @@ impl Checker {
         if self.may_be_lost(path.name.as_str()) || self.may_be_cut(path) {
             return Symbol::Missing;
         }
-        let similar = self.similar(path.name.as_str());
+        let name = path.name.as_str();
+        let (similar, file) = (self.similar(name), self.library_file(name));
         self.report(errors::unknown_name(
             path.span,
-            path.name.as_str(),
-            self.library_file(path.name.as_str()),
+            name,
+            file,
             similar.as_deref(),
         ));
         Symbol::Missing
@@ -280,6 +240,73 @@ impl Checker {
         let result = f(self);
         self.scopes.pop();
         result
+    }
+}
+
+impl Checked {
+    fn report(&mut self, diagnostic: Diagnostic) {
+        let sink = match self.missing.doubts(&diagnostic) {
+            true => &mut self.doubtful,
+            false => &mut self.diagnostics,
+        };
+        // The same place can be checked twice (a generic function); one message is enough.
+        sink.push_new(diagnostic);
+    }
+
+    /// Reports an error in an expression, and returns a missing expression that replaces it.
+    fn wrong(&mut self, diagnostic: Diagnostic, span: Span) -> Expr {
+        self.report(diagnostic);
+        Expr::missing(span)
+    }
+
+    fn error_count(&self) -> usize {
+        self.diagnostics.errors() + self.doubtful.errors()
+    }
+
+    /// Returns whether the limit of shown errors is reached, so that hints for further errors are not worth
+    /// their time.
+    fn is_full(&self) -> bool {
+        self.diagnostics.is_full() || self.doubtful.is_full()
+    }
+
+    fn show(&self, ty: &Ty) -> String {
+        self.module.types.show(ty)
+    }
+
+    /// Adds a variable to the module and returns its id, without entering its name into the scope.
+    fn new_var(
+        &mut self,
+        name: Arc<str>,
+        ty: Ty,
+        kind: VarKind,
+        annotations: Rc<[ast::Annotation]>,
+        span: Span,
+    ) -> VarId {
+        let id = VarId(self.module.vars.len() as u32);
+        self.module.vars.push(Var {
+            name,
+            ty,
+            kind,
+            annotations,
+            span,
+        });
+        id
+    }
+
+    fn new_type_param(&mut self, name: &ast::Name) -> TypeParamId {
+        let id = TypeParamId(self.module.types.type_params.len() as u32);
+        self.module.types.type_params.push(name.text.clone());
+        id
+    }
+
+    /// Returns the candidate most similar to `name`, as a suggestion. Returns `None` if no candidate is
+    /// similar enough, or once the limit of shown errors is reached: to compare all candidates for each of
+    /// 100,000 errors takes minutes.
+    fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+        match self.is_full() {
+            true => None,
+            false => errors::closest(name, candidates).map(str::to_string),
+        }
     }
 
     /// Returns the expression if its value is known once the program is instantiated. Otherwise reports

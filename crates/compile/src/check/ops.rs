@@ -4,13 +4,13 @@ use num_bigint::{BigInt, Sign};
 use syntax::ast::{self, BinaryOp};
 use syntax::source::Span;
 
-use super::Checker;
+use super::Checked;
 use crate::errors;
 use crate::fold::{self, FoldError};
 use crate::hir::{Expr, ExprKind, UnaryOp};
 use crate::types::Ty;
 
-impl Checker {
+impl Checked {
     /// Checks the expression `op operand` and returns its value, which is a constant if the operand is constant.
     pub(super) fn unary(&mut self, op: ast::UnaryOp, operand: Expr, span: Span) -> Expr {
         let operand = if op == ast::UnaryOp::Not {

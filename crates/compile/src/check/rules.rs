@@ -4,7 +4,7 @@
 use syntax::ast::{self, Direction};
 use syntax::source::Span;
 
-use super::{Checker, Place};
+use super::{Checked, Checker, Place};
 use crate::errors;
 use crate::hir::{Arg, CallTarget, Expr, ExprKind, VarKind};
 use crate::types::{BlockKind, ParamSig, Ty};
@@ -60,6 +60,36 @@ impl ParamsOf {
 }
 
 impl Checker {
+    /// Reports an instance of type `ty` at a place where no instance of that type is allowed, such as a
+    /// parser in a control.
+    pub(super) fn check_instance_place(&mut self, ty: &Ty, span: Span) {
+        let kind = self.block_kind(ty);
+        let here = match (self.context.place, self.context.block) {
+            (Place::Declaration, None) => (
+                kind.is_none() || kind == Some(BlockKind::Package),
+                "at the top level",
+            ),
+            (Place::Declaration, Some(BlockKind::Parser)) => (
+                kind.is_none() || kind == Some(BlockKind::Parser),
+                "in a parser",
+            ),
+            (Place::Declaration, Some(_)) => (
+                kind.is_none() || kind == Some(BlockKind::Control),
+                "in a control",
+            ),
+            (Place::Function, _) => (false, "in a function"),
+            (Place::Action, _) => (false, "in an action"),
+            (Place::State, _) => (false, "in a parser state"),
+            (Place::Apply | Place::Table, _) => (false, "in an apply block"),
+        };
+        if let (false, place) = here {
+            let shown = self.show(ty);
+            self.report(errors::instance_place(span, &shown, place));
+        }
+    }
+}
+
+impl Checked {
     /// Returns whether values of type `ty` are parsers, controls or packages; `None` if they are something else.
     pub(super) fn block_kind(&self, ty: &Ty) -> Option<BlockKind> {
         match ty {
@@ -157,34 +187,6 @@ impl Checker {
             self.report(errors::type_argument(span, &found));
         }
         ok
-    }
-
-    /// Reports an instance of type `ty` at a place where no instance of that type is allowed, such as a
-    /// parser in a control.
-    pub(super) fn check_instance_place(&mut self, ty: &Ty, span: Span) {
-        let kind = self.block_kind(ty);
-        let here = match (self.context.place, self.context.block) {
-            (Place::Declaration, None) => (
-                kind.is_none() || kind == Some(BlockKind::Package),
-                "at the top level",
-            ),
-            (Place::Declaration, Some(BlockKind::Parser)) => (
-                kind.is_none() || kind == Some(BlockKind::Parser),
-                "in a parser",
-            ),
-            (Place::Declaration, Some(_)) => (
-                kind.is_none() || kind == Some(BlockKind::Control),
-                "in a control",
-            ),
-            (Place::Function, _) => (false, "in a function"),
-            (Place::Action, _) => (false, "in an action"),
-            (Place::State, _) => (false, "in a parser state"),
-            (Place::Apply | Place::Table, _) => (false, "in an apply block"),
-        };
-        if let (false, place) = here {
-            let shown = self.show(ty);
-            self.report(errors::instance_place(span, &shown, place));
-        }
     }
 
     /// Returns whether the value of an expression is known once the program is instantiated.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use syntax::ast;
 use syntax::source::Span;
 
-use super::Checker;
 use super::scope::Symbol;
+use super::{Checked, Checker};
 use crate::errors;
 use crate::hir::{Expr, ExprKind, Keyset, Transition, VarKind};
 use crate::types::Ty;
@@ -45,42 +45,6 @@ impl Checker {
             }
         }
         Transition::Select { keys, cases: out }
-    }
-
-    /// Appends to `out` each scalar that the key of a select consists of. Reports a part of a type that
-    /// cannot be compared.
-    fn key_parts(&mut self, key: Expr, out: &mut Vec<Expr>) {
-        let span = key.span;
-        if let ExprKind::Aggregate(items) = key.kind {
-            items.into_iter().for_each(|e| self.key_parts(e, out));
-            return;
-        }
-        let members = match &key.ty {
-            Ty::Struct(id) => {
-                let fields = &self.module.types.structure(*id).fields;
-                fields.iter().map(|f| f.ty.clone()).collect()
-            }
-            Ty::Tuple(items) => items.to_vec(),
-            _ => Vec::new(),
-        };
-        // A computed value is not taken apart: it would be computed once for each part.
-        if !members.is_empty() && is_stored(&key) {
-            for (i, ty) in members.into_iter().enumerate() {
-                let part = Expr::new(ExprKind::Field(Box::new(key.clone()), i), ty, span);
-                self.key_parts(part, out);
-            }
-            return;
-        }
-        if key.ty == Ty::Int {
-            self.report(errors::unsized_int(span));
-        } else if self.module.types.scalar_width(&key.ty).is_some() {
-            out.push(key);
-            return;
-        } else if key.ty != Ty::Missing {
-            let found = self.show(&key.ty);
-            self.report(errors::select_key(span, &found));
-        }
-        out.push(Expr::missing(span));
     }
 
     /// Checks the sets with which a select's case or a table's entry compares keys of the types `types`.
@@ -124,14 +88,6 @@ impl Checker {
             }
         }
         Some(out)
-    }
-
-    /// Returns a set that contains every value, once for each scalar that values of the types `types` consist of.
-    fn any_of(&self, types: &[Ty]) -> Vec<Keyset> {
-        let scalars = types
-            .iter()
-            .map(|t| self.module.types.flat_members(t).len());
-        vec![Keyset::Any; scalars.sum()]
     }
 
     /// Returns one set for each scalar of a key that is a struct or tuple with members of the types
@@ -270,6 +226,52 @@ impl Checker {
         } else {
             self.require_literal(value, "a value to match")
         }
+    }
+}
+
+impl Checked {
+    /// Appends to `out` each scalar that the key of a select consists of. Reports a part of a type that
+    /// cannot be compared.
+    fn key_parts(&mut self, key: Expr, out: &mut Vec<Expr>) {
+        let span = key.span;
+        if let ExprKind::Aggregate(items) = key.kind {
+            items.into_iter().for_each(|e| self.key_parts(e, out));
+            return;
+        }
+        let members = match &key.ty {
+            Ty::Struct(id) => {
+                let fields = &self.module.types.structure(*id).fields;
+                fields.iter().map(|f| f.ty.clone()).collect()
+            }
+            Ty::Tuple(items) => items.to_vec(),
+            _ => Vec::new(),
+        };
+        // A computed value is not taken apart: it would be computed once for each part.
+        if !members.is_empty() && is_stored(&key) {
+            for (i, ty) in members.into_iter().enumerate() {
+                let part = Expr::new(ExprKind::Field(Box::new(key.clone()), i), ty, span);
+                self.key_parts(part, out);
+            }
+            return;
+        }
+        if key.ty == Ty::Int {
+            self.report(errors::unsized_int(span));
+        } else if self.module.types.scalar_width(&key.ty).is_some() {
+            out.push(key);
+            return;
+        } else if key.ty != Ty::Missing {
+            let found = self.show(&key.ty);
+            self.report(errors::select_key(span, &found));
+        }
+        out.push(Expr::missing(span));
+    }
+
+    /// Returns a set that contains every value, once for each scalar that values of the types `types` consist of.
+    fn any_of(&self, types: &[Ty]) -> Vec<Keyset> {
+        let scalars = types
+            .iter()
+            .map(|t| self.module.types.flat_members(t).len());
+        vec![Keyset::Any; scalars.sum()]
     }
 
     /// Reports a mask or range over values of type `ty` if these are no numbers.

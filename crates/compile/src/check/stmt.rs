@@ -8,7 +8,7 @@ use syntax::source::Span;
 
 use super::call::arc;
 use super::scope::Symbol;
-use super::{Checker, Place, shared};
+use super::{Checked, Checker, Place, shared};
 use crate::errors;
 use crate::hir::{BinaryOp, CallTarget, Expr, ExprKind, Stmt, StmtKind, VarKind};
 use crate::types::Ty;
@@ -259,23 +259,6 @@ impl Checker {
         })
     }
 
-    fn loop_collection(&mut self, collection: Expr, item: &Ty) -> Option<Expr> {
-        let collection = match &collection.ty {
-            Ty::Tuple(_) => self.coerce(collection, &Ty::List(Rc::new(item.clone()))),
-            _ => collection,
-        };
-        match &collection.ty {
-            Ty::Missing => None,
-            Ty::Stack(element, _) | Ty::List(element) if **element == *item => Some(collection),
-            ty => {
-                let found = self.show(ty);
-                let wanted = format!("a list or stack of {}", self.show(item));
-                self.report(errors::type_mismatch(collection.span, &wanted, &found));
-                None
-            }
-        }
-    }
-
     fn local_declaration(&mut self, decl: &ast::Decl) -> Option<Stmt> {
         let kind = match &decl.kind {
             ast::DeclKind::Var(var) => {
@@ -408,6 +391,25 @@ impl Checker {
             }
             _ => {
                 self.report(errors::action_label(label.span, path.name.as_str()));
+                None
+            }
+        }
+    }
+}
+
+impl Checked {
+    fn loop_collection(&mut self, collection: Expr, item: &Ty) -> Option<Expr> {
+        let collection = match &collection.ty {
+            Ty::Tuple(_) => self.coerce(collection, &Ty::List(Rc::new(item.clone()))),
+            _ => collection,
+        };
+        match &collection.ty {
+            Ty::Missing => None,
+            Ty::Stack(element, _) | Ty::List(element) if **element == *item => Some(collection),
+            ty => {
+                let found = self.show(ty);
+                let wanted = format!("a list or stack of {}", self.show(item));
+                self.report(errors::type_mismatch(collection.span, &wanted, &found));
                 None
             }
         }

@@ -11,7 +11,7 @@ use super::call::{arc, direction};
 use super::infer::Bindings;
 use super::infer::without_name;
 use super::scope::Symbol;
-use super::{Checker, Context, Place, shared};
+use super::{Checked, Checker, Context, Place, shared};
 use crate::errors;
 use crate::fold;
 use crate::hir::{
@@ -117,31 +117,6 @@ impl Checker {
         Some(table)
     }
 
-    /// Reports a property that occurs twice, and a property that stands before another to which it refers.
-    fn property_order(&mut self, decl: &ast::TableDecl) {
-        let position = |name: &str| decl.properties.iter().position(|p| p.name.as_str() == name);
-        for (name, before) in [("default_action", "actions"), ("entries", "key")] {
-            if let (Some(i), Some(j)) = (position(name), position(before))
-                && i < j
-            {
-                let span = decl.properties[i].name.span;
-                self.report(errors::property_order(span, name, before));
-            }
-        }
-        for (i, property) in decl.properties.iter().enumerate() {
-            if let Some(first) = decl.properties[..i]
-                .iter()
-                .find(|p| p.name.text == property.name.text)
-            {
-                self.report(errors::duplicate(
-                    property.name.span,
-                    property.name.as_str(),
-                    first.name.span,
-                ));
-            }
-        }
-    }
-
     /// Makes `NoAction` the default action of a table without `default_action`, and adds it to the table's
     /// list of actions if it is not listed. Reports a program that does not declare `NoAction`, and returns
     /// `None`.
@@ -153,12 +128,8 @@ impl Checker {
             span: table.span,
         };
         let Some(Symbol::Action(action)) = self.scopes.lookup(&path).cloned() else {
-            self.report(errors::unknown_name(
-                table.span,
-                "NoAction",
-                self.library_file("NoAction"),
-                None,
-            ));
+            let file = self.library_file("NoAction");
+            self.report(errors::unknown_name(table.span, "NoAction", file, None));
             return None;
         };
         let position = table.actions.iter().position(|a| a.action == action);
@@ -224,145 +195,6 @@ impl Checker {
         })
     }
 
-    /// Reports two key fields with one control-plane name if a `@name` gave it to one of them, since the
-    /// control plane knows key fields by name. Leaves out the inputs of a selector, which the control plane
-    /// does not see; the same expression twice, without a `@name`, is allowed.
-    fn check_key_names(&mut self, keys: &[TableKey]) {
-        let mut first: BTreeMap<&str, &TableKey> = BTreeMap::new();
-        let named = |key: &TableKey| key.annotations.iter().any(|a| a.name.as_str() == "name");
-        let seen = keys
-            .iter()
-            .filter(|k| k.match_kind != ir::MatchKind::Selector);
-        for key in seen {
-            match first.get(&*key.name) {
-                Some(other) if named(key) || named(other) => {
-                    let (span, other) = (key.expr.span, other.expr.span);
-                    self.report(errors::key_name_twice(span, &key.name, other));
-                }
-                Some(_) => {}
-                None => {
-                    first.insert(&key.name, key);
-                }
-            }
-        }
-    }
-
-    fn match_kind(&mut self, name: &ast::Name) -> Option<ir::MatchKind> {
-        let text = name.as_str();
-        if !self.module.types.match_kinds.contains(&name.text) {
-            let known = self.module.types.match_kinds.iter().map(|k| &**k);
-            let similar = self.closest(text, known);
-            self.report(errors::unknown_match_kind(
-                name.span,
-                text,
-                similar.as_deref(),
-            ));
-            return None;
-        }
-        let kind = match text {
-            "exact" => ir::MatchKind::Exact,
-            "lpm" => ir::MatchKind::Lpm,
-            "ternary" => ir::MatchKind::Ternary,
-            "range" => ir::MatchKind::Range,
-            "optional" => ir::MatchKind::Optional,
-            "selector" => ir::MatchKind::Selector,
-            _ => {
-                let _ = self.unsupported(name.span, &format!("match kind `{text}`"));
-                return None;
-            }
-        };
-        Some(kind)
-    }
-
-    /// Returns the control-plane name of a key without `@name`: the text of its expression, with the
-    /// `@name` of a field in place of the field's own name. Returns `None` if the expression is too complex
-    /// for a name.
-    fn key_name(&self, expr: &Expr, source: &ast::Expr) -> Option<String> {
-        use ast::ExprKind as E;
-        match &source.kind {
-            E::Path(path) => Some(path.name.as_str().to_string()),
-            E::Member { base, member } => {
-                let field = match &expr.kind {
-                    ExprKind::Field(inner, i) => match &inner.ty {
-                        Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => {
-                            let field = &self.module.types.structure(*id).fields[*i];
-                            let renamed =
-                                field.annotations.iter().find(|a| a.name.as_str() == "name");
-                            renamed.and_then(|a| a.string())
-                        }
-                        _ => None,
-                    },
-                    _ => None,
-                };
-                let field = field.unwrap_or_else(|| member.as_str().to_string());
-                if let Some(global) = field.strip_prefix('.') {
-                    return Some(global.to_string());
-                }
-                let inner = match &expr.kind {
-                    ExprKind::Field(inner, _) | ExprKind::LastIndex(inner) => inner,
-                    _ => expr,
-                };
-                Some(format!("{}.{field}", self.key_name(inner, base)?))
-            }
-            E::Index { base, index } => {
-                let inner = match &expr.kind {
-                    ExprKind::Index(inner, _) => inner,
-                    _ => expr,
-                };
-                Some(format!(
-                    "{}[{}]",
-                    self.key_name(inner, base)?,
-                    self.key_name(expr, index)?
-                ))
-            }
-            E::Int(literal) => {
-                let value = fold::literal(literal);
-                Some(match literal.radix {
-                    2 => format!("0b{value:b}"),
-                    8 => format!("0o{value:o}"),
-                    16 => format!("0x{value:x}"),
-                    _ => value.to_string(),
-                })
-            }
-            E::Slice { base, high, low } => {
-                let inner = match &expr.kind {
-                    ExprKind::Slice(inner, ..) => inner,
-                    _ => expr,
-                };
-                let (high, low) = (self.key_name(expr, high)?, self.key_name(expr, low)?);
-                Some(format!("{}[{high}:{low}]", self.key_name(inner, base)?))
-            }
-            E::Binary {
-                op: ast::BinaryOp::BitAnd,
-                left,
-                right,
-                ..
-            } => {
-                let (a, b) = match &expr.kind {
-                    ExprKind::Binary(_, a, b) => (&**a, &**b),
-                    _ => (expr, expr),
-                };
-                Some(format!(
-                    "{} & {}",
-                    self.key_name(a, left)?,
-                    self.key_name(b, right)?
-                ))
-            }
-            E::Call { callee, args, .. } if args.is_empty() => match (&callee.kind, &expr.kind) {
-                (E::Member { base, member }, ExprKind::Call(call))
-                    if member.as_str() == "isValid" =>
-                {
-                    let CallTarget::IsValid(inner) = &call.target else {
-                        return None;
-                    };
-                    Some(format!("{}.$valid$", self.key_name(inner, base)?))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     fn table_actions(&mut self, refs: &[ast::ActionRef], table: &mut Table) {
         for reference in refs {
             let Some(action) = self.action_named(&reference.path) else {
@@ -409,11 +241,6 @@ impl Checker {
                 None
             }
         }
-    }
-
-    fn action_shape(&self, id: ActionId) -> (std::rc::Rc<FnSig>, usize) {
-        let action = &self.module.actions[id.index()];
-        (action.sig.clone(), action.directed)
     }
 
     /// Checks the value of `default_action = a(x)`. Returns the action's position in the table's list of
@@ -573,65 +400,6 @@ impl Checker {
         })
     }
 
-    /// Reports a priority of an entry of a table that has no ternary, range or optional key, or whose
-    /// entries are constant. In any other table with priorities, reports a first entry without one.
-    fn check_priorities(&mut self, table: &Table) {
-        let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
-        let Some(at) = table.entries.iter().find_map(explicit) else {
-            return;
-        };
-        let prioritised = table.keys.iter().any(|k| {
-            matches!(
-                k.match_kind,
-                ir::MatchKind::Ternary | ir::MatchKind::Range | ir::MatchKind::Optional
-            )
-        });
-        if !prioritised {
-            self.report(errors::needless_priority(at, &table.name));
-        } else if table.const_entries {
-            self.report(errors::priority_of_const(at));
-        } else if let Some(first) = table.entries.first()
-            && first.priority.is_none()
-        {
-            self.report(errors::first_priority(first.span));
-        }
-    }
-
-    /// Reports a set in a table entry that the match kind of its key cannot express, such as a range for `lpm`.
-    fn entry_match(&mut self, set: &crate::hir::Keyset, kind: ir::MatchKind, span: Span) {
-        use crate::hir::Keyset as K;
-        use ir::MatchKind as M;
-        let name = match kind {
-            M::Exact => "exact",
-            M::Lpm => "lpm",
-            M::Ternary => "ternary",
-            M::Range => "range",
-            M::Optional => "optional",
-            M::Selector => "selector",
-        };
-        let fits = match (kind, set) {
-            (_, K::ValueSet(_)) => false,
-            (M::Exact, K::Value(_)) => true,
-            (M::Exact, _) => false,
-            (M::Lpm | M::Ternary, K::Range(..)) => false,
-            (M::Optional, K::Mask(..) | K::Range(..)) => false,
-            (M::Range, K::Mask(..)) => false,
-            _ => true,
-        };
-        if !fits {
-            self.report(errors::entry_match(span, name));
-        }
-        if let (M::Lpm, K::Mask(_, mask)) = (kind, set)
-            && let Some(value) = mask.as_int()
-            && let Some(width) = self.module.types.scalar_width(&mask.ty)
-        {
-            let bits = fold::to_bits(value, width);
-            if bits != ir::Bits::prefix_mask(width, bits.count_ones()) {
-                self.report(errors::lpm_mask(mask.span));
-            }
-        }
-    }
-
     fn other_property(&mut self, property: &ast::TableProperty, table: &mut Table) {
         match (&property.kind, property.name.as_str()) {
             (Prop::Size(value), _) => {
@@ -776,5 +544,235 @@ impl Checker {
             &found,
         ));
         None
+    }
+}
+
+impl Checked {
+    /// Reports a property that occurs twice, and a property that stands before another to which it refers.
+    fn property_order(&mut self, decl: &ast::TableDecl) {
+        let position = |name: &str| decl.properties.iter().position(|p| p.name.as_str() == name);
+        for (name, before) in [("default_action", "actions"), ("entries", "key")] {
+            if let (Some(i), Some(j)) = (position(name), position(before))
+                && i < j
+            {
+                let span = decl.properties[i].name.span;
+                self.report(errors::property_order(span, name, before));
+            }
+        }
+        for (i, property) in decl.properties.iter().enumerate() {
+            if let Some(first) = decl.properties[..i]
+                .iter()
+                .find(|p| p.name.text == property.name.text)
+            {
+                self.report(errors::duplicate(
+                    property.name.span,
+                    property.name.as_str(),
+                    first.name.span,
+                ));
+            }
+        }
+    }
+
+    /// Reports two key fields with one control-plane name if a `@name` gave it to one of them, since the
+    /// control plane knows key fields by name. Leaves out the inputs of a selector, which the control plane
+    /// does not see; the same expression twice, without a `@name`, is allowed.
+    fn check_key_names(&mut self, keys: &[TableKey]) {
+        let mut first: BTreeMap<&str, &TableKey> = BTreeMap::new();
+        let named = |key: &TableKey| key.annotations.iter().any(|a| a.name.as_str() == "name");
+        let seen = keys
+            .iter()
+            .filter(|k| k.match_kind != ir::MatchKind::Selector);
+        for key in seen {
+            match first.get(&*key.name) {
+                Some(other) if named(key) || named(other) => {
+                    let (span, other) = (key.expr.span, other.expr.span);
+                    self.report(errors::key_name_twice(span, &key.name, other));
+                }
+                Some(_) => {}
+                None => {
+                    first.insert(&key.name, key);
+                }
+            }
+        }
+    }
+
+    fn match_kind(&mut self, name: &ast::Name) -> Option<ir::MatchKind> {
+        let text = name.as_str();
+        if !self.module.types.match_kinds.contains(&name.text) {
+            let known = self.module.types.match_kinds.iter().map(|k| &**k);
+            let similar = self.closest(text, known);
+            self.report(errors::unknown_match_kind(
+                name.span,
+                text,
+                similar.as_deref(),
+            ));
+            return None;
+        }
+        let kind = match text {
+            "exact" => ir::MatchKind::Exact,
+            "lpm" => ir::MatchKind::Lpm,
+            "ternary" => ir::MatchKind::Ternary,
+            "range" => ir::MatchKind::Range,
+            "optional" => ir::MatchKind::Optional,
+            "selector" => ir::MatchKind::Selector,
+            _ => {
+                let _ = self.unsupported(name.span, &format!("match kind `{text}`"));
+                return None;
+            }
+        };
+        Some(kind)
+    }
+
+    /// Returns the control-plane name of a key without `@name`: the text of its expression, with the
+    /// `@name` of a field in place of the field's own name. Returns `None` if the expression is too complex
+    /// for a name.
+    fn key_name(&self, expr: &Expr, source: &ast::Expr) -> Option<String> {
+        use ast::ExprKind as E;
+        match &source.kind {
+            E::Path(path) => Some(path.name.as_str().to_string()),
+            E::Member { base, member } => {
+                let field = match &expr.kind {
+                    ExprKind::Field(inner, i) => match &inner.ty {
+                        Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => {
+                            let field = &self.module.types.structure(*id).fields[*i];
+                            let renamed =
+                                field.annotations.iter().find(|a| a.name.as_str() == "name");
+                            renamed.and_then(|a| a.string())
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                let field = field.unwrap_or_else(|| member.as_str().to_string());
+                if let Some(global) = field.strip_prefix('.') {
+                    return Some(global.to_string());
+                }
+                let inner = match &expr.kind {
+                    ExprKind::Field(inner, _) | ExprKind::LastIndex(inner) => inner,
+                    _ => expr,
+                };
+                Some(format!("{}.{field}", self.key_name(inner, base)?))
+            }
+            E::Index { base, index } => {
+                let inner = match &expr.kind {
+                    ExprKind::Index(inner, _) => inner,
+                    _ => expr,
+                };
+                Some(format!(
+                    "{}[{}]",
+                    self.key_name(inner, base)?,
+                    self.key_name(expr, index)?
+                ))
+            }
+            E::Int(literal) => {
+                let value = fold::literal(literal);
+                Some(match literal.radix {
+                    2 => format!("0b{value:b}"),
+                    8 => format!("0o{value:o}"),
+                    16 => format!("0x{value:x}"),
+                    _ => value.to_string(),
+                })
+            }
+            E::Slice { base, high, low } => {
+                let inner = match &expr.kind {
+                    ExprKind::Slice(inner, ..) => inner,
+                    _ => expr,
+                };
+                let (high, low) = (self.key_name(expr, high)?, self.key_name(expr, low)?);
+                Some(format!("{}[{high}:{low}]", self.key_name(inner, base)?))
+            }
+            E::Binary {
+                op: ast::BinaryOp::BitAnd,
+                left,
+                right,
+                ..
+            } => {
+                let (a, b) = match &expr.kind {
+                    ExprKind::Binary(_, a, b) => (&**a, &**b),
+                    _ => (expr, expr),
+                };
+                Some(format!(
+                    "{} & {}",
+                    self.key_name(a, left)?,
+                    self.key_name(b, right)?
+                ))
+            }
+            E::Call { callee, args, .. } if args.is_empty() => match (&callee.kind, &expr.kind) {
+                (E::Member { base, member }, ExprKind::Call(call))
+                    if member.as_str() == "isValid" =>
+                {
+                    let CallTarget::IsValid(inner) = &call.target else {
+                        return None;
+                    };
+                    Some(format!("{}.$valid$", self.key_name(inner, base)?))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn action_shape(&self, id: ActionId) -> (std::rc::Rc<FnSig>, usize) {
+        let action = &self.module.actions[id.index()];
+        (action.sig.clone(), action.directed)
+    }
+
+    /// Reports a priority of an entry of a table that has no ternary, range or optional key, or whose
+    /// entries are constant. In any other table with priorities, reports a first entry without one.
+    fn check_priorities(&mut self, table: &Table) {
+        let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
+        let Some(at) = table.entries.iter().find_map(explicit) else {
+            return;
+        };
+        let prioritised = table.keys.iter().any(|k| {
+            matches!(
+                k.match_kind,
+                ir::MatchKind::Ternary | ir::MatchKind::Range | ir::MatchKind::Optional
+            )
+        });
+        if !prioritised {
+            self.report(errors::needless_priority(at, &table.name));
+        } else if table.const_entries {
+            self.report(errors::priority_of_const(at));
+        } else if let Some(first) = table.entries.first()
+            && first.priority.is_none()
+        {
+            self.report(errors::first_priority(first.span));
+        }
+    }
+
+    /// Reports a set in a table entry that the match kind of its key cannot express, such as a range for `lpm`.
+    fn entry_match(&mut self, set: &crate::hir::Keyset, kind: ir::MatchKind, span: Span) {
+        use crate::hir::Keyset as K;
+        use ir::MatchKind as M;
+        let name = match kind {
+            M::Exact => "exact",
+            M::Lpm => "lpm",
+            M::Ternary => "ternary",
+            M::Range => "range",
+            M::Optional => "optional",
+            M::Selector => "selector",
+        };
+        let fits = match (kind, set) {
+            (_, K::ValueSet(_)) => false,
+            (M::Exact, K::Value(_)) => true,
+            (M::Exact, _) => false,
+            (M::Lpm | M::Ternary, K::Range(..)) => false,
+            (M::Optional, K::Mask(..) | K::Range(..)) => false,
+            (M::Range, K::Mask(..)) => false,
+            _ => true,
+        };
+        if !fits {
+            self.report(errors::entry_match(span, name));
+        }
+        if let (M::Lpm, K::Mask(_, mask)) = (kind, set)
+            && let Some(value) = mask.as_int()
+            && let Some(width) = self.module.types.scalar_width(&mask.ty)
+        {
+            let bits = fold::to_bits(value, width);
+            if bits != ir::Bits::prefix_mask(width, bits.count_ones()) {
+                self.report(errors::lpm_mask(mask.span));
+            }
+        }
     }
 }

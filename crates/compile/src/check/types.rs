@@ -11,7 +11,7 @@ use syntax::source::Span;
 
 use super::infer::Bindings;
 use super::scope::{GenericStruct, Symbol, TypeSymbol};
-use super::{Checker, shared};
+use super::{Checked, Checker, shared};
 use crate::errors;
 use crate::fold;
 use crate::types::{
@@ -176,18 +176,6 @@ impl Checker {
         }
     }
 
-    fn type_arity(&self, ty: &TypeSymbol) -> usize {
-        match ty {
-            TypeSymbol::Plain(_) | TypeSymbol::Block(_) => 0,
-            TypeSymbol::Generic(generic) => generic.decl.type_params.len(),
-            TypeSymbol::Extern(id) => self.module.types.external(*id).type_params.len(),
-            TypeSymbol::BlockType(id) => self.module.types.block_types[id.index()]
-                .sig
-                .type_params
-                .len(),
-        }
-    }
-
     /// Declares a struct, header or header union.
     pub(super) fn struct_like(
         &mut self,
@@ -223,7 +211,7 @@ impl Checker {
 
     fn specialise_struct(&mut self, generic: &Rc<GenericStruct>, args: Vec<Ty>) -> Ty {
         let key = (Rc::as_ptr(generic) as usize, args.clone());
-        if let Some(ty) = self.generic_structs.get(&key) {
+        if let Some(ty) = self.generics.structs.get(&key) {
             return ty.clone();
         }
         let ty = self.scoped(|c| {
@@ -237,9 +225,9 @@ impl Checker {
                 args,
             )
         });
-        self.generic_structs.insert(key, ty.clone());
+        self.generics.structs.insert(key, ty.clone());
         if let Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) = &ty {
-            self.generic_of.insert(*id, generic.clone());
+            self.generics.struct_of.insert(*id, generic.clone());
         }
         ty
     }
@@ -248,7 +236,7 @@ impl Checker {
     pub(super) fn applied(&mut self, ty: &Ty, bindings: &Bindings) -> Ty {
         match ty {
             Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => {
-                let Some(generic) = self.generic_of.get(id).cloned() else {
+                let Some(generic) = self.generics.struct_of.get(id).cloned() else {
                     return ty.clone();
                 };
                 let given = self.module.types.structure(*id).args.clone();
@@ -331,6 +319,131 @@ impl Checker {
         }
     }
 
+    /// Declares an enum and its members, with their values if the enum is serializable.
+    pub(super) fn enumeration(&mut self, decl: &ast::EnumDecl, annotations: &[ast::Annotation]) {
+        let underlying = decl.underlying.as_ref().and_then(|t| {
+            let ty = self.resolve(t);
+            match ty {
+                Ty::Bit(_) | Ty::Signed(_) => Some(ty),
+                Ty::Missing => None,
+                _ => {
+                    let found = self.show(&ty);
+                    self.report(errors::enum_underlying(t.span, &found));
+                    None
+                }
+            }
+        });
+        let mut members: Vec<(Arc<str>, Option<BigInt>)> = Vec::new();
+        let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
+        for member in &decl.members {
+            if let Some(first) = seen.insert(member.name.text.clone(), member.name.span) {
+                self.report(errors::duplicate(
+                    member.name.span,
+                    member.name.as_str(),
+                    first,
+                ));
+                continue;
+            }
+            let value = match (&member.value, &underlying) {
+                (Some(value), Some(ty)) => Some(self.member_value(value, ty)),
+                _ => None,
+            };
+            members.push((member.name.text.clone(), value));
+        }
+        let id = EnumId(self.module.types.enums.len() as u32);
+        let annotations = shared(annotations);
+        self.module.types.enums.push(EnumDef {
+            name: decl.name.text.clone(),
+            underlying,
+            members,
+            annotations,
+            span: decl.name.span,
+        });
+        self.declare_type(&decl.name, TypeSymbol::Plain(Ty::Enum(id)));
+    }
+
+    /// Evaluates the value of a member of a serializable enum with the underlying type `ty`. Reports a
+    /// value out of the range of `ty`, and returns 0.
+    fn member_value(&mut self, value: &ast::Expr, ty: &Ty) -> BigInt {
+        let found = self.infer(value, Some(ty));
+        if let (Ty::Int, Some(number)) = (&found.ty, found.as_int())
+            && !fold::fits(number, ty)
+        {
+            let shown = self.show(ty);
+            self.report(errors::member_value(
+                value.span,
+                &number.to_string(),
+                &shown,
+            ));
+            return BigInt::ZERO;
+        }
+        let found = self.coerce(found, ty);
+        let found = self.require_literal(found, "the value of an enum member");
+        found.as_int().cloned().unwrap_or_default()
+    }
+
+    /// Declares the new type of a declaration such as `type bit<9> PortId`.
+    pub(super) fn new_type(&mut self, decl: &ast::NewTypeDecl, annotations: &[ast::Annotation]) {
+        let underlying = self.resolve(&decl.ty);
+        let basis = self.module.types.representation(&underlying);
+        if !matches!(basis, Ty::Bit(_) | Ty::Signed(_) | Ty::Bool | Ty::Missing) {
+            let found = self.show(&underlying);
+            self.report(errors::new_type_basis(decl.ty.span, &found));
+        }
+        let id = NewTypeId(self.module.types.new_types.len() as u32);
+        let annotations = shared(annotations);
+        self.module.types.new_types.push(NewTypeDef {
+            name: decl.name.text.clone(),
+            underlying,
+            annotations,
+            span: decl.name.span,
+        });
+        self.declare_type(&decl.name, TypeSymbol::Plain(Ty::New(id)));
+    }
+
+    /// Declares the name of a `typedef`, which is another name for an existing type.
+    pub(super) fn typedef(&mut self, decl: &ast::TypedefDecl) {
+        let ty = match &decl.target {
+            ast::TypedefTarget::Type(ty) => match &ty.kind {
+                // A typedef of an extern or block keeps what it is.
+                TypeKind::Named(path) => match self.scopes.lookup(path) {
+                    Some(Symbol::Type(TypeSymbol::Generic(_))) => None,
+                    Some(Symbol::Type(symbol)) => Some(symbol.clone()),
+                    _ => None,
+                }
+                .unwrap_or_else(|| TypeSymbol::Plain(self.resolve(ty))),
+                _ => TypeSymbol::Plain(self.resolve(ty)),
+            },
+            ast::TypedefTarget::Decl(inner) => {
+                self.top_level(inner);
+                let symbol = inner.name().map(|n| ast::Path {
+                    absolute: false,
+                    name: n.clone(),
+                    span: n.span,
+                });
+                match symbol.and_then(|p| self.scopes.lookup(&p).cloned()) {
+                    Some(Symbol::Type(symbol)) => symbol,
+                    _ => TypeSymbol::Plain(Ty::Missing),
+                }
+            }
+        };
+        self.declare_type(&decl.name, ty);
+    }
+}
+
+impl Checked {
+    fn type_arity(&self, ty: &TypeSymbol) -> usize {
+        match ty {
+            TypeSymbol::Plain(_) | TypeSymbol::Block(_) => 0,
+            TypeSymbol::Generic(generic) => generic.decl.type_params.len(),
+            TypeSymbol::Extern(id) => self.module.types.external(*id).type_params.len(),
+            TypeSymbol::BlockType(id) => self.module.types.block_types[id.index()]
+                .sig
+                .type_params
+                .len(),
+        }
+    }
+
     fn allowed_field(&self, ty: &Ty, kind: StructKind) -> bool {
         match kind {
             StructKind::Union => matches!(ty, Ty::Header(_) | Ty::Missing | Ty::Param(_)),
@@ -396,69 +509,6 @@ impl Checker {
         }
     }
 
-    /// Declares an enum and its members, with their values if the enum is serializable.
-    pub(super) fn enumeration(&mut self, decl: &ast::EnumDecl, annotations: &[ast::Annotation]) {
-        let underlying = decl.underlying.as_ref().and_then(|t| {
-            let ty = self.resolve(t);
-            match ty {
-                Ty::Bit(_) | Ty::Signed(_) => Some(ty),
-                Ty::Missing => None,
-                _ => {
-                    let found = self.show(&ty);
-                    self.report(errors::enum_underlying(t.span, &found));
-                    None
-                }
-            }
-        });
-        let mut members: Vec<(Arc<str>, Option<BigInt>)> = Vec::new();
-        let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
-        for member in &decl.members {
-            if let Some(first) = seen.insert(member.name.text.clone(), member.name.span) {
-                self.report(errors::duplicate(
-                    member.name.span,
-                    member.name.as_str(),
-                    first,
-                ));
-                continue;
-            }
-            let value = match (&member.value, &underlying) {
-                (Some(value), Some(ty)) => Some(self.member_value(value, ty)),
-                _ => None,
-            };
-            members.push((member.name.text.clone(), value));
-        }
-        let id = EnumId(self.module.types.enums.len() as u32);
-        let annotations = shared(annotations);
-        self.module.types.enums.push(EnumDef {
-            name: decl.name.text.clone(),
-            underlying,
-            members,
-            annotations,
-            span: decl.name.span,
-        });
-        self.declare_type(&decl.name, TypeSymbol::Plain(Ty::Enum(id)));
-    }
-
-    /// Evaluates the value of a member of a serializable enum with the underlying type `ty`. Reports a
-    /// value out of the range of `ty`, and returns 0.
-    fn member_value(&mut self, value: &ast::Expr, ty: &Ty) -> BigInt {
-        let found = self.infer(value, Some(ty));
-        if let (Ty::Int, Some(number)) = (&found.ty, found.as_int())
-            && !fold::fits(number, ty)
-        {
-            let shown = self.show(ty);
-            self.report(errors::member_value(
-                value.span,
-                &number.to_string(),
-                &shown,
-            ));
-            return BigInt::ZERO;
-        }
-        let found = self.coerce(found, ty);
-        let found = self.require_literal(found, "the value of an enum member");
-        found.as_int().cloned().unwrap_or_default()
-    }
-
     /// Reports a value set with members of type `ty` unless these consist only of numbers, truth values,
     /// errors and enums.
     pub(super) fn value_set_type(&mut self, ty: &Ty, span: Span) {
@@ -468,54 +518,6 @@ impl Checker {
             let found = self.show(ty);
             self.report(errors::member_type(span, &found, "a value set"));
         }
-    }
-
-    /// Declares the new type of a declaration such as `type bit<9> PortId`.
-    pub(super) fn new_type(&mut self, decl: &ast::NewTypeDecl, annotations: &[ast::Annotation]) {
-        let underlying = self.resolve(&decl.ty);
-        let basis = self.module.types.representation(&underlying);
-        if !matches!(basis, Ty::Bit(_) | Ty::Signed(_) | Ty::Bool | Ty::Missing) {
-            let found = self.show(&underlying);
-            self.report(errors::new_type_basis(decl.ty.span, &found));
-        }
-        let id = NewTypeId(self.module.types.new_types.len() as u32);
-        let annotations = shared(annotations);
-        self.module.types.new_types.push(NewTypeDef {
-            name: decl.name.text.clone(),
-            underlying,
-            annotations,
-            span: decl.name.span,
-        });
-        self.declare_type(&decl.name, TypeSymbol::Plain(Ty::New(id)));
-    }
-
-    /// Declares the name of a `typedef`, which is another name for an existing type.
-    pub(super) fn typedef(&mut self, decl: &ast::TypedefDecl) {
-        let ty = match &decl.target {
-            ast::TypedefTarget::Type(ty) => match &ty.kind {
-                // A typedef of an extern or block keeps what it is.
-                TypeKind::Named(path) => match self.scopes.lookup(path) {
-                    Some(Symbol::Type(TypeSymbol::Generic(_))) => None,
-                    Some(Symbol::Type(symbol)) => Some(symbol.clone()),
-                    _ => None,
-                }
-                .unwrap_or_else(|| TypeSymbol::Plain(self.resolve(ty))),
-                _ => TypeSymbol::Plain(self.resolve(ty)),
-            },
-            ast::TypedefTarget::Decl(inner) => {
-                self.top_level(inner);
-                let symbol = inner.name().map(|n| ast::Path {
-                    absolute: false,
-                    name: n.clone(),
-                    span: n.span,
-                });
-                match symbol.and_then(|p| self.scopes.lookup(&p).cloned()) {
-                    Some(Symbol::Type(symbol)) => symbol,
-                    _ => TypeSymbol::Plain(Ty::Missing),
-                }
-            }
-        };
-        self.declare_type(&decl.name, ty);
     }
 }
 
