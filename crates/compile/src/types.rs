@@ -228,13 +228,8 @@ pub struct ExternDef {
     /// Its constructors.
     pub constructors: Vec<Declared<()>>,
     /// Its methods.
-<<<<<<< HEAD
-    pub methods: Vec<Rc<Declared<externs::Method>>>,
-    /// Abstract methods, whose body an instance gives.
-=======
     pub methods: Vec<Rc<DeclaredMethod>>,
-    /// Those that an instance provides.
->>>>>>> b28b9947 (compile, conformance: modules import each other in one direction; the test covers all crates)
+    /// Abstract methods, whose body an instance gives.
     pub abstract_methods: Vec<Rc<FnSig>>,
     /// The place of its declaration.
     pub span: Span,

@@ -29,20 +29,6 @@ const FIRST_ENTRIES: u32 = 4;
 /// wins.
 const PRIORITIES: i32 = 1_000_000;
 
-<<<<<<< HEAD
-/// The time of a packet's arrival, and its delay and queue between ingress and egress.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Passage {
-    /// The time of ingress, in microseconds.
-    pub(crate) arrives_us: u64,
-    /// The time between ingress and egress, in microseconds.
-    pub(crate) stays_us: u64,
-    /// The number of packets in the queue, both when it is enqueued and when it leaves the queue.
-    pub(crate) queue: u32,
-}
-
-=======
->>>>>>> b28b9947 (compile, conformance: modules import each other in one direction; the test covers all crates)
 /// The passages of the three runs that a script comes of, by the packet's number: no time at all, quick packets, slow packets.
 const PASSAGES: [fn(u64) -> Passage; 3] = [
     |_| Passage {

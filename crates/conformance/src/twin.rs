@@ -279,14 +279,14 @@ fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
     (Packet::new(&sparse.bytes()), sparse)
 }
 
-/// When a packet arrives, and what it meets between ingress and egress.
+/// The time of a packet's arrival, and its delay and queue between ingress and egress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
     /// The time of ingress, in microseconds.
     pub(crate) arrives_us: u64,
     /// The time between ingress and egress, in microseconds.
     pub(crate) stays_us: u64,
-    /// The number of packets in the queue when it is enqueued, and when it leaves.
+    /// The number of packets in the queue, both when it is enqueued and when it leaves the queue.
     pub(crate) queue: u32,
 }
 
