@@ -16,7 +16,7 @@ use crate::lower::room::{Externs, ObjectRow, name_of};
 use crate::meaning::{Function, Meaning, Method};
 use crate::types::{FnSig, Ty, Types};
 
-/// The files that give externs a meaning.
+/// The files whose declarations of externs have a meaning.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     /// The file that declares `packet_in`.
@@ -69,9 +69,9 @@ impl Origins {
         Some(meaning.with(at))
     }
 
-    /// Returns the row for an extern type and its position in its table, by its name, its number of type parameters and the place of its
-    /// declaration `span`; `None` if the declaration is not one of the core library's or the
-    /// architecture's.
+    /// Returns the row for an extern type, and its position in the table of the core library or of the
+    /// architecture; `None` if neither declares the type. The row is found by the type's name and number of
+    /// type parameters; `span` is the place of the declaration.
     pub(crate) fn object(
         &self,
         name: &str,
@@ -113,8 +113,8 @@ impl ObjectRow {
             .then_some(())
     }
 
-    /// Returns the meaning of a method of the extern type in row `object`; `None` if the type has no method with this
-    /// signature.
+    /// Returns the meaning of a method of the extern type; `None` if the type has no method with this
+    /// signature. `object` is the position of the type in its table.
     pub fn method(
         &self,
         object: usize,
@@ -138,7 +138,8 @@ fn type_of_main(decl: &ast::Decl) -> Option<&str> {
     (instance.name.as_str() == "main").then(|| path.name.as_str())
 }
 
-/// Returns the position and the meaning of the row that has the signature.
+/// Returns the position and the meaning of the first row whose pattern has the name, the result and the
+/// parameters of `sig`; `None` if there is no such row.
 fn matching<'r, M>(rows: &'r [(&str, M)], sig: &FnSig, types: &Types) -> Option<(usize, &'r M)> {
     let declared = parameters(sig);
     let position = rows.iter().position(|(pattern, _)| {

@@ -1,18 +1,20 @@
-//! What externs can mean. The tables of the architectures (`lower`) say which declaration means what.
+//! What externs can mean. The tables of the architectures (in `lower`) say which declaration has which
+//! meaning.
 
 use ir::HashAlgorithm;
 
-/// The meaning of an extern.
+/// The meaning of an extern: `C` is the type of meanings that all architectures may use, `O` stands for one
+/// of an architecture alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning<C, O> {
-    /// One that it can have in all architectures.
+    /// A meaning that it can have in all architectures.
     Common(C),
-    /// One of its own, in its architecture only.
+    /// A meaning that only its architecture gives.
     Own(O),
 }
 
 impl<C: Copy, O> Meaning<C, O> {
-    /// Returns the meaning with `own` for its own one.
+    /// Returns the meaning, with `own` in place of what stands for a meaning of one architecture alone.
     pub fn with<P>(&self, own: P) -> Meaning<C, P> {
         match self {
             Meaning::Common(common) => Meaning::Common(*common),
@@ -20,7 +22,7 @@ impl<C: Copy, O> Meaning<C, O> {
         }
     }
 
-    /// Returns its own meaning, if it has one.
+    /// Returns what stands for a meaning of one architecture alone; `None` for a common meaning.
     pub fn own(&self) -> Option<&O> {
         match self {
             Meaning::Common(_) => None,
@@ -61,7 +63,7 @@ pub enum Object {
     ActionProfile,
     /// An action profile with groups of actions, of which a hash of the packet chooses one.
     ActionSelector,
-    /// The ones' complement sum of data given at once.
+    /// The ones' complement sum of all data, given in one call.
     Checksum16,
 }
 

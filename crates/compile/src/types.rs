@@ -204,14 +204,16 @@ pub enum StructKind {
 pub struct Declared<M> {
     /// The signature.
     pub sig: Rc<FnSig>,
-    /// The meaning, unless it is the program's own; one of the architecture's own as the position in its table.
+    /// The meaning, unless the extern is the program's own. One of a single architecture is a position in its
+    /// table.
     pub meaning: Option<M>,
 }
 
-/// A declaration of a function, with its position.
+/// A declaration of an extern function; a meaning of a single architecture is the position of its row.
 pub type DeclaredFunction = Declared<Meaning<Function, usize>>;
 
-/// A declaration of a method, with the positions of the object and of the method.
+/// A declaration of a method; a meaning of a single architecture is the positions of the object's row and of
+/// the method in it.
 pub type DeclaredMethod = Declared<Meaning<Method, (usize, usize)>>;
 
 /// An extern object type.

@@ -34,7 +34,8 @@ const WITH_NUMBER: [(&str, u32); 4] = [
     ("max_member_weight", INT32_MAX),
 ];
 
-/// The annotation that says which role may deal with an object. Its text must never be lost.
+/// The annotation that names the role whose controllers may access an object (P4Runtime). It must appear only
+/// once.
 const ROLE: &str = "p4runtime_role";
 
 impl Checker {
@@ -89,7 +90,8 @@ impl Checker {
         }
     }
 
-    /// Checks the annotations of one declaration or of one part of it, such as a field or a parameter.
+    /// Checks the form of the annotations of one declaration or of one part of it, such as a field or a
+    /// parameter, and reports those that stand there twice although they must not.
     fn annotations(&mut self, annotations: &[Annotation]) {
         let structured = |a: &Annotation| {
             matches!(
@@ -160,9 +162,9 @@ impl Checker {
         }
     }
 
-    /// Returns the indices that the annotations `@field_list(1, NAME, Enum.member)` give, in parentheses or
-    /// brackets; a name stands for the value of that constant. Reports an index that is no constant of 32
-    /// bits.
+    /// Returns the indices of the field lists that the annotations `@field_list(1, NAME, Enum.member)` give,
+    /// in parentheses or brackets; a name stands for the value of that constant. Reports an index that is no
+    /// constant of 32 bits.
     pub(super) fn field_lists(&mut self, annotations: &[Annotation]) -> Vec<u32> {
         const WHAT: &str = "the index of a field list";
         let mut numbers = Vec::new();
@@ -206,8 +208,8 @@ impl Checker {
     }
 }
 
-/// Parses numbers and (dotted) names, with commas between them, to expressions; `None` if `tokens` contain
-/// anything else.
+/// Parses a list of numbers and (dotted) names, with commas between them, to expressions; `None` if `tokens`
+/// contain anything else.
 fn operands(tokens: &[AnnotationToken]) -> Option<Vec<ast::Expr>> {
     let is_comma = |token: &AnnotationToken| is_symbol(token, ",");
     tokens.split(is_comma).map(operand).collect()

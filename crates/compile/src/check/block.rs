@@ -20,8 +20,8 @@ use crate::hir::{
 use crate::types::{BlockId, BlockKind, FnSig, ParamSig, Ty};
 
 impl Checker {
-    /// Declares parameters in the current scope, and returns their variables. `action`: they are parameters
-    /// of an action.
+    /// Declares parameters in the current scope, and returns their variables. `action` is true if they are
+    /// parameters of an action.
     fn declare_params(
         &mut self,
         params: &[ast::Param],
@@ -57,7 +57,8 @@ impl Checker {
     }
 
     /// Checks the body of the generic function `template` with `types` as its type arguments, in the scopes
-    /// that were open at its declaration. Adds the function to the module and returns its id.
+    /// that were open at its declaration. Adds the result to the module as a function of its own and returns
+    /// the function's id.
     pub(super) fn function_body(&mut self, template: &FnTemplate, types: &[Ty]) -> FuncId {
         let inner = self.scopes.split_off(template.depth);
         let context = self.body_context(Place::Function, Ty::Void);
@@ -94,7 +95,7 @@ impl Checker {
         }
     }
 
-    /// Declares an action and checks its body.
+    /// Declares an action and checks its parameters and body. `global` is true at the top level.
     pub(super) fn action(
         &mut self,
         decl: &ast::ActionDecl,
@@ -141,8 +142,8 @@ impl Checker {
         self.declare(&decl.name, Symbol::Action(id));
     }
 
-    /// Declares a parser or control with the signatures of its type and constructor, still without its
-    /// body, and returns its id. Reports a parser or control with type parameters, and returns `None`.
+    /// Declares a parser or control with the signatures of its type and constructor, still without its body,
+    /// and returns its id. Reports one with type parameters, which is not allowed, and returns `None`.
     fn begin_block(
         &mut self,
         ty: &ast::BlockType,
@@ -216,7 +217,7 @@ impl Checker {
         block.constructor_params = given;
     }
 
-    /// Declares a control and checks its body.
+    /// Declares a control and checks its local declarations and its apply block.
     pub(super) fn control(
         &mut self,
         decl: &ast::ControlDecl,
@@ -250,7 +251,7 @@ impl Checker {
     }
 
     /// Checks the local declarations of a parser or control in order and enters their names into the scope.
-    /// Returns the variables, instances and tables among them.
+    /// Returns those that have an effect at run time: variables, instances and tables.
     fn locals(&mut self, decls: &[ast::Decl]) -> Vec<Local> {
         let mut locals = Vec::new();
         for decl in decls {
@@ -293,7 +294,7 @@ impl Checker {
         locals
     }
 
-    /// Declares a parser and checks its states.
+    /// Declares a parser and checks its local declarations and its states.
     pub(super) fn parser(
         &mut self,
         decl: &ast::ParserDecl,
@@ -411,8 +412,8 @@ impl Checked {
         }
     }
 
-    /// Returns a map from the name of each state to its position, where `start` comes first, and to its
-    /// place in the source. Reports a missing `start`, reserved names and duplicates.
+    /// Returns the position and the place in the source of each state, by name; `start` has position 0.
+    /// Reports a missing `start`, reserved names and duplicates.
     fn state_names(&mut self, decl: &ast::ParserDecl) -> BTreeMap<Arc<str>, (usize, Span)> {
         let mut names: BTreeMap<Arc<str>, (usize, Span)> = BTreeMap::new();
         let start = decl.states.iter().find(|s| s.name.as_str() == "start");
@@ -462,8 +463,8 @@ impl Checked {
     }
 }
 
-/// Returns whether a statement may end the parser: true for every statement except assignments and
-/// declarations whose expressions consist only of variables, fields and operators.
+/// Returns whether a statement may end the parser by an error: true for every statement except assignments
+/// and declarations whose expressions consist only of variables, fields and operators.
 fn may_reject(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Assign(target, value) | StmtKind::AssignOp(_, target, value) => {

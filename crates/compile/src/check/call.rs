@@ -16,8 +16,8 @@ use crate::meaning::{Function, Meaning};
 use crate::types::{FnSig, Ty, TypeParamId};
 
 impl Checker {
-    /// Checks a call of a function, action, constructor or method. `want` is the type that the context
-    /// suggests for the result.
+    /// Checks a call of a function, action, constructor or method, and returns the checked expression. `want`
+    /// is the type that the context suggests for the result.
     pub(super) fn call(
         &mut self,
         callee: &ast::Expr,
@@ -163,8 +163,9 @@ impl Checker {
         }
     }
 
-    /// Checks the arguments `args` of the constructor of `ty`, and returns the type with its type arguments
-    /// filled in, and the checked arguments; `None` after an error.
+    /// Checks the arguments `args` of a constructor of the type `ty`. Returns the type with its type
+    /// arguments filled in, and the checked arguments; `None` after an error. `at` is the place of the type,
+    /// `span` that of the whole.
     pub(super) fn instantiate(
         &mut self,
         ty: Ty,
@@ -222,9 +223,9 @@ impl Checker {
         Some((ty, args))
     }
 
-    /// Returns the instance of the generic function `template` for the type arguments `types`; checks its
-    /// body if no earlier call had these types. Returns `None` if the body has errors, or (with a report)
-    /// if the call is recursive.
+    /// Returns the function that the generic function `template` becomes with the type arguments `types`;
+    /// checks its body at the first call with these types. Returns `None` if its body has errors whatever the
+    /// types, or if the call is recursive, which it reports.
     fn specialise(
         &mut self,
         template: &Rc<FnTemplate>,
@@ -251,7 +252,8 @@ impl Checker {
 }
 
 impl Checked {
-    /// Warns of the use of `name`, declared with `annotations`, if `@deprecated` is among them.
+    /// Warns that `name` is deprecated if `annotations`, those of its declaration, contain `@deprecated`.
+    /// `span` is the place of its use.
     pub(super) fn check_deprecated(
         &mut self,
         annotations: &[ast::Annotation],
@@ -345,8 +347,8 @@ impl Checked {
         }
     }
 
-    /// Returns whether `value` is a parser where `wanted` is a parser type, or a control where it is a
-    /// control type. Reports parameters that differ from the type's, but returns true for them too.
+    /// Returns whether `value` is a parser and `wanted` a parser type, or the same for controls. Reports
+    /// parameters that differ from the type's; then returns true nevertheless, since the error is reported.
     pub(super) fn block_fits(&mut self, value: &Expr, wanted: &Ty) -> bool {
         let (Ty::BlockType(id, args), Ty::Block(block)) = (wanted, &value.ty) else {
             return false;
@@ -391,8 +393,8 @@ impl Checked {
         true
     }
 
-    /// Returns the kind of variable that a parameter becomes: [`VarKind::ActionData`], which only the
-    /// control plane sets, for an action's parameter without direction, else [`VarKind::Param`].
+    /// Returns the kind of variable that a parameter becomes: [`VarKind::ActionData`], set by the control
+    /// plane, for a parameter of an action (`action` is true) without direction, else [`VarKind::Param`].
     pub(super) fn param_kind(direction: Direction, action: bool) -> VarKind {
         match (direction, action) {
             (Direction::None, true) => VarKind::ActionData,

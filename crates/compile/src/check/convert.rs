@@ -1,4 +1,4 @@
-//! Casts, implicit and explicit, and what initialisers become.
+//! Implicit and explicit casts, and the conversion of initialisers to the types of their contexts.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::fold;
 use crate::hir::{Expr, ExprKind};
 use crate::types::{StructId, Ty};
 
-/// Stands in a [`Ty::Record`] for `...`.
+/// The name that stands for `...` among the fields of a [`Ty::Record`].
 pub(super) const DOTS: &str = "...";
 
 impl Checker {
-    /// Checks an expression and converts its value to type `ty` by an implicit cast. Reports a value that
-    /// has no implicit cast to `ty`, and returns a missing expression.
+    /// Checks an expression, converts its value to type `ty` by an implicit cast, and returns it. Reports a
+    /// value that has no implicit cast to `ty`, and returns a missing expression.
     pub(super) fn expect(&mut self, expr: &ast::Expr, ty: &Ty) -> Expr {
         let value = self.infer(expr, Some(ty));
         self.coerce(value, ty)
@@ -26,7 +26,7 @@ impl Checker {
 }
 
 impl Checked {
-    /// Converts an expression to type `ty` by an implicit cast. If P4 has none between the two types,
+    /// Converts a checked expression to type `ty` by an implicit cast. If P4 has none between the two types,
     /// reports the mismatch and returns a missing expression.
     pub(super) fn coerce(&mut self, expr: Expr, ty: &Ty) -> Expr {
         if expr.ty == *ty || matches!(ty, Ty::Any) {
@@ -48,8 +48,8 @@ impl Checked {
         }
     }
 
-    /// Returns whether `expr` is a list or record of values, `ty` is a struct, header or union, and some
-    /// fields of `ty` may be unknown after a syntax error.
+    /// Returns whether `expr` is an initialiser for a struct, header or union of which some fields may be
+    /// unknown after a syntax error.
     fn is_partial(&self, expr: &Expr, ty: &Ty) -> bool {
         let (Ty::Struct(id) | Ty::Header(id) | Ty::Union(id)) = ty else {
             return false;
@@ -153,9 +153,9 @@ impl Checked {
         }
     }
 
-    /// Converts `{ a, b }` to type `ty`, whose members have the types `members`. A `...` at the end stands
-    /// for the default values of the members after it. Reports a wrong number of members; `name` is the
-    /// type's name in that message.
+    /// Converts the list `{ a, b }` to type `ty`, whose members have the types `members`. A `...` at the end
+    /// stands for the default values of the members after it. Reports a wrong number of members; `name` is
+    /// the type's name in that message.
     fn fill(&mut self, expr: Expr, ty: &Ty, members: &[Ty], name: &str) -> Expr {
         let span = expr.span;
         let ExprKind::Aggregate(mut items) = expr.kind else {
@@ -186,7 +186,9 @@ impl Checked {
         Expr::new(ExprKind::Aggregate(items), ty.clone(), span)
     }
 
-    /// Converts `{ f = a, g = b }` to the struct or header `ty`, and puts the fields in the order of its declaration.
+    /// Converts the initialiser `{ f = a, g = b }` to the struct or header `ty`, in the order of its
+    /// declaration. `names` are the names of the initialiser's fields. A `...` stands for the default values
+    /// of fields that are not named. Reports unknown and missing fields.
     fn fill_by_name(
         &mut self,
         expr: Expr,
@@ -239,8 +241,8 @@ impl Checked {
         Expr::new(kind, ty.clone(), span)
     }
 
-    /// Converts an integer without a width to `ty`, a type with a width. If `warn` is set, warns of a
-    /// constant that does not fit into `ty` and so loses bits.
+    /// Converts an integer without a width (`int`) to `ty`, a type with a width. A constant that does not fit
+    /// into `ty` loses its high bits, with a warning if `warn` is true.
     fn int_to(&mut self, expr: Expr, ty: &Ty, warn: bool) -> Expr {
         match expr.as_int() {
             Some(value) => self.sized(value.clone(), ty, expr.span, warn),
@@ -252,8 +254,8 @@ impl Checked {
         }
     }
 
-    /// Returns the constant `value` with the type `ty`, which has a width. A value that does not fit loses
-    /// its high bits, with a warning if `warn` is set.
+    /// Returns the constant `value` as an expression of type `ty`, which has a width. A value that does not
+    /// fit loses its high bits, with a warning if `warn` is true.
     pub(super) fn sized(&mut self, value: BigInt, ty: &Ty, span: Span, warn: bool) -> Expr {
         let wrapped = fold::wrap(&value, ty);
         if warn && wrapped != value {
@@ -288,7 +290,8 @@ impl Checked {
             }
     }
 
-    /// Returns whether the list of explicit casts has one between these types for all values.
+    /// Returns whether the specification's list of explicit casts allows one from type `from` to type `to`
+    /// for all values.
     fn castable_type(&self, from: &Ty, to: &Ty) -> bool {
         match (from, to) {
             _ if from == to => self.keeps_type(to),
@@ -303,8 +306,8 @@ impl Checked {
         }
     }
 
-    /// Returns whether a value may be cast to the type that it has, which is so for the types that the list of
-    /// explicit casts names.
+    /// Returns whether a value of type `ty` may be cast to that same type: true for the types that the
+    /// specification's list of explicit casts names.
     fn keeps_type(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Enum(_) => self.underlying(ty).is_some(),
@@ -316,7 +319,7 @@ impl Checked {
         }
     }
 
-    /// Returns the type of which `type` or a serializable enum made this one; `None` for any other type.
+    /// Returns the type from which `type` or a serializable enum was declared; `None` if `ty` is neither.
     fn underlying(&self, ty: &Ty) -> Option<Ty> {
         match ty {
             Ty::New(id) => Some(self.module.types.new_type(*id).underlying.clone()),
@@ -358,8 +361,8 @@ impl Checked {
         Expr::new(folded, ty.clone(), span)
     }
 
-    /// Converts a value of a serializable enum to the enum's underlying type, since operators take only
-    /// that. Returns any other value unchanged.
+    /// Converts a value of a serializable enum to the enum's underlying type, which operators need. Returns
+    /// any other value unchanged.
     pub(super) fn decay(&self, expr: Expr) -> Expr {
         let underlying = match &expr.ty {
             Ty::Enum(id) => self.module.types.enumeration(*id).underlying.clone(),
@@ -371,7 +374,8 @@ impl Checked {
         }
     }
 
-    /// Reports each integer inside an initialiser that has no width, since its context gave none.
+    /// Reports each integer without a width (`int`) in an initialiser, at any depth, since nothing gives it a
+    /// width.
     pub(super) fn require_sized(&mut self, expr: &Expr) {
         match (&expr.kind, &expr.ty) {
             (_, Ty::Int) => self.report(errors::unsized_int(expr.span)),
@@ -396,7 +400,7 @@ fn retype(expr: Expr, ty: &Ty) -> Expr {
     }
 }
 
-/// Returns whether the type arguments `given` equal the type arguments `wanted`, one by one. `Any` in
+/// Returns whether the type arguments `given` equal the type arguments `wanted`, one by one. [`Ty::Any`] in
 /// `wanted` equals every type.
 fn all_fit(given: &[Ty], wanted: &[Ty]) -> bool {
     let fits = |(given, wanted): (&Ty, &Ty)| given == wanted || matches!(wanted, Ty::Any);

@@ -1,8 +1,10 @@
-//! A program with syntax errors: its mistakes that are certain although the tree has holes.
+//! Checks of a program with syntax errors: they report the mistakes that are certain although pieces of the
+//! program, called holes, could not be parsed.
 //!
-//! A name that may have been declared in a hole is taken for one whose declaration is wrong, about which everything stays silent, and
-//! so is a member of a type that was read in part. In a declaration with a hole, nothing that should be there is missed. If braces do
-//! not match, nothing is said of the declaration that is read in another way than it was meant.
+//! A name that may have been declared in a hole counts as one whose declaration is wrong, about which no
+//! further error is reported, and so does a member of a type that was read in part. In a declaration with a
+//! hole, nothing is reported as absent. If braces do not match, no error is reported in a declaration that
+//! may have been read in another way than it was meant.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +15,17 @@ use syntax::source::{FileId, Span};
 use super::scope::Symbol;
 use super::{Checked, Checker};
 
-/// What is known to be missing at the place that is being checked.
+/// What could not be parsed, as far as it matters at the place that is being checked.
 #[derive(Default)]
 pub(super) struct Missing {
-    /// Holes at the top level before it.
+    /// Holes at the top level before this place.
     lost: Vec<Hole>,
-    /// All holes of the program, for what may be used before it is declared.
+    /// All holes of the program, for names that may be used before they are declared.
     all: Vec<Hole>,
-    /// Holes in the declaration of the top level around it.
+    /// Holes in the top-level declaration that contains this place.
     around: Vec<Hole>,
-    /// The tables with a hole in that declaration, and whether its braces do not match; `None` if it was read as a whole.
+    /// For that declaration, the tables with a hole, and whether its braces do not match; `None` if it was
+    /// read as a whole.
     broken: Option<(Vec<Span>, bool)>,
     /// The structs and headers of which something is missing.
     types: Vec<std::sync::Arc<str>>,
@@ -30,15 +33,15 @@ pub(super) struct Missing {
     declarations: Option<BTreeMap<(FileId, u32), Span>>,
 }
 
-/// Messages that something is not there, which may be in a hole of the same declaration.
+/// Codes of errors that something is absent, which may be in a hole of the same declaration.
 const ABSENCES: &[&str] = &["E1005", "E1077", "E1100", "E1102", "E1110", "E1115"];
 
-/// Messages that too little is known of something, which is no wonder if types are missing.
+/// Codes of errors that too little is known of something, which may be only because types are missing.
 const IGNORANCE: &[&str] = &["E1011", "E1027", "E1105", "E1138", "E1271"];
 
 impl Missing {
-    /// Returns whether a diagnostic may have its cause only in a piece of the program that could not be
-    /// parsed; such a diagnostic is not shown.
+    /// Returns whether the cause of a diagnostic may be only that a piece of the program could not be parsed.
+    /// Such a diagnostic is not shown.
     pub(super) fn doubts(&self, d: &Diagnostic) -> bool {
         let Some(declarations) = &self.declarations else {
             return false;
@@ -89,8 +92,8 @@ impl Checker {
         }
     }
 
-    /// Checks a declaration of which pieces could not be parsed, and enters only what is certain about it
-    /// into the scope.
+    /// Checks a declaration with holes, and enters its name into the scope; as one that is wrong, unless what
+    /// is known of it is certain.
     fn broken(&mut self, decl: &ast::Decl, broken: &Broken) {
         let is_struct = matches!(
             decl.kind,
@@ -135,7 +138,7 @@ impl Checked {
         self.missing.all.iter().any(|hole| hole.may_declare(name))
     }
 
-    /// Returns whether a path with a leading dot (`.name`) may be the end of a member expression whose
+    /// Returns whether a path with a leading dot (`.name`) may be the end of a longer expression whose
     /// beginning was lost in a hole.
     pub(super) fn may_be_cut(&self, path: &ast::Path) -> bool {
         path.absolute && !self.missing.around.is_empty()

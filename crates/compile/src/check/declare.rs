@@ -169,8 +169,8 @@ impl Checker {
         ids
     }
 
-    /// Returns the signature of each parameter: its name, direction, type and default value. Reports two
-    /// parameters with one name.
+    /// Returns the signature of each parameter: its name, direction, type and default value. Checks that
+    /// `of`, whose parameters they are, may have such, and reports two parameters with one name.
     pub(super) fn param_sigs(&mut self, params: &[ast::Param], of: ParamsOf) -> Vec<ParamSig> {
         let mut sigs: Vec<ParamSig> = Vec::new();
         for param in params {
@@ -401,7 +401,7 @@ impl Checked {
         }
     }
 
-    /// Reports a variable that is named `main` and is no instance of a package.
+    /// Reports a variable or instance with the name `main` that is not an instance of a package.
     fn check_main(&mut self, id: VarId) {
         let var = self.module.var(id);
         let is_package = matches!(&var.ty, Ty::BlockType(id, _)

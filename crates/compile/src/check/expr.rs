@@ -1,4 +1,4 @@
-//! Expressions without calls: their types, and what their names mean.
+//! Expressions without calls: their types, and the meaning of their names.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,8 +16,9 @@ use crate::hir::{Expr, ExprKind, VarKind};
 use crate::types::{StructId, Ty};
 
 impl Checker {
-    /// Infers the type of an expression and returns the checked expression. `want` is only a hint of the
-    /// type that the context wants: the caller may still have to call [`Checker::coerce`].
+    /// Infers the type of an expression and returns the checked expression. `want` is the type that the
+    /// context wants, which is only a hint: the result may have another, and the caller may have to call
+    /// [`Checker::coerce`].
     pub(super) fn infer(&mut self, expr: &ast::Expr, want: Option<&Ty>) -> Expr {
         let span = expr.span;
         match &expr.kind {
@@ -516,8 +517,8 @@ impl Checked {
         Expr::new(ExprKind::Slice(Box::new(base), high, low), ty, span)
     }
 
-    /// Returns, for each of the `count` members of an initialiser of type `want`, the type that it must
-    /// have; `None` for a member of unknown type.
+    /// Returns, for each of the `count` members of an initialiser, the type that it must have if the
+    /// initialiser has type `want`; `None` for a member of unknown type.
     fn member_types(&self, want: Option<&Ty>, count: usize) -> Vec<Option<Ty>> {
         let types: Vec<Ty> = match want {
             Some(Ty::Struct(id) | Ty::Header(id)) => self
@@ -537,8 +538,8 @@ impl Checked {
         types
     }
 
-    /// Returns whether an expression can be assigned to; reports the reason if it cannot. Marks a loop
-    /// variable as written.
+    /// Returns whether an expression can be assigned to. Reports the reason if it cannot. Marks a loop
+    /// variable that is assigned to as written.
     pub(super) fn require_lvalue(&mut self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Missing => true,

@@ -1,4 +1,4 @@
-//! Arguments: their order, their types, and what they say about type parameters.
+//! Arguments of calls: their order, their types, and the type arguments that follow from them.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::errors;
 use crate::hir::{Arg, Args, Expr};
 use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
 
-/// The types that type parameters stand for, as far as known.
+/// The types that replace type parameters, as far as they are known.
 pub(super) type Bindings = BTreeMap<TypeParamId, Ty>;
 
-/// Returns the first argument without a name if other arguments have names, which is an error: either all
-/// arguments have names or none (P4_16, calling convention). Returns `None` otherwise.
+/// Returns the first argument without a name if another argument has one, which is an error: either all
+/// arguments have names or none (specification, "Calling convention"). Returns `None` otherwise.
 pub(super) fn without_name(args: &[ast::Argument]) -> Option<&ast::Argument> {
     let named = args.iter().any(|a| a.name.is_some());
     args.iter().find(|a| named && a.name.is_none())
 }
 
 impl Checker {
-    /// Checks the arguments of a call and infers its type arguments. Returns the checked arguments, the
-    /// type of the call's result, and a map from each type parameter to its type; `None` after an error.
+    /// Checks the arguments of a call and infers its type arguments. Returns the checked arguments, the type
+    /// of the call's result, and the type that replaces each type parameter; `None` after an error.
     pub(super) fn arguments(
         &mut self,
         sig: &FnSig,
@@ -105,9 +105,9 @@ impl Checker {
         Some((Args::new(out, written), ret, bindings))
     }
 
-    /// Infers the types of the arguments, and enters into `bindings` the types that the type parameters
-    /// therefore stand for. Integers without a width come last, since they determine a type parameter only
-    /// if no other argument does.
+    /// Infers the types of the arguments and returns the checked arguments. Enters into `bindings` the types
+    /// that replace the type parameters of `sig` because of them. Integers without a width come last, since
+    /// they determine a type parameter only if no other argument does.
     fn infer_arguments(
         &mut self,
         sig: &FnSig,
@@ -146,7 +146,7 @@ impl Checker {
 }
 
 impl Checked {
-    /// Puts arguments into the order of the parameters, with `None` for a parameter without an argument.
+    /// Returns the arguments in the order of the parameters, with `None` for a parameter without an argument.
     /// Reports a wrong number of arguments or a wrong name, and returns `None`.
     fn match_arguments<'a>(
         &mut self,
@@ -247,8 +247,8 @@ impl Checked {
         }
     }
 
-    /// Checks an argument that is a value: integers in a tuple that is passed to an extern need a width,
-    /// and a type parameter must stand for a type that has values.
+    /// Checks the value of an argument: an integer in a tuple needs a width, and the type that replaces a
+    /// type parameter must be one that values can have there. `of` names the function in messages.
     fn require_value(&mut self, value: &Expr, ty: &Ty, param: &ParamSig, of: &str) {
         if matches!(ty, Ty::Tuple(_)) {
             self.require_sized(value);
@@ -266,8 +266,8 @@ impl Checked {
         }
     }
 
-    /// Returns an `out` or `inout` argument if its type is exactly the parameter's type `ty`. Reports any
-    /// other type, and returns a missing expression.
+    /// Returns `value`, an `out` or `inout` argument, if its type is exactly the parameter's type `ty`.
+    /// Reports any other type, and returns a missing expression.
     fn exact(&mut self, value: Expr, ty: &Ty) -> Expr {
         if value.ty == *ty || value.ty == Ty::Missing || *ty == Ty::Missing {
             return value;
@@ -279,9 +279,9 @@ impl Checked {
         )
     }
 
-    /// Enters into `bindings` the types by which the type parameters in `pattern` must be replaced to make
-    /// `pattern` equal to `ty`. Enters into `loose` each type parameter for which `ty` has an integer
-    /// without a width. Leaves mismatches to `coerce`.
+    /// Enters into `bindings` the types that must replace the type parameters in `pattern` to make it equal
+    /// to `ty`. Enters into `loose` each type parameter for which `ty` has an integer without a width. Does
+    /// not report mismatches.
     pub(super) fn unify(
         &self,
         pattern: &Ty,

@@ -1,6 +1,7 @@
-//! Instances with a body, which provides the abstract methods of an extern; and overloads of an extern's members.
+//! Instances with a body, which gives the abstract methods of an extern; and overloads of an extern's
+//! members.
 //!
-//! v1model has no extern with abstract methods: such programs are checked here and refused by the lowering.
+//! v1model has no extern with abstract methods: such programs are checked here, and lowering reports them.
 
 use std::rc::Rc;
 
@@ -15,8 +16,9 @@ use crate::errors;
 use crate::types::{ExternDef, FnSig, ParamSig, Ty};
 
 impl Checker {
-    /// Checks the `{ ... }` after an instance, which may declare functions and instances and must provide
-    /// the abstract methods of the instance's extern.
+    /// Checks the `{ ... }` after an instance of type `ty`, which may declare functions and instances and
+    /// must contain the abstract methods of the extern. Reports missing methods, and a body of anything but
+    /// an extern.
     pub(super) fn instance_body(&mut self, decl: &ast::Instantiation, ty: &Ty) {
         let (def, args) = match ty {
             Ty::Extern(id, args) => (self.module.types.external(*id).clone(), args.clone()),
@@ -50,7 +52,8 @@ impl Checker {
         }
     }
 
-    /// Checks a function that provides an abstract method of an extern: its signature must equal that of the method.
+    /// Checks a function in the body of an instance, which must be an abstract method of the extern `def`:
+    /// its signature must equal that of the method with the type arguments `args`.
     fn provided_method(&mut self, def: &ExternDef, args: &[Ty], decl: &ast::FunctionDecl) {
         let name = &decl.signature.name;
         let sig = self.scoped(|c| c.signature(&decl.signature, &[], ParamsOf::Function));

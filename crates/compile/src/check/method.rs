@@ -154,8 +154,8 @@ impl Checker {
         Expr::new(ExprKind::Call(Box::new(call)), Ty::Void, span)
     }
 
-    /// Returns whether `member` is `apply` and the call stands at the wanted `place` of a program. Reports
-    /// any other method, and an `apply` elsewhere.
+    /// Returns whether `member` is `apply` and stands where it is allowed, at `place`. Reports any other
+    /// method, and an `apply` elsewhere. `of` and `what` name the object and its kind in messages.
     fn can_apply(
         &mut self,
         of: &str,
@@ -309,7 +309,7 @@ impl Checker {
     }
 
     /// Checks a call of a method that is part of the language: one of headers, header unions or stacks, or
-    /// one for sizes such as `minSizeInBits`.
+    /// one for sizes such as `minSizeInBits`. Returns the checked expression.
     fn builtin(
         &mut self,
         object: Expr,
@@ -378,9 +378,9 @@ impl Checker {
 }
 
 impl Checked {
-    /// Checks a call of `extract` or `lookahead` of the core library's packets. An extract needs a header
-    /// of whole bytes, and a size argument exactly if the header has a varbit; a lookahead needs a type of
-    /// a known size.
+    /// Checks the type in a call of the method `extract` or `lookahead` of `packet_in`. An extract needs a
+    /// header of whole bytes, and a size argument exactly if the header has a varbit; a lookahead needs a
+    /// type of a fixed size.
     fn check_packet_call(
         &mut self,
         method: Option<Meaning<Method, (usize, usize)>>,

@@ -52,7 +52,7 @@ pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagno
     (checked.module, checked.diagnostics.into_vec())
 }
 
-/// The place of a statement or expression, which limits its kinds.
+/// The kind of body in which a statement or expression is, which limits what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Outside of any body.
@@ -72,9 +72,9 @@ enum Place {
 #[derive(Clone, Debug)]
 struct Context {
     place: Place,
-    /// The type that `return` must give.
+    /// The type of the value that `return` needs.
     ret: Ty,
-    /// Loops around.
+    /// The number of loops around.
     loops: u32,
     /// The parser or control around, if there is one.
     block: Option<BlockKind>,
@@ -86,11 +86,12 @@ struct Checked {
     /// The files that give externs a meaning.
     origins: Origins,
     diagnostics: Sink,
-    /// Diagnostics that may be wrong only because the tree lacks something. They are counted, and not shown.
+    /// Diagnostics that may be wrong only because pieces of the program could not be parsed. They are
+    /// counted, and not shown.
     doubtful: Sink,
     /// The errors of the whole program. Those of the core library have their positions whether it is included or not.
     known_errors: BTreeSet<Arc<str>>,
-    /// What the tree lacks.
+    /// The pieces of the program that could not be parsed.
     missing: damage::Missing,
 }
 
@@ -178,7 +179,7 @@ impl Checker {
         self.declare(name, Symbol::Type(ty));
     }
 
-    /// Returns the name in scope most similar to `name`, as a suggestion; `None` if no name is similar
+    /// Returns the name in scope most similar to `name`, to be suggested; `None` if no name is similar
     /// enough, or once the limit of shown errors is reached.
     fn similar(&self, name: &str) -> Option<Arc<str>> {
         match self.is_full() {
@@ -207,8 +208,8 @@ impl Checker {
         Symbol::Missing
     }
 
-    /// Returns the name of the library file, such as `v1model.p4`, that declares `name` and that the
-    /// program could include without a clash: no second architecture, and no second core library. `None` if
+    /// Returns the name of a library file, such as `v1model.p4`, that declares `name` and that the program
+    /// could include: the core library if it is not included yet, or an architecture if none is. `None` if
     /// there is no such file.
     fn library_file(&self, name: &str) -> Option<&'static str> {
         if self.is_full() {
@@ -299,7 +300,7 @@ impl Checked {
         id
     }
 
-    /// Returns the candidate most similar to `name`, as a suggestion. Returns `None` if no candidate is
+    /// Returns the candidate most similar to `name`, to be suggested. Returns `None` if no candidate is
     /// similar enough, or once the limit of shown errors is reached: to compare all candidates for each of
     /// 100,000 errors takes minutes.
     fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -309,8 +310,8 @@ impl Checked {
         }
     }
 
-    /// Returns the expression if its value is known once the program is instantiated. Otherwise reports
-    /// that `what` is not constant, and returns a missing expression.
+    /// Returns the expression if its value is known when the program is instantiated. Otherwise reports that
+    /// `what` is not constant, and returns a missing expression.
     fn require_static(&mut self, expr: hir::Expr, what: &str) -> hir::Expr {
         if self.is_static(&expr) {
             return expr;

@@ -11,7 +11,7 @@ use crate::hir::{Expr, ExprKind, UnaryOp};
 use crate::types::Ty;
 
 impl Checked {
-    /// Checks the expression `op operand` and returns its value, which is a constant if the operand is constant.
+    /// Checks the expression `op operand` and returns it; as a constant if the operand is constant.
     pub(super) fn unary(&mut self, op: ast::UnaryOp, operand: Expr, span: Span) -> Expr {
         let operand = if op == ast::UnaryOp::Not {
             operand
@@ -49,8 +49,9 @@ impl Checked {
         Expr::new(ExprKind::Unary(op, Box::new(operand)), ty, span)
     }
 
-    /// Checks the expression `left op right` and returns its value; `at` is the operator's place in the
-    /// source. Returns a missing expression without a report if an operand is missing.
+    /// Checks the expression `left op right` and returns it; as a constant if both operands are constant.
+    /// `at` is the operator's place in the source. Returns a missing expression without a report if an
+    /// operand is missing.
     pub(super) fn binary(
         &mut self,
         op: BinaryOp,
@@ -193,8 +194,8 @@ impl Checked {
         )
     }
 
-    /// Converts two operands to one type, where there is an implicit cast: an integer without a width takes
-    /// the type of the other operand.
+    /// Converts two operands to one type if there is an implicit cast, and returns them: an integer without a
+    /// width takes the type of the other operand, an initialiser too.
     pub(super) fn balance(&mut self, left: Expr, right: Expr) -> (Expr, Expr) {
         let aggregate = |e: &Expr| matches!(e.ty, Ty::Tuple(_) | Ty::Record(_) | Ty::Any);
         if left.ty == right.ty {

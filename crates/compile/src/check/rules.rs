@@ -9,7 +9,7 @@ use crate::errors;
 use crate::hir::{Arg, CallTarget, Expr, ExprKind, VarKind};
 use crate::types::{BlockKind, ParamSig, Ty};
 
-/// Whose parameters they are.
+/// The kind of declaration to which parameters belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParamsOf {
     /// An action.
@@ -60,8 +60,8 @@ impl ParamsOf {
 }
 
 impl Checker {
-    /// Reports an instance of type `ty` at a place where no instance of that type is allowed, such as a
-    /// parser in a control.
+    /// Reports the declaration of an instance of type `ty` at the current place if no such instance is
+    /// allowed there, such as a parser in a control.
     pub(super) fn check_instance_place(&mut self, ty: &Ty, span: Span) {
         let kind = self.block_kind(ty);
         let here = match (self.context.place, self.context.block) {
@@ -90,7 +90,7 @@ impl Checker {
 }
 
 impl Checked {
-    /// Returns whether values of type `ty` are parsers, controls or packages; `None` if they are something else.
+    /// Returns whether `ty` is the type of a parser, control or package; `None` if it is none of these.
     pub(super) fn block_kind(&self, ty: &Ty) -> Option<BlockKind> {
         match ty {
             Ty::BlockType(id, _) => Some(self.module.types.block_types[id.index()].kind),
@@ -100,7 +100,7 @@ impl Checked {
         }
     }
 
-    /// Returns whether a parameter of `of`, such as an action or a package, may have type `ty`.
+    /// Returns whether parameters of `of`, such as an action or a package, may have the type `ty`.
     fn param_type_allowed(&self, ty: &Ty, of: ParamsOf) -> bool {
         if matches!(ty, Ty::Void | Ty::Any | Ty::ValueSet(_)) {
             return false;
@@ -164,8 +164,8 @@ impl Checked {
         }
     }
 
-    /// Returns whether tuples and lists can have members of type `ty`; reports a type that they cannot
-    /// have. `what` names the tuple or list in the message.
+    /// Returns whether tuples and lists can have members of type `ty`. Reports a type that they cannot have;
+    /// `what` names the tuple or list in the message.
     pub(super) fn check_member_type(&mut self, ty: &Ty, what: &str, span: Span) -> bool {
         let stateful = matches!(ty, Ty::Extern(..) | Ty::Block(_) | Ty::BlockType(..));
         let ok = !stateful && !matches!(ty, Ty::Void | Ty::Any | Ty::ValueSet(_));
@@ -176,7 +176,8 @@ impl Checked {
         ok
     }
 
-    /// Returns whether `ty` can replace a type parameter of a struct, extern or function; reports a type that cannot.
+    /// Returns whether `ty` can replace a type parameter of a struct, extern or function. Reports a type that
+    /// cannot.
     pub(super) fn check_type_argument(&mut self, ty: &Ty, span: Span) -> bool {
         let ok = !matches!(
             ty,
@@ -189,7 +190,7 @@ impl Checked {
         ok
     }
 
-    /// Returns whether the value of an expression is known once the program is instantiated.
+    /// Returns whether the value of an expression is known when the program is instantiated.
     pub(super) fn is_static(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Var(id) => matches!(

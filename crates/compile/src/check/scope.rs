@@ -1,4 +1,4 @@
-//! Names in scope and what they mean. Knows nothing of types beyond carrying them.
+//! Names in scope and their meanings. Types are only carried along.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ pub enum Symbol {
     Action(ActionId),
     /// A table.
     Table(TableId),
-    /// A name whose declaration was wrong; silently compatible with everything.
+    /// A name whose declaration has an error; its uses are not reported.
     Missing,
 }
 
@@ -71,7 +71,7 @@ pub struct GenericStruct {
     pub kind: StructKind,
 }
 
-/// A function of a name.
+/// One of the functions that have a name.
 #[derive(Clone, Debug)]
 pub enum FnSymbol {
     /// An extern function.
@@ -81,7 +81,7 @@ pub enum FnSymbol {
 }
 
 impl FnSymbol {
-    /// Returns the signature of the function, whether an extern or written in P4.
+    /// Returns the signature of the function, an extern or one with a body.
     pub fn sig(&self) -> &Rc<FnSig> {
         match self {
             FnSymbol::Extern(declared) => &declared.sig,
@@ -90,7 +90,7 @@ impl FnSymbol {
     }
 }
 
-/// A function with a body, checked once for each list of type arguments.
+/// A function with a body, which is checked once for each list of type arguments.
 #[derive(Debug)]
 pub struct FnTemplate {
     /// Its signature.
@@ -109,7 +109,7 @@ pub struct Scope {
     names: BTreeMap<Arc<str>, (Symbol, Span)>,
 }
 
-/// The scopes at a place, outermost first.
+/// The scopes that are open at a place, outermost first.
 #[derive(Debug, Default)]
 pub struct Scopes {
     scopes: Vec<Scope>,
@@ -138,18 +138,18 @@ impl Scopes {
         self.scopes.len()
     }
 
-    /// Removes all scopes beyond the first `depth`, and returns them, for [`Scopes::restore`].
+    /// Removes and returns all scopes but the outermost `depth`, for [`Scopes::restore`].
     pub fn split_off(&mut self, depth: usize) -> Vec<Scope> {
         self.scopes.split_off(depth.min(self.scopes.len()))
     }
 
-    /// Puts back the scopes that [`Scopes::split_off`] removed.
+    /// Adds again the scopes that [`Scopes::split_off`] removed.
     pub fn restore(&mut self, scopes: Vec<Scope>) {
         self.scopes.extend(scopes);
     }
 
-    /// Returns what a path names: in the innermost scope that declares the name, or only at the top level
-    /// if the path begins with a dot. `None` if no scope declares the name.
+    /// Returns the meaning of a path: in the innermost scope that declares the name, or at the top level if
+    /// the path begins with a dot. `None` if there the name is not declared.
     pub fn lookup(&self, path: &ast::Path) -> Option<&Symbol> {
         let name = path.name.as_str();
         let mut scopes = self.scopes.iter();
@@ -167,8 +167,8 @@ impl Scopes {
             .is_some_and(|s| s.names.contains_key(name))
     }
 
-    /// Declares `name` in the current scope. Returns the place of an earlier declaration of the name in the
-    /// same scope, else `None`; functions may share a name.
+    /// Declares `name` in the current scope; returns `None`. Functions may share a name. If the scope has
+    /// another declaration of the name, leaves that and returns its place.
     pub fn declare(&mut self, name: Arc<str>, symbol: Symbol, span: Span) -> Option<Span> {
         let scope = self.scopes.last_mut()?;
         if let Some((existing, first)) = scope.names.get_mut(&name) {

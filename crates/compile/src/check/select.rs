@@ -48,7 +48,7 @@ impl Checker {
     }
 
     /// Checks the sets with which a select's case or a table's entry compares keys of the types `types`.
-    /// Returns one set for each scalar of the keys; `None` after a report if the sets do not fit the keys.
+    /// Returns one set for each scalar of the keys; `None` after an error, such as a wrong number of sets.
     /// `what` names the case or entry in the message.
     pub(super) fn keysets(
         &mut self,
@@ -90,8 +90,8 @@ impl Checker {
         Some(out)
     }
 
-    /// Returns one set for each scalar of a key that is a struct or tuple with members of the types
-    /// `members`; `None` after an error. `what` names the case in messages.
+    /// Checks the set for a key that is a struct or tuple with members of the types `members`. Returns one
+    /// set for each scalar of the key; `None` after an error. `what` names the case in messages.
     fn nested_keysets(
         &mut self,
         set: &ast::Keyset,
@@ -123,8 +123,8 @@ impl Checker {
         }
     }
 
-    /// Returns one set for each scalar of a whole key that `expr` gives as one constant tuple or struct;
-    /// `None` after an error. `what` names the case in messages.
+    /// Checks an expression that gives the sets for keys of the types `types` as one constant tuple or
+    /// struct. Returns one set for each scalar; `None` after an error. `what` names the case in messages.
     fn tuple_keyset(&mut self, expr: &ast::Expr, types: &[Ty], what: &str) -> Option<Vec<Keyset>> {
         let value = self.infer(expr, None);
         if value.ty == Ty::Missing {
@@ -231,7 +231,7 @@ impl Checker {
 
 impl Checked {
     /// Appends to `out` each scalar that the key of a select consists of. Reports a part of a type that
-    /// cannot be compared.
+    /// cannot be compared, such as a header.
     fn key_parts(&mut self, key: Expr, out: &mut Vec<Expr>) {
         let span = key.span;
         if let ExprKind::Aggregate(items) = key.kind {
@@ -266,7 +266,7 @@ impl Checked {
         out.push(Expr::missing(span));
     }
 
-    /// Returns a set that contains every value, once for each scalar that values of the types `types` consist of.
+    /// Returns, for each scalar of values of the types `types`, the set that contains every value.
     fn any_of(&self, types: &[Ty]) -> Vec<Keyset> {
         let scalars = types
             .iter()
@@ -274,7 +274,7 @@ impl Checked {
         vec![Keyset::Any; scalars.sum()]
     }
 
-    /// Reports a mask or range over values of type `ty` if these are no numbers.
+    /// Reports a mask or a range of values of type `ty` if these are no numbers.
     fn require_bits(&mut self, ty: &Ty, span: Span) {
         if !matches!(
             self.module.types.representation(ty),
@@ -295,7 +295,7 @@ fn is_stored(expr: &Expr) -> bool {
     }
 }
 
-/// Appends to `out` one set for each scalar of the constant `value`, which contains only that scalar.
+/// Appends to `out`, for each scalar of the constant `value`, the set that contains that scalar alone.
 fn literal_keysets(value: Expr, out: &mut Vec<Keyset>) {
     match value.kind {
         ExprKind::Aggregate(items) => items.into_iter().for_each(|e| literal_keysets(e, out)),

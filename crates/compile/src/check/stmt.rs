@@ -13,7 +13,7 @@ use crate::errors;
 use crate::hir::{BinaryOp, CallTarget, Expr, ExprKind, Stmt, StmtKind, VarKind};
 use crate::types::Ty;
 
-/// Labels and the statements for them.
+/// The labels of each case of a `switch`, and its statements.
 type Cases<L> = Vec<(Vec<L>, Rc<[Stmt]>)>;
 
 impl Checker {
@@ -324,8 +324,8 @@ impl Checker {
     }
 
     /// Checks the cases of a `switch`. Returns the labels and the body of each case, and the body of the
-    /// `default` case. `label` checks one label and returns a key, which is different for each label, and
-    /// the label's meaning; `None` after an error.
+    /// `default` case. `label` checks one label and returns its meaning and a key, by which duplicates are
+    /// found; `None` after an error.
     fn switch_cases<K: Ord, L>(
         &mut self,
         cases: &[ast::SwitchCase],

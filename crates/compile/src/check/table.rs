@@ -23,7 +23,7 @@ use crate::meaning::{Meaning, Object, Property};
 use crate::types::{FnSig, Ty};
 
 impl Checker {
-    /// Declares a table and returns its id; `None` if its properties have errors.
+    /// Checks and declares a table, and returns its id; `None` if its properties have errors.
     pub(super) fn table(
         &mut self,
         decl: &ast::TableDecl,
@@ -117,9 +117,9 @@ impl Checker {
         Some(table)
     }
 
-    /// Makes `NoAction` the default action of a table without `default_action`, and adds it to the table's
-    /// list of actions if it is not listed. Reports a program that does not declare `NoAction`, and returns
-    /// `None`.
+    /// Makes `NoAction` the default action of a table without the property `default_action`, and adds it to
+    /// the table's list of actions if it is not listed. Reports a program that does not declare `NoAction`,
+    /// and returns `None`.
     fn implicit_default(&mut self, table: &mut Table) -> Option<()> {
         let name = ast::Name::new("NoAction", table.span);
         let path = ast::Path {
@@ -274,8 +274,8 @@ impl Checker {
         Some((index, args))
     }
 
-    /// Returns the position of an action in the table's list of actions. Reports an action that is not in
-    /// the list, and returns `None`.
+    /// Returns the position in the table's list of actions of the action that `path` names. Reports an action
+    /// that is not in the list, and returns `None`.
     fn listed(&mut self, path: &ast::Path, table: &Table) -> Option<usize> {
         let action = self.action_named(path)?;
         let index = table.actions.iter().position(|a| a.action == action);
@@ -289,9 +289,9 @@ impl Checker {
         index
     }
 
-    /// Checks the arguments of the action at position `index` of a table's list for its parameters without
-    /// direction, and returns them; `None` after an error. The arguments for its parameters with direction
-    /// may be repeated in `args`, at the front or by name.
+    /// Checks the arguments for the parameters without direction of the action at position `index` of the
+    /// table's list, and returns them; `None` after an error. `args` may repeat the arguments for its
+    /// parameters with direction, at the front or by name.
     fn action_data(
         &mut self,
         table: &Table,
@@ -436,8 +436,8 @@ impl Checker {
         }
     }
 
-    /// Checks a table property in a file that includes no architecture, and so may be meant for any:
-    /// reports a property that no architecture has.
+    /// Checks a table property in a program without an architecture, which may be meant for any: reports a
+    /// property that no architecture has.
     fn property_of_library(&mut self, property: &ast::TableProperty, value: &ast::Expr) {
         let _ = self.infer(value, None);
         let name = property.name.as_str();
@@ -548,7 +548,7 @@ impl Checker {
 }
 
 impl Checked {
-    /// Reports a property that occurs twice, and a property that stands before another to which it refers.
+    /// Reports a property that occurs twice, and one that stands before a property to which it refers.
     fn property_order(&mut self, decl: &ast::TableDecl) {
         let position = |name: &str| decl.properties.iter().position(|p| p.name.as_str() == name);
         for (name, before) in [("default_action", "actions"), ("entries", "key")] {
@@ -573,9 +573,9 @@ impl Checked {
         }
     }
 
-    /// Reports two key fields with one control-plane name if a `@name` gave it to one of them, since the
-    /// control plane knows key fields by name. Leaves out the inputs of a selector, which the control plane
-    /// does not see; the same expression twice, without a `@name`, is allowed.
+    /// Reports two key fields with the same control-plane name if one of them has it from a `@name`, since
+    /// the control plane may know key fields by name. Inputs of a selector, which the control plane does not
+    /// see, do not count. The same expression twice, without a `@name`, is allowed.
     fn check_key_names(&mut self, keys: &[TableKey]) {
         let mut first: BTreeMap<&str, &TableKey> = BTreeMap::new();
         let named = |key: &TableKey| key.annotations.iter().any(|a| a.name.as_str() == "name");
@@ -717,8 +717,9 @@ impl Checked {
         (action.sig.clone(), action.directed)
     }
 
-    /// Reports a priority of an entry of a table that has no ternary, range or optional key, or whose
-    /// entries are constant. In any other table with priorities, reports a first entry without one.
+    /// Reports a priority in an entry of a table that has no ternary, range or optional key, or whose entries
+    /// are constant. In any other table in which some entry has a priority, reports a first entry without
+    /// one.
     fn check_priorities(&mut self, table: &Table) {
         let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
         let Some(at) = table.entries.iter().find_map(explicit) else {

@@ -1,4 +1,4 @@
-//! Types as written to types as meant, and the declarations of structs, enums and the like.
+//! Type expressions and the types that they stand for, and the declarations of structs, enums and the like.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -176,7 +176,7 @@ impl Checker {
         }
     }
 
-    /// Declares a struct, header or header union.
+    /// Declares a struct, header or header union, generic or not, and checks its fields.
     pub(super) fn struct_like(
         &mut self,
         decl: &ast::StructLike,
@@ -319,7 +319,8 @@ impl Checker {
         }
     }
 
-    /// Declares an enum and its members, with their values if the enum is serializable.
+    /// Declares an enum and its members, with their values if the enum is serializable. Reports duplicates
+    /// and an underlying type that enums cannot have.
     pub(super) fn enumeration(&mut self, decl: &ast::EnumDecl, annotations: &[ast::Annotation]) {
         let underlying = decl.underlying.as_ref().and_then(|t| {
             let ty = self.resolve(t);
@@ -382,7 +383,8 @@ impl Checker {
         found.as_int().cloned().unwrap_or_default()
     }
 
-    /// Declares the new type of a declaration such as `type bit<9> PortId`.
+    /// Declares the new type of a declaration such as `type bit<9> PortId`. Reports an underlying type that
+    /// it cannot have.
     pub(super) fn new_type(&mut self, decl: &ast::NewTypeDecl, annotations: &[ast::Annotation]) {
         let underlying = self.resolve(&decl.ty);
         let basis = self.module.types.representation(&underlying);
@@ -401,7 +403,7 @@ impl Checker {
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::New(id)));
     }
 
-    /// Declares the name of a `typedef`, which is another name for an existing type.
+    /// Declares the name of a `typedef` as another name for a type.
     pub(super) fn typedef(&mut self, decl: &ast::TypedefDecl) {
         let ty = match &decl.target {
             ast::TypedefTarget::Type(ty) => match &ty.kind {
@@ -486,7 +488,7 @@ impl Checked {
         }
     }
 
-    /// Reports a header that has more than one varbit or is too long. That a header must be whole bytes is
+    /// Reports a header with more than one varbit or with too many bits. Whether a header is whole bytes is
     /// checked only where the program extracts it.
     fn check_header_layout(&mut self, name: &ast::Name, fields: &[FieldDef]) {
         let varbits: Vec<&FieldDef> = fields

@@ -1,4 +1,4 @@
-//! What architectures and the core library say of their externs: tables, and the rooms in which they are.
+//! The compiler's part of each architecture: the table of its externs, and its include file.
 
 use ir::architecture::Description;
 
@@ -27,7 +27,7 @@ pub(crate) fn room(description: &Description) -> &'static Room {
 /// Lowers a call of an extern function, and returns its value.
 pub(crate) type LowerFunction = fn(&mut Body<'_, '_>, &Call<'_>) -> Value;
 
-/// Makes an instance of an extern object.
+/// Creates an instance of an extern object.
 pub(crate) type MakeObject = fn(&mut Body<'_, '_>, &NewInstance<'_>) -> Made;
 
 /// Lowers a call of a method of an instance, and returns its value.
