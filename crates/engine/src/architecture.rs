@@ -163,7 +163,8 @@ pub(crate) trait Rules: Send + Sync + fmt::Debug {
 /// Makes the functions of an architecture for a program, with the places of its slots.
 type RulesOf = fn(&Program, &dyn Fn(SlotId) -> Place) -> Box<dyn Rules>;
 
-/// Returns the architecture-specific functions for a program, with its layout of slots.
+/// Returns the architecture-specific functions for a program, with its layout of slots. Panics if the engine has none
+/// for the program's architecture, which no compiled program has.
 pub(crate) fn rules(program: &Program, layout: &Layout) -> Box<dyn Rules> {
     let place = |slot| Place::new(slot, program, layout);
     let name = program.architecture.description().name;

@@ -199,7 +199,8 @@ impl IdleTimers {
     }
 
     /// Removes at most `most` entries from the idle ones, returns them with their numbers, to be reported to the
-    /// controller, and restarts their timers. Leaves out entries that no longer exist.
+    /// controller, and restarts their timers. `activity` returns the last hit and the timeout of the entry with this
+    /// key and number, or `None` if there is no such entry; entries that are gone or have no timeout are left out.
     pub(crate) fn take(
         &mut self,
         now_ps: Time,

@@ -41,7 +41,7 @@ impl PortStates {
         self.up != self.exceptions.contains(&port)
     }
 
-    /// Sets the state of a port, and returns true if the state changed.
+    /// Sets whether a port is up, and returns true if that changed its state.
     pub fn set(&mut self, port: u32, up: bool) -> bool {
         if let Some(existing) = &mut self.existing {
             existing.insert(port);

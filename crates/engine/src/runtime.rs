@@ -237,8 +237,9 @@ impl Runtime {
         self.out_of_range
     }
 
-    /// Looks up a key, given as the limbs of each key field in turn as in [`ir::Layout`]. On a hit, the direct counter
-    /// counts the packet, the direct meter marks it, and the entry's idle timeout starts again.
+    /// Looks up a key, given as the limbs of each key field in turn as in [`ir::Layout`], and returns the action to
+    /// run. On a hit, the direct counter counts the packet, the direct meter marks it, and the entry's idle timeout
+    /// starts again.
     #[inline]
     pub fn lookup(&mut self, table: TableId, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
         match &self.attachments[table.index()] {
@@ -260,7 +261,8 @@ impl Runtime {
         self.tables[table.index()].lookup_packed(packed, packet_bytes, self.now_ps)
     }
 
-    /// Looks up a key like [`Runtime::lookup`], in a table that has a direct meter or an action profile.
+    /// Looks up a key like [`Runtime::lookup`], in a table that has a direct meter or an action profile. If the entry
+    /// refers to a group of the profile, the selector chooses the member whose action is returned.
     fn lookup_attached(&mut self, table: usize, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
         let now_ps = self.now_ps;
         let entry = self.tables[table].lookup(key, packet_bytes, now_ps).entry;
@@ -414,7 +416,7 @@ impl Runtime {
         &self.ports
     }
 
-    /// Sets the state of a port, both for members that watch the port and in registers with
+    /// Sets whether a port is up, both for action profile members that watch the port and in registers with
     /// [`ir::Register::port_state`].
     pub fn set_port_up(&mut self, port: u32, up: bool) {
         self.ports.set(port, up);
@@ -543,8 +545,8 @@ impl Runtime {
         self.registers[register.index()] = cells;
     }
 
-    /// Returns cells of a register that are not zero, from index `from` on, within the limits of
-    /// [`Cells::nonzero_from`].
+    /// Returns at most `most` cells of a register that are not zero, from index `from` on, and the index at which to
+    /// continue; `None` if too many cells would have to be looked at ([`Cells::nonzero_from`]).
     pub(crate) fn registers_from(
         &self,
         register: RegisterId,
@@ -554,8 +556,8 @@ impl Runtime {
         self.registers[register.index()].nonzero_from(from, most)
     }
 
-    /// Returns cells of a counter that are not zero, from index `from` on, within the limits of
-    /// [`Cells::nonzero_from`].
+    /// Returns at most `most` cells of a counter that are not zero, from index `from` on, and the index at which to
+    /// continue; `None` if too many cells would have to be looked at ([`Cells::nonzero_from`]).
     pub(crate) fn counters_from(
         &self,
         counter: CounterId,
@@ -632,8 +634,8 @@ impl Runtime {
         self.meters[meter.index()].cell(index)
     }
 
-    /// Returns the configurations of a meter's cells from index `from` on, within the limits of
-    /// [`MeterArray::configured_from`].
+    /// Returns the configurations of those of a meter's `most` cells from index `from` on that have one, and the
+    /// index at which to continue, `None` at the end ([`MeterArray::configured_from`]).
     pub(crate) fn meters_from(
         &self,
         meter: MeterId,
@@ -648,7 +650,8 @@ impl Runtime {
         self.meters[meter.index()].configured()
     }
 
-    /// Replaces a meter's cell by another, whose buckets stay as they are, or by none. Returns the former cell.
+    /// Replaces a meter's cell by `cell` with its present fill of the buckets, or removes it if `cell` is `None`.
+    /// Returns the former cell, or `None` if it was not configured.
     pub fn replace_meter(
         &mut self,
         meter: MeterId,
@@ -771,7 +774,7 @@ impl Runtime {
     }
 }
 
-/// Writes the state of a port to a register of port states: to bit `port % width` of cell `port / width`, if the
+/// Writes whether a port is up to a register of port states: to bit `port % width` of cell `port / width`, if the
 /// register has that cell.
 fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
     let place = port.checked_div(width).zip(port.checked_rem(width));

@@ -130,7 +130,8 @@ struct Pass {
 }
 
 impl Pass {
-    /// Turns the packet into a copy that waits between ingress and egress. The port of a replica is set later.
+    /// Turns the packet into a copy that waits between ingress and egress, and is cut to `truncate` bytes when it
+    /// leaves if that is given. The port of a replica is set later.
     fn enqueue(self, port: u32, priority: u8, consumed: usize, truncate: Option<u32>) -> Enqueued {
         Enqueued {
             port,
@@ -521,7 +522,9 @@ impl Switch {
     }
 
     /// Carries out what the program requested in ingress: makes clones, then drops, multicasts, resubmits or forwards
-    /// the packet. The scratch memory contains the headers from the ingress deparser, if the architecture has one.
+    /// the packet. Appends clones and replicas to `out`; returns the copy for a unicast port, if any, or the packet
+    /// to be resubmitted. The scratch memory contains the headers from the ingress deparser, if the architecture has
+    /// one.
     fn after_ingress(
         &mut self,
         mut pass: Pass,
@@ -571,8 +574,9 @@ impl Switch {
         Pending::Again(pass)
     }
 
-    /// Turns a packet after ingress into a copy that waits for the egress of `port`. The copy has the packet's state
-    /// or, if egress has a parser, the deparsed bytes and the fields that the architecture preserves.
+    /// Turns a packet after ingress into a copy that waits for the egress of `port`, and is cut to `truncate` bytes
+    /// when it leaves if that is given. The copy has the packet's state or, if egress has a parser, the deparsed
+    /// bytes and the fields that the architecture preserves.
     fn enqueue(
         &mut self,
         mut pass: Pass,
@@ -645,7 +649,8 @@ impl Switch {
     }
 
     /// Carries out what the program requested in egress: makes clones, then drops, recirculates or sends the packet.
-    /// Returns the packet if it leaves. The scratch memory contains the headers that the deparser emitted.
+    /// Returns the packet if it leaves, else `None`; appends clones and a recirculated packet to `out`. The scratch
+    /// memory contains the headers that the deparser emitted.
     fn after_egress(
         &mut self,
         now_ps: Time,

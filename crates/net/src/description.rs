@@ -143,8 +143,8 @@ impl From<Host> for HostSettings {
 }
 
 impl Link {
-    /// Returns the configuration of the link's direction from a to b, and that from b to a if the description has one
-    /// of its own.
+    /// Returns the configuration of the link's direction from a to b, and that of the direction from b to a, or
+    /// `None` if the description gives both directions the same.
     pub(crate) fn configs(&self) -> (LinkConfig, Option<LinkConfig>) {
         let config = |direction: &LinkConfig| LinkConfig {
             detection: self.detection(),

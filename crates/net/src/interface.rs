@@ -90,8 +90,8 @@ impl Interfaces {
         self.get(number).is_some_and(|interface| interface.up)
     }
 
-    /// Records the reported state of an external interface. Returns the port to which the interface is attached if its
-    /// state changed, else `None`.
+    /// Records whether an external interface is up, as the kernel reports it. Returns the port to which the interface
+    /// is attached if that changed its state, else `None`; also `None` for a number that no interface has.
     pub(crate) fn changed(&mut self, number: usize, up: bool) -> Option<Attachment> {
         let interface = self.numbered.get_mut(number)?.as_mut()?;
         let changed = interface.up != up;

@@ -398,7 +398,8 @@ impl Direction {
     }
 
     /// Offers a packet to the direction for transmission at `now_ps`; the queue's discipline may set its congestion
-    /// mark. Returns the time at which the packet arrives, or the reason for which it is dropped or lost.
+    /// mark. Returns the time at which the packet arrives at the other end or, as an error, the reason for which it
+    /// is dropped or lost.
     pub(crate) fn offer(&mut self, now_ps: Time, packet: &mut Packet) -> Result<Time, DropReason> {
         self.counters.offered += 1;
         if !self.up {
@@ -413,8 +414,9 @@ impl Direction {
         self.send(now_ps, packet.len())
     }
 
-    /// Asks the queue's discipline whether a packet may enter, and sets its congestion mark if the discipline demands
-    /// that. Otherwise counts a drop and returns its reason. `busy` is true if the transmitter is sending.
+    /// Lets the queue's discipline decide whether a packet may enter, and sets its congestion mark if the discipline
+    /// demands that. Otherwise counts a drop and returns its reason as the error. `busy` is true if the transmitter
+    /// is sending.
     fn admit(&mut self, now_ps: Time, busy: bool, packet: &mut Packet) -> Result<(), DropReason> {
         let found = Occupancy {
             packets: self.waiting.len() as u64,

@@ -89,7 +89,8 @@ impl Medium {
         self.observers.tell(moment, place, seen);
     }
 
-    /// Reports to observers that `packets` packets were dropped at a node or one of its ports, and why.
+    /// Reports to observers that `packets` packets were dropped at a node, or at its port `port` if that is given,
+    /// and why.
     #[inline(always)]
     pub(crate) fn tell_dropped(
         &mut self,

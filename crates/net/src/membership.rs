@@ -276,8 +276,8 @@ impl Memberships {
 
     // ---- Hearing ----
 
-    /// Decides whether a frame that arrived at the host is for one of its groups. Handles the frame if it is an IGMP or
-    /// MLD message, and counts it if it is to a group that the host does not want.
+    /// Decides whether a frame that arrived at the host is for one of its groups, and returns the decision. Handles
+    /// the frame if it is an IGMP or MLD message, and counts it if it is to a group that the host does not want.
     pub(crate) fn judge(&mut self, now_ps: Time, frame: &[u8]) -> Verdict {
         let Some((group, source, message)) = multicast(frame) else {
             return Verdict::Other;
@@ -342,9 +342,10 @@ impl Memberships {
         }
     }
 
-    /// Schedules the answer to a query about a group, or about some of its sources, at a random time within `within_ps`
-    /// picoseconds, together with an answer that is already scheduled (RFC 3376, section 5.2; RFC 2236, section 3).
-    /// Does nothing if the host is no member, or a general answer comes earlier.
+    /// Schedules the answer to a query about a group, or about some of its sources, at a random time within
+    /// `within_ps` picoseconds, together with an answer that is already scheduled (RFC 3376, section 5.2; RFC 2236,
+    /// section 3, if `is_old` is true, as a querier of an older version is present). Does nothing if the host is no
+    /// member, or a general answer comes earlier.
     fn asked_of(
         &mut self,
         now_ps: Time,
@@ -548,8 +549,8 @@ impl Group {
         (!record.sources.is_empty()).then(|| Message::Report(vec![record]))
     }
 
-    /// Builds the next report of a change of this group's filter (RFC 3376, section 5.1), and counts it as sent; `None`
-    /// if no report is needed.
+    /// Builds the next report of a change of this group's filter (RFC 3376, section 5.1), or the report of an older
+    /// version if `is_old` is true, and counts it as sent; `None` if no report is needed.
     fn report_change(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<AnyMessage> {
         if is_old {
             self.sources_left.clear();

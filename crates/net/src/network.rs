@@ -331,6 +331,7 @@ impl Network {
     }
 
     /// Captures the packets that cross a port from now on like [`Network::capture`], but only those of `crossings`.
+    /// Fails if there is no such node or port, or if the capture's header cannot be written.
     pub fn capture_some(
         &mut self,
         node: &str,

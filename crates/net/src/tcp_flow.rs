@@ -467,8 +467,8 @@ impl TcpFlow {
         Some(now_ps.saturating_add(self.draw(silence_ps)))
     }
 
-    /// Passes a segment that has arrived to one end of the connection, with the contents of its INT headers, if it had
-    /// any. Logs the client's window, or counts the server's goodput.
+    /// Passes a segment that has arrived to one end of the connection, with the contents of its INT headers
+    /// (`telemetry`), or `None` if it had none. Then logs the client's window, or counts the server's goodput.
     pub(crate) fn receive(
         &mut self,
         now_ps: Time,
@@ -594,7 +594,8 @@ pub(crate) fn read_segment<A: wire::Address>(
     Ok((header.destination_port, header.source_port, segment))
 }
 
-/// Parses a TCP segment with INT headers like [`read_segment`], and also returns the contents of those headers.
+/// Parses a TCP segment with INT headers like [`read_segment`], and also returns the contents of those headers. Fails
+/// for a malformed header.
 pub(crate) fn read_telemetry<A: wire::Address>(
     source: A,
     destination: A,

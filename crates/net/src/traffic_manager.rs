@@ -476,8 +476,8 @@ impl TrafficManager {
         }
     }
 
-    /// Offers a packet to the recirculation port that is chosen for it. Without recirculation ports, the packet passes
-    /// at once.
+    /// Offers a packet to the recirculation port that is chosen for it, and returns what becomes of it. Without
+    /// recirculation ports, the packet passes at once.
     pub(crate) fn recirculate(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         match &mut self.recirculation {
             None => Recirculating::Through(packet),

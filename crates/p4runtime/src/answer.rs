@@ -66,7 +66,8 @@ enum Part {
 
 /// State of the switch that is copied slice by slice.
 pub(crate) trait Sliced: Debug + Send + Sync {
-    /// Copies the next slice of the state, and returns it with true if more slices follow.
+    /// Copies the next slice of the state, and returns it with true if more slices follow. Fails if that slice cannot
+    /// be read within bounded time.
     fn fetch(&mut self, switch: &Switch) -> Result<(Slice, bool), ControlError>;
 }
 

@@ -117,8 +117,9 @@ fn arrays(program: &Program, info: &Info) -> Option<String> {
     registers.or(counters).or(meters)
 }
 
-/// Compares a counter or meter in the P4Info with the name and size that the program declares. Returns a sentence
-/// about the difference, `None` if there is none.
+/// Compares a counter or meter in the P4Info (`claimed`) with the name and size that the program declares, or with
+/// `None` if it declares no such object. `kind` is "counter" or "meter" in messages. Returns a sentence about the
+/// difference, `None` if there is none.
 fn array(kind: &str, declared: Option<(&str, Option<u64>)>, claimed: &Array) -> Option<String> {
     match declared {
         None => Some(format!("the program has no {kind} with id {}", claimed.id)),

@@ -233,7 +233,7 @@ pub(crate) fn field_match(
 }
 
 /// Converts the match of a translated field. Fails unless the match accepts exactly one value (specification,
-/// "Translation of Match Fields").
+/// "Translation of Match Fields"); `what` names the field in the message.
 fn whole_match(
     field: &Field,
     given: &m::MatchKind,
@@ -295,7 +295,8 @@ impl m::MatchKind {
 }
 
 impl Field {
-    /// Translates a controller's value into the switch's. Fails with INVALID_ARGUMENT if there is no such value.
+    /// Translates a controller's value into the switch's. Fails with INVALID_ARGUMENT if there is no such value;
+    /// `what` names the field or parameter in the message.
     pub fn value(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<Bits, ControlError> {
         refuse!(
             self.width == 0 && self.translation.is_none() => InvalidArgument,
@@ -423,8 +424,9 @@ impl Pipeline {
         }))
     }
 
-    /// Builds the message for a table's default entry, whose action `call` runs when no entry matches. Its `is_const`
-    /// says whether the program forbids to change that action.
+    /// Builds the message for a table's default entry, whose action `call` runs when no entry matches. `kept` has the
+    /// metadata that the client attached. The message's `is_const` says whether the program forbids to change that
+    /// action.
     pub(crate) fn default_message(
         &self,
         table: &Table,

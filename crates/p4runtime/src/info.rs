@@ -297,7 +297,8 @@ impl Builder<'_> {
     }
 
     /// Describes a value of a client's messages, an action parameter or a field of a controller header: `bitwidth`
-    /// and `type_name` are its type in the P4Info, `own` is its width in bits in the program.
+    /// and `type_name` are its type in the P4Info, `own` is its width in bits in the program. Fails for a width or
+    /// translation that is not supported; `what` names the value in the message.
     fn value_field(
         &mut self,
         (id, name): (u32, &str),
@@ -380,7 +381,8 @@ impl Builder<'_> {
     }
 
     /// Returns the translation of a type that is annotated with `@p4runtime_translation`, if its values are strings
-    /// for clients or a mapping of its numbers is given; `None` for any other type.
+    /// for clients or a mapping of its numbers is given; `None` for any other type. Fails for a width that is not
+    /// supported, and for a mapping or URI that does not suit the type.
     fn translation(
         &mut self,
         type_name: &Option<p4::P4NamedType>,
@@ -690,7 +692,8 @@ impl Builder<'_> {
         preambles.flatten()
     }
 
-    /// Checks that no id occurs twice. Ids of all kinds share one number space (comment of `Preamble.id`).
+    /// Fails with INVALID_ARGUMENT if an id occurs twice. Ids of all kinds share one number space (comment of
+    /// `Preamble.id`).
     fn check_ids_are_unique(&self) -> Result<(), ControlError> {
         let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
         for preamble in self.preambles() {

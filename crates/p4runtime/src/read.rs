@@ -104,8 +104,8 @@ impl Reading {
         }
     }
 
-    /// Encodes the slice that was fetched last as a serialized `ReadResponse`; `None` if the slice contains nothing
-    /// that was requested.
+    /// Encodes the slice that was fetched last as a serialized `ReadResponse`, and returns that; `None` if the slice
+    /// contains nothing that was requested.
     pub fn encode(&mut self, slice: Slice) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         slice.0.encode(&self.pipeline, &mut out);

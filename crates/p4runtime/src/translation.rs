@@ -83,7 +83,8 @@ impl Translation {
     }
 
     /// Translates a client's value into the switch's number. A string that is new gets a number, unless a mapping is
-    /// given. Fails with INVALID_ARGUMENT if the value has no number.
+    /// given. Fails with INVALID_ARGUMENT if the value has no number; `what` names the field or parameter in the
+    /// message.
     pub fn to_switch(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<u64, ControlError> {
         let wrong = |why: String| invalid(format!("{}: {why}", what()));
         let value = if self.width == 0 {
@@ -152,8 +153,9 @@ impl Known {
         Ok(number)
     }
 
-    /// Returns a string for a number that came from the program, and keeps it, so that clients can refer to it. If the mapping
-    /// is given, or [`MAX_NAMED`] numbers have names, the string is not kept: packets could bring any number of values.
+    /// Returns a string for a number that came from the program, and keeps it, so that clients can refer to it. If
+    /// the mapping is given by the user (`is_given`), or [`MAX_NAMED`] numbers have names, the string is not kept:
+    /// packets could bring any number of values.
     fn name(&mut self, number: u64, is_given: bool) -> Bytes {
         let mut text = number.to_string();
         while self.to_switch.contains_key(text.as_bytes()) {

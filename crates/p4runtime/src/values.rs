@@ -109,8 +109,8 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Builds the type that a specification describes. Fails with INVALID_ARGUMENT or UNIMPLEMENTED if the type is not
-    /// supported.
+    /// Builds the type that `spec` describes, with the named types of `types`. Fails with INVALID_ARGUMENT or
+    /// UNIMPLEMENTED if the type is not supported or `spec` is absent.
     pub fn new(spec: Option<&P4DataTypeSpec>, types: &P4TypeInfo) -> Result<Type, ControlError> {
         Type::resolve(spec, types, 0, &mut 0)
     }

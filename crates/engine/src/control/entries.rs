@@ -365,7 +365,7 @@ impl Switch {
 
     /// Checks the action, the idle timeout and the meter of a new or modified entry, and returns the position of its
     /// action among the table's actions; 0 if the table has an implementation (an action profile). `former` is the
-    /// target of the entry before a modification.
+    /// target of the entry before a modification. Fails if the table does not allow one of these.
     fn check_entry_action(
         &self,
         table: TableId,
@@ -476,8 +476,8 @@ pub(super) fn reconfigured(
     }
 }
 
-/// Returns a boxed meter with a new configuration and full buckets, as [`reconfigured`] does for a meter that is not
-/// boxed; an entry stores its direct meter in a box.
+/// Returns a boxed meter with the configuration `config` and full buckets, which keeps the counts of the `former`
+/// meter; `None` if `config` is `None`. This is [`reconfigured`] for direct meters, which entries store in a box.
 pub(super) fn attached_meter(
     former: Option<Box<Meter>>,
     config: Option<MeterConfig>,

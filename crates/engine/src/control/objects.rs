@@ -117,7 +117,8 @@ impl Switch {
         Ok(cell.map(Meter::counts))
     }
 
-    /// Sets the configuration of a meter's cell, or removes it if `config` is `None`.
+    /// Sets the configuration of a meter's cell, or removes it if `config` is `None`. Fails if there is no such meter
+    /// or cell, or if the configuration is invalid.
     pub fn write_meter(
         &mut self,
         meter: MeterId,
@@ -166,8 +167,8 @@ impl Switch {
         ))
     }
 
-    /// Returns the configurations of those of a meter's `most` cells from index `from` on that have one, and the index
-    /// at which to continue, `None` at the end.
+    /// Returns the configurations of those of a meter's `most` cells from index `from` on that have one, and the
+    /// index at which to continue, `None` at the end. Fails if there is no such indexed meter.
     pub fn meters_from(
         &self,
         meter: MeterId,

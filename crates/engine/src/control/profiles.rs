@@ -15,8 +15,9 @@ fn not_found(what: &str, id: u32, profile: &str) -> ControlError {
     ControlError::new(NotFound, format!("{profile} has no {what} {id}"))
 }
 
-/// Checks that a member or group (`what`) of a profile may be inserted, modified or deleted: its id must not be 0, it
-/// must not exist before an insertion, and it must exist before a modification or deletion.
+/// Checks that a member or group of a profile may be inserted, modified or deleted. `what` is "member" or "group" in
+/// messages, and `exists` is true if the profile has one with this id. Fails if the id is 0, if it exists before an
+/// insertion, or if it does not exist before a modification or deletion.
 fn check_existence(
     operation: Operation,
     exists: bool,
@@ -164,8 +165,9 @@ impl Switch {
             .map(|(i, _)| TableId(i as u32))
     }
 
-    /// Checks that each table of the profile may run `calls` if the table has an entry for whose target `runs` returns
-    /// true. Tables of one profile mostly have the same actions; then no entry has to be examined.
+    /// Fails if a table of the profile may not run one of `calls` although an entry of it refers to a target that
+    /// runs them; `runs` returns true for such a target. Tables of one profile mostly have the same actions; then no
+    /// entry has to be examined.
     fn check_users(
         &self,
         profile: ActionProfileId,
@@ -266,7 +268,8 @@ impl Switch {
         check_total(declared, others, size)
     }
 
-    /// Checks that an entry of a table may refer to `target` of action profile `id`, in place of its `former` target.
+    /// Checks that an entry of a table may refer to `target`, a member or group of action profile `id`, in place of
+    /// its `former` target. Fails if there is no such member or group, or if the table may not run its actions.
     pub(super) fn check_target(
         &self,
         table: TableId,

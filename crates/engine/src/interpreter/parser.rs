@@ -70,7 +70,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Sets the parser error, and makes the parser reject the packet.
+    /// Sets the parser error (P4_16, section 12.8), and returns what makes the parser stop in state reject.
     fn fail(&mut self, error: u64, loc: Loc) -> Flow {
         let slot = self.program.architecture.parser_error(self.pipeline);
         self.layout.set_u64(self.cx.state, slot, error);

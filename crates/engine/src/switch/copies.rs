@@ -21,8 +21,8 @@ impl Switch {
         self.replication.give_back(group, replicas);
     }
 
-    /// Enqueues the copies of a clone, one for each replica. If there is only one replica, the clone itself is
-    /// enqueued.
+    /// Passes the copies of a clone, one for each replica, to `enqueue`. If there is only one replica, the clone
+    /// itself is passed.
     fn replicate_clone(
         &mut self,
         mut clone: Enqueued,
@@ -37,9 +37,9 @@ impl Switch {
         enqueue(clone);
     }
 
-    /// Enqueues copies of a packet, one for each replica, in order. The last copy uses the packet's memory. If the
-    /// packet is a copy itself, each replica but the first counts towards the limits on copies, so that a packet
-    /// cannot multiply without end.
+    /// Passes copies of a packet, one for each replica, to `enqueue` in order. The last copy uses the packet's
+    /// memory. If the packet is a copy itself, each replica but the first counts towards the limits on copies, so
+    /// that a packet cannot multiply without end.
     fn replicate(
         &mut self,
         original: Enqueued,
@@ -82,7 +82,9 @@ impl Switch {
     }
 
     /// Makes a clone of a received packet as it arrived, and appends the clone's copies for egress to `out`. The
-    /// clone is parsed again: by this function, or by egress if the architecture's egress has a parser.
+    /// clone keeps the metadata fields of the list `preserve`. It is parsed again: by this function, or by egress if
+    /// the architecture's egress has a parser. Makes no clone without a session `session`, or if the limits on copies
+    /// forbid it.
     pub(super) fn clone_ingress(
         &mut self,
         original: &Pass,
@@ -131,7 +133,8 @@ impl Switch {
     }
 
     /// Makes a clone of the packet as the egress control left it, and appends its copies, which go through egress
-    /// again, to `out`.
+    /// again, to `out`. The clone keeps the metadata fields of the list `preserve`. Makes no clone without a session
+    /// `session`, or if the limits on copies forbid it.
     pub(super) fn clone_egress(
         &mut self,
         now_ps: Time,
@@ -221,8 +224,8 @@ impl Switch {
         }));
     }
 
-    /// Returns the lineage (number of passes, and trace) that a packet has when it is resubmitted, recirculated or
-    /// cloned; `None` if the limits forbid that.
+    /// Counts one more pass of a packet that is resubmitted, recirculated or cloned, and returns its new lineage
+    /// (number of passes, and trace); `None` if the limits on copies forbid the pass.
     pub(super) fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
         if lineage.passes >= MAX_PASSES || !self.take_work(lineage.passes) {
             return None;

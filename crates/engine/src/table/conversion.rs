@@ -22,9 +22,9 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Begins to convert the entries of a table for the table `target` of another program. `positions` contains, for
-    /// each action of the old table, its position in `target`, or `None` if `target` does not have it with the same
-    /// parameters.
+    /// Begins to convert the entries of a table for the table `target` of another program; if `with_default` is true,
+    /// its default action too. `positions` contains, for each action of the old table, its position in `target`, or
+    /// `None` if `target` does not have it with the same parameters.
     pub fn new(positions: Vec<Option<u32>>, with_default: bool, target: &Table) -> Conversion {
         Conversion {
             positions,

@@ -316,8 +316,8 @@ impl KeyMap {
         }
     }
 
-    /// Finds a key in `buckets`. Returns the offset of its bucket or, as an error, the offset of the free bucket in
-    /// which it would be inserted.
+    /// Finds the key with the hash `hash` in `buckets`; `is_key` returns true for the limbs of that key. Returns the
+    /// offset of its bucket or, as an error, the offset of the free bucket in which it would be inserted.
     #[inline]
     fn probe(
         &self,

@@ -221,7 +221,8 @@ impl Table {
         result
     }
 
-    /// Looks up `key`. On a hit, counts the packet, and records the time for the entry's idle timeout.
+    /// Looks up `key`, and returns the action to run with its arguments: that of the entry found, or the default
+    /// action. On a hit, counts the packet, and records the time for the entry's idle timeout.
     #[inline]
     pub fn lookup(&mut self, key: &[u64], packet_bytes: usize, now_ps: Time) -> Lookup<'_> {
         let entry = self.matcher.lookup(key);

@@ -127,7 +127,7 @@ impl NumberSet {
     }
 
     /// Frees the slot `gap`, and moves later numbers back, so that a search for any of them, which begins at the slot
-    /// of its hash, does not end at the free slot.
+    /// of its hash, does not end at the free slot. `hash_of` returns the hash of a number's key.
     fn close_gap(&mut self, mut gap: usize, hash_of: impl Fn(u32) -> u64) {
         let mask = self.slots.len() - 1;
         let mut at = gap;

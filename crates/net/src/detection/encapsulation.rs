@@ -22,7 +22,7 @@ fn address(direction: u32) -> Ipv4Addr {
 }
 
 /// Builds the frame, with Ethernet, IPv4 and UDP headers, of a BFD control packet that is sent in a link's direction
-/// number `direction`; the addresses encode that number.
+/// number `direction`; the addresses encode that number. Fails if a value does not fit its field.
 pub(crate) fn frame(header: &bfd::Header, direction: u32) -> Result<Packet, wire::Error> {
     let mut payload = Vec::with_capacity(bfd::Header::LEN);
     header.emit(&mut payload)?;

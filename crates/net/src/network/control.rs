@@ -25,7 +25,8 @@ impl Network {
         }
     }
 
-    /// Runs a closure on a node if the node is a switch, and returns the closure's result; otherwise `None`.
+    /// Calls `run` with a node's pipeline, its state and the rest of the network, and returns the result, if the node
+    /// is a switch; otherwise returns `None`, and `run` is not called.
     pub(super) fn with_switch<R>(
         &mut self,
         node: NodeId,
@@ -106,7 +107,8 @@ impl Network {
         self.limit_all_copies();
     }
 
-    /// Sets whether the wall clock drives the network in real time.
+    /// Sets whether the wall clock drives the network (`real_time`), in which case the copies that a switch makes of
+    /// copies are limited per second.
     pub(crate) fn set_real_time(&mut self, real_time: bool) {
         self.medium.real_time = real_time;
         self.limit_all_copies();

@@ -192,7 +192,7 @@ impl RecirculationPorts {
     }
 
     /// Offers a packet that is to be recirculated to the port that is chosen for it, where it is sent, waits, or is
-    /// dropped and counted.
+    /// dropped and counted. Returns which of these happens.
     pub(super) fn offer(&mut self, now_ps: Time, packet: Recirculated) -> Recirculating {
         let number = self.port_of(&packet);
         let port = &mut self.ports[usize::from(number)];

@@ -96,8 +96,8 @@ pub(super) fn cells<'a, A: Array>(
     Ok(answer)
 }
 
-/// Returns the number of the cell that an optional index selects, `None` for all cells. Fails if the index is negative
-/// or not below `size`.
+/// Returns the number of the cell that an optional index selects, `None` for all cells. Fails if the index is
+/// negative or not below `size`; `what` names the object in the message.
 pub(super) fn cell_of(
     index: Option<&m::Index>,
     size: u64,

@@ -71,9 +71,10 @@ fn cell_entity(id: u32, index: u64, data: CounterData) -> EntityKind {
     })
 }
 
-/// Plans the updates that copy the cells, from a place on, of one of the old pipeline's counters to the switch with
-/// the new pipeline; none if the counter is moved as a whole. Returns the place at which to continue, `None` after
-/// the last counter.
+/// Plans the updates that copy the cells of one of the old pipeline's counters, the one at position `at` in the
+/// P4Info, from cell `from` on, to the switch with the new pipeline; none if the counter is moved as a whole. Returns
+/// the position and cell at which to continue, `None` after the last counter. Fails if the cells cannot be read in
+/// bounded time.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

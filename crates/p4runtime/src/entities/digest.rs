@@ -72,9 +72,9 @@ impl Served for DigestEntry {
     }
 }
 
-/// Plans the update that copies the configuration of one of the old pipeline's digests to the switch with the new
-/// pipeline; none if the digest is moved as a whole. Returns the place at which to continue, `None` after the last
-/// digest.
+/// Plans the update that copies the configuration of one of the old pipeline's digests, the one at position `at` in
+/// the P4Info, to the switch with the new pipeline; none if the digest is moved as a whole. Returns the position at
+/// which to continue, `None` after the last digest.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

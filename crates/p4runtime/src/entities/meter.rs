@@ -85,9 +85,9 @@ impl array::Array for MeterEntry {
     }
 }
 
-/// Plans the updates that copy the configurations of cells, from a place on, of one of the old pipeline's meters to
-/// the switch with the new pipeline; none if the meter is moved as a whole. Returns the place at which to continue,
-/// `None` after the last meter.
+/// Plans the updates that copy the configurations of cells of one of the old pipeline's meters, the one at position
+/// `at` in the P4Info, from cell `from` on, to the switch with the new pipeline; none if the meter is moved as a
+/// whole. Returns the position and cell at which to continue, `None` after the last meter.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
@@ -128,7 +128,8 @@ pub(super) fn configured(
     Plan::of(updates.collect())
 }
 
-/// Checks that a `MeterCounterData` in a write sets the counts to zero, the only change that is allowed.
+/// Checks that the `MeterCounterData` of a write, if there is any, sets the counts to zero, the only change that is
+/// allowed. Otherwise fails with INVALID_ARGUMENT; `what` names the meter in the message.
 pub(super) fn check_reset(
     data: Option<&m::MeterCounterData>,
     what: &dyn Fn() -> String,
@@ -147,7 +148,7 @@ pub(super) fn check_reset(
 /// Converts the configuration of a meter. The engine marks with two rates and three colours (RFC 2698). A single rate
 /// with two colours is the special case of equal rates and bursts; so is a single rate with three colours (RFC 2697)
 /// if there is no excess burst. Fails with INVALID_ARGUMENT for negative numbers and for two different rates in a
-/// single-rate meter, with UNIMPLEMENTED for an excess burst.
+/// single-rate meter, with UNIMPLEMENTED for an excess burst; `what` names the meter in the message.
 pub(super) fn meter_config(
     message: &m::MeterConfig,
     ty: MeterType,

@@ -168,8 +168,9 @@ impl Served for ActionProfileGroup {
     }
 }
 
-/// Plans the updates that copy members, then groups, from a place on, of one of the old pipeline's action profiles to
-/// the switch with the new pipeline; none if the profile is moved as a whole. Returns the place at which to continue,
+/// Plans the updates that copy members, then groups, of one of the old pipeline's action profiles, the one at
+/// position `at` in the P4Info, to the switch with the new pipeline; none if the profile is moved as a whole. It
+/// starts at `from`: the id of a member, or that of a group plus `GROUPS`. Returns the place at which to continue,
 /// `None` after the last profile.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
@@ -312,8 +313,9 @@ impl Pipeline {
         }
     }
 
-    /// Converts the action of a member, which must be an action of a table that the profile implements. Since tables
-    /// may differ in their actions, the engine checks that an entry refers only to members that its table can run.
+    /// Converts the action of a member, and fails unless it is an action, with matching arguments, of a table that
+    /// the profile implements. Since tables may differ in their actions, the engine checks that an entry refers only
+    /// to members that its table can run.
     fn member_call(
         &self,
         profile: &Profile,
@@ -369,7 +371,8 @@ impl Pipeline {
 }
 
 /// Returns the number of the port that a `watch_kind` names, as bytes or in the deprecated numeric form; `None` if it
-/// names none. Fails if the port does not fit into the bits that port numbers have in the architecture.
+/// names none. Fails if the port does not fit into the bits that port numbers have in the architecture; `what` names
+/// the member in the message.
 fn watch_port(
     pipeline: &Pipeline,
     watch: Option<&Watch>,

@@ -86,9 +86,10 @@ fn cell_entity(id: u32, index: u64, ty: Option<&Type>, value: &Bits) -> EntityKi
     })
 }
 
-/// Plans the updates that copy the cells, from a place on, of one of the old pipeline's registers to the switch with
-/// the new pipeline; none if the register is moved as a whole. Returns the place at which to continue, `None` after
-/// the last register.
+/// Plans the updates that copy the cells of one of the old pipeline's registers, the one at position `at` in the
+/// P4Info, from cell `from` on, to the switch with the new pipeline; none if the register is moved as a whole.
+/// Returns the position and cell at which to continue, `None` after the last register. Fails if the cells cannot be
+/// read in bounded time.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,

@@ -85,6 +85,7 @@ impl Copied for Entries {
 }
 
 /// Answers a read of the table entries that `message` selects, or of their direct counters or meters, as `form` says.
+/// Fails for an unknown table, for an invalid match, and for a read of all tables that has any other filter.
 pub(super) fn select(
     message: &m::TableEntry,
     form: Form,

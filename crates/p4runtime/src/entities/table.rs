@@ -257,7 +257,7 @@ fn same(a: &Names<Field>, b: &Names<Field>) -> bool {
 }
 
 /// Plans the updates that write `entries` of one of the old switch's tables to the new switch and, if `default` is
-/// given, the default action that a client has set.
+/// given, the default action that a client has set. Does nothing if the old P4Info has no such table.
 pub(crate) fn transfer(
     transfer: &mut Transfer<'_>,
     id: TableId,

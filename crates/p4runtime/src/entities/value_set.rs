@@ -101,9 +101,9 @@ fn matches(
     Ok(matches)
 }
 
-/// Plans the update that copies the members of one of the old pipeline's value sets to the switch with the new
-/// pipeline; none if the value set is moved as a whole. Returns the place at which to continue, `None` after the last
-/// value set.
+/// Plans the update that copies the members of one of the old pipeline's value sets, the one at position `at` in the
+/// P4Info, to the switch with the new pipeline; none if the value set is moved as a whole. Returns the position at
+/// which to continue, `None` after the last value set.
 pub(super) fn transfer(
     transfer: &mut Transfer<'_>,
     switch: &Switch,
