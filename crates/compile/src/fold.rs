@@ -26,9 +26,9 @@ pub fn fits(value: &BigInt, ty: &Ty) -> bool {
     wrap(value, ty) == *value
 }
 
-/// Returns the number of the type `ty` that equals the value modulo 2^w, where w is the width of `ty`: from 0
-/// to 2^w - 1 for `bit<w>`, in two's complement for `int<w>`. For a type without a width, returns the value
-/// unchanged.
+/// Reduces the value modulo 2^w to the range of `ty`, where w is the width of `ty`, and returns it: from 0 to
+/// 2^w - 1 for `bit<w>`, a number in two's complement for `int<w>`. For a type without a width, returns the
+/// value unchanged.
 pub fn wrap(value: &BigInt, ty: &Ty) -> BigInt {
     match ty {
         Ty::Bit(w) => value.modpow_two(*w),

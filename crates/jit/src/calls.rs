@@ -22,9 +22,10 @@ pub(crate) struct Found {
     pub action_and_hit: u64,
 }
 
-/// Looks up a key of `limbs` limbs in a table.
+/// Looks up a key of `limbs` limbs in a table, and returns the action and the address of its arguments.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
 pub(crate) unsafe extern "C" fn lookup(
     frame: *mut Frame,
@@ -66,16 +67,18 @@ unsafe fn look_up(
     }
 }
 
-/// Looks up a key of one limb in a table.
+/// Looks up a key of one limb in a table, and returns the action and the address of its arguments.
 ///
 /// # Safety
+///
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
     // SAFETY: the caller keeps the contract of `lookup`.
     unsafe { lookup(frame, table, &raw const key, 1) }
 }
 
-/// Looks up a packed key of `limbs` limbs (fields without gaps between them) in a table that has packed keys.
+/// Looks up a packed key of `limbs` limbs (fields without gaps between them) in a table that has packed keys,
+/// and returns the action and the address of its arguments.
 ///
 /// # Safety
 ///

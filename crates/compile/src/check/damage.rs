@@ -92,8 +92,8 @@ impl Checker {
         }
     }
 
-    /// Checks a declaration with holes, and enters its name into the scope; as one that is wrong, unless what
-    /// is known of it is certain.
+    /// Checks a declaration of which pieces could not be parsed, and enters its name into the scope. If too
+    /// much is missing, enters the name as one whose declaration is wrong, so that its uses are not reported.
     fn broken(&mut self, decl: &ast::Decl, broken: &Broken) {
         let is_struct = matches!(
             decl.kind,
@@ -133,24 +133,26 @@ impl Checked {
         holes.any(|hole| hole.may_declare(name))
     }
 
-    /// Returns whether `name` may have been declared in any hole of the program, before or after its use.
+    /// Returns whether `name` may have been declared in any piece of the program that could not be parsed,
+    /// before or after its use.
     pub(super) fn may_be_lost_anywhere(&self, name: &str) -> bool {
         self.missing.all.iter().any(|hole| hole.may_declare(name))
     }
 
     /// Returns whether a path with a leading dot (`.name`) may be the end of a longer expression whose
-    /// beginning was lost in a hole.
+    /// beginning could not be parsed.
     pub(super) fn may_be_cut(&self, path: &ast::Path) -> bool {
         path.absolute && !self.missing.around.is_empty()
     }
 
-    /// Returns whether the struct or header `name` may have members that were lost in a hole.
+    /// Returns whether the struct or header `name` may have members that could not be parsed.
     pub(super) fn is_incomplete(&self, name: &str) -> bool {
         self.missing.types.iter().any(|known| &**known == name)
     }
 }
 
-/// Returns the spans of the tables, among the locals of a control, that contain one of `holes`.
+/// Returns the places of the tables, among the local declarations of a control, that contain one of `holes`,
+/// the pieces that could not be parsed.
 fn broken_tables(decl: &ast::Decl, holes: &[Hole]) -> Vec<Span> {
     let locals = match &decl.kind {
         DeclKind::Control(control) => &control.locals[..],

@@ -169,8 +169,8 @@ impl Checker {
         ids
     }
 
-    /// Returns the signature of each parameter: its name, direction, type and default value. Checks that
-    /// `of`, whose parameters they are, may have such, and reports two parameters with one name.
+    /// Returns the signature of each parameter: its name, direction, type and default value. Checks each by
+    /// the rules for parameters of `of`, such as an action or a package, and reports two with the same name.
     pub(super) fn param_sigs(&mut self, params: &[ast::Param], of: ParamsOf) -> Vec<ParamSig> {
         let mut sigs: Vec<ParamSig> = Vec::new();
         for param in params {

@@ -167,8 +167,8 @@ impl Scopes {
             .is_some_and(|s| s.names.contains_key(name))
     }
 
-    /// Declares `name` in the current scope; returns `None`. Functions may share a name. If the scope has
-    /// another declaration of the name, leaves that and returns its place.
+    /// Declares `name` in the current scope, and returns `None`. If the scope has declared the name already,
+    /// changes nothing and returns the place of that declaration, except that functions may share a name.
     pub fn declare(&mut self, name: Arc<str>, symbol: Symbol, span: Span) -> Option<Span> {
         let scope = self.scopes.last_mut()?;
         if let Some((existing, first)) = scope.names.get_mut(&name) {

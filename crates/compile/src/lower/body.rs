@@ -60,8 +60,8 @@ impl<'b> Scope<'b> {
         scopes.into_iter().find_map(|s| s.names.get(&var))
     }
 
-    /// Returns the scopes that an `exit` statement leaves, innermost first: up to the action that a table
-    /// runs, or all.
+    /// Returns the scopes that an `exit` statement leaves, innermost first: in an action that a table runs,
+    /// those up to the action; else all.
     pub(super) fn left_by_exit(&self) -> impl Iterator<Item = &Scope<'b>> {
         std::iter::successors(Some(self), |s| s.outer.filter(|_| s.action.is_none()))
     }
@@ -82,7 +82,7 @@ impl DerefMut for Body<'_, '_> {
 }
 
 impl<'m> Body<'_, 'm> {
-    /// Begins the body of a block of the pipeline, in which only `names` are bound.
+    /// Makes the state in which to lower the body of a block of the pipeline. Only `names` are bound in it.
     pub(super) fn of_block<'b>(
         code: &'b mut Code<'m>,
         block: ir::BlockId,
@@ -100,8 +100,9 @@ impl<'m> Body<'_, 'm> {
         }
     }
 
-    /// Begins a body that is called or declared in this one. It belongs to `instance`, and sees `names`
-    /// besides the names of this body. `copies` are those that an `exit` in it must make.
+    /// Makes the state in which to lower a body that is called or declared in this one. It belongs to
+    /// `instance`, and sees `names` besides the names of this body. `copies` are those that an `exit` in it
+    /// must make.
     pub(super) fn inner(
         &mut self,
         instance: Option<ObjectId>,
@@ -123,8 +124,9 @@ impl<'m> Body<'_, 'm> {
         }
     }
 
-    /// Begins the body of a parser or control, the instance `object`. It sees the instances and constructor
-    /// parameters of the object besides `names`. `copies` are those that an `exit` in it must make.
+    /// Makes the state in which to lower the body of a parser or control, the instance `object`. It sees the
+    /// instances and constructor parameters of the object besides `names`. `copies` are those that an `exit`
+    /// in it must make.
     pub(super) fn inside(
         &mut self,
         object: ObjectId,

@@ -187,8 +187,8 @@ impl Body<'_, '_> {
         open
     }
 
-    /// Makes a new state for the statements that follow, and redirects the transitions to `later` of all
-    /// states from position `first` on to it. Returns the new state as a target.
+    /// Makes a new state for the statements that follow, and redirects to it all transitions to the
+    /// placeholder `later` in the states from position `first` on. Returns the new state as a target.
     fn go_on(&mut self, name: String, first: usize, later: Target, span: Span) -> Target {
         let next = self.new_state(name, span);
         self.parser.open = Some(next);

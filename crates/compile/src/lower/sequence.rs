@@ -88,8 +88,9 @@ impl Code<'_> {
         }
     }
 
-    /// Copies each of `values` that the statements emitted after its evaluation would change. The values are
-    /// in the order of their evaluation. If `all` is true, also copies the others, if the options ask for it.
+    /// Copies each of `values`, given in the order of their evaluation, that statements emitted after its
+    /// evaluation would change. If `all` is true and the option `copy_arguments` is set, copies the others
+    /// too.
     pub(super) fn keep(&mut self, values: &mut [Evaluated], all: bool) {
         let mut written = BTreeSet::new();
         let mut end = self.out.last().map_or(0, Vec::len);

@@ -205,7 +205,8 @@ impl<'m> Unit<'m> {
         self.objects[id.0 as usize] = object;
     }
 
-    /// Returns the parser or control that `id` is an instance of; `None` for other instances, and for none.
+    /// Returns the instance `id` if it is one of a parser or control; `None` for any other instance, and for
+    /// no id.
     pub(super) fn block_instance(&self, id: Option<ObjectId>) -> Option<&Rc<BlockInstance>> {
         match &self.objects[id?.0 as usize] {
             Object::Block(instance) => Some(instance),

@@ -337,9 +337,9 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Returns the field list that a clone, resubmission or recirculation preserves. By `preserved`, the
-    /// argument at position `i` gives either the index of the list or the fields themselves. `None` if no
-    /// fields are preserved.
+    /// Returns the list of the fields that a clone, resubmission or recirculation preserves; `None` if there
+    /// are none. `preserved` says whether the argument at position `i` gives the index of the list, or the
+    /// fields themselves, or whether nothing is preserved.
     fn preserved(
         &mut self,
         preserved: Preserved,

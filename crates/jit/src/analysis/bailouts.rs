@@ -90,7 +90,8 @@ impl Bailouts {
         self.after_ingress.is_none() && self.after_egress.is_none() && !self.replicates
     }
 
-    /// Returns true if the function of the fast path writes `slot` to the state array wherever it ends early.
+    /// Returns true if the function of the fast path writes `slot` to the state array at some point where it
+    /// may end early.
     pub fn contains(&self, slot: usize) -> bool {
         let lists = [&self.after_ingress, &self.after_egress];
         lists.into_iter().flatten().any(|list| list[slot])

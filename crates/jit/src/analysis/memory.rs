@@ -119,8 +119,8 @@ impl<'a> Merges<'a> {
         assigned.extend(met);
     }
 
-    /// Returns the slots that an action may assign. Merges within the action's body are counted at every place where
-    /// the action may run.
+    /// Returns the slots that an action may assign, its parameters included, and counts the paths that meet
+    /// in its body. The body counts again at every table that has the action.
     fn action(&mut self, id: ActionId) -> Slots {
         let action = &self.program.actions[id.index()];
         let mut assigned = self.body(&action.body);

@@ -166,8 +166,7 @@ fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
     after(program, &state.body, arrival.clone()?)
 }
 
-/// Returns the states after duplication, in the order of their numbers, with their transitions led to the
-/// duplicates.
+/// Returns the states after duplication, in the order of their numbers, with transitions to the duplicates.
 fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
     let states = numbers.keys().map(|(at, arrival)| {
         let mut state = program.states[*at].clone();

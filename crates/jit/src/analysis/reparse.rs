@@ -57,8 +57,8 @@ pub(crate) struct Reparse<'a> {
 
 impl<'a> Reparse<'a> {
     /// Finds out what happens between ingress and egress. Returns `None` if one function cannot do it: if
-    /// they have a header in common, a header of a packet is preserved by a clone or the like, or a deparser
-    /// is not of the form of [`Deparser`].
+    /// ingress and egress have a header in common, if a field list preserves a part of a header that may lie
+    /// in the packet, or if a deparser is not of the form of [`Deparser`].
     pub fn new(
         program: &'a Program,
         forwarding: &Forwarding,

@@ -151,7 +151,8 @@ impl<'a> Walk<'a> {
         self.usage.sets[slot.index()] = true;
     }
 
-    /// Records that a slot is assigned the constant zero: it is written, but not set.
+    /// Records that a slot is assigned the constant zero, which counts as a write, but not as a write of
+    /// another value.
     fn reset(&mut self, slot: SlotId) {
         self.usage.writes[slot.index()] = true;
         self.usage.assigned[slot.index()] = true;

@@ -379,7 +379,8 @@ impl Words<'_> {
         self.element(direct, index, size_of::<Direct>())
     }
 
-    /// Generates a load of the place for `bits` in the block `block` of the prefix tree.
+    /// Generates a load of the element that belongs to `bits`, the address bits (32, left-aligned), in the
+    /// block `block` of a prefix tree.
     fn place(&mut self, lookup: &Lookup<'_>, block: Value, bits: Value) -> Value {
         let block = self.b.ins().uextend(I64, block);
         self.assert_below(lookup, block, offset_of!(TableView, block_count));

@@ -30,10 +30,10 @@ impl Gen<'_, '_> {
         self.next_packet();
     }
 
-    /// Generates a statement in the way of the prefetch function, if that differs from the program's: tables
-    /// are touched, statements with effects left out, and branches that end the control not taken. Returns
-    /// whether control can reach the next statement; `None`, with nothing generated, for all other
-    /// statements.
+    /// Generates what the prefetch function does for a statement that it treats differently from the program:
+    /// it records the key of a lookup, leaves out statements with effects, and does not take branches that
+    /// end the control. Returns whether control can reach the next statement; `None`, with nothing generated,
+    /// for all other statements.
     pub(super) fn stmt_to_prefetch(&mut self, stmt: &StmtKind) -> Option<bool> {
         let analysis = self.analysis;
         let prefetched = &analysis.prefetched;

@@ -85,9 +85,9 @@ impl Walker<'_> {
         joined(out, |_| 0, |_, _| true)
     }
 
-    /// Removes from the states all information about slots for which `used_later` returns false, except that
-    /// a field of a header that the deparser emits may be unset, and the validity of such a header. Joins the
-    /// states that are the same afterwards, and returns those that are left.
+    /// Removes from the states all information about slots for which `used_later` returns false, and returns
+    /// the states that are left after joining equal ones. Information that decides whether an unset field is
+    /// sent stays: that the field of an emitted header may be unset, and that header's validity.
     fn kept(&self, mut states: Vec<State>, used_later: &dyn Fn(SlotId) -> bool) -> Vec<State> {
         let uses = &self.uses;
         for state in &mut states {

@@ -110,8 +110,8 @@ impl Walker<'_> {
     }
 
     /// Returns the condition under which a case of a select matches `keys`, and whether the condition is
-    /// exact. It is not exact if the case contains value sets, whose members are unknown; these are then left
-    /// out of it.
+    /// exact. It is not exact if the case contains value sets, whose members are unknown: the condition
+    /// ignores these.
     fn case(&self, keys: &[Expr], matches: &[KeySet]) -> (Expr, bool) {
         let slots = &self.program.slots;
         let mut exact = true;
