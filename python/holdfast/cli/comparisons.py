@@ -260,6 +260,13 @@ def compare(
     reaction_delay_ms: ReactionOption = 100.0,
     executor: ExecutorOption = Executor.JIT,
     telemetry: TelemetryOption = None,
+    coverage: Annotated[
+        bool,
+        typer.Option(
+            "--coverage",
+            help="Run nothing: show the single points of failure, and which pairs each mechanism protects against each link.",
+        ),
+    ] = False,
     csv: CsvOption = False,
     require: RequireOption = None,
     markdown: MarkdownOption = None,
@@ -292,6 +299,12 @@ def compare(
     )
     if mechanism:
         names = [*(results.default_names(built) if names is None else names), *mechanism]
+    if coverage:
+        from holdfast.compare import coverage as coverages
+
+        for line in coverages.lines(built, coverages.protected(built, results.WORLD.choose(built, names))):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        return
     wanted = Wanted(csv, require or (), markdown, junit)
     out = out or Path("out/compare-live" if live else "out/compare")
     _compare(results.WORLD, built, names, seeds, jobs, out, wanted)

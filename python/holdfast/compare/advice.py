@@ -9,11 +9,11 @@ import networkx as nx
 
 from holdfast.compare import telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
+from holdfast.compare.coverage import between_switches, bridges
 from holdfast.compare.figures import Summary
 from holdfast.compare.formats import listed, packets, percent
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.scenario import Scenario
-from holdfast.topology import Topology
 
 CHEAP = 1.2
 """A mechanism that carries no more than so many times the bytes of plain routing is called cheap."""
@@ -118,7 +118,7 @@ def _part_without_another_way(comparison: Comparison) -> float:
     topology = comparison.scenario.topology
     cut: dict[str, bool] = {}
     for failure in comparison.scenario.failures:
-        graph = _between_switches(topology)
+        graph = between_switches(topology)
         if failure in topology.switches:
             graph.remove_node(failure)
         else:
@@ -401,31 +401,17 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
         f" medians over those of {what} that the mechanism itself uses."
     ]
     if what == "switches":
-        cuts = sum(1 for _ in nx.articulation_points(nx.Graph(scenario.topology.graph)))
+        cuts = sum(1 for _ in nx.articulation_points(scenario.topology.graph))
         found.append(
             "Traffic that begins or ends at the switch that fails is not counted: no mechanism can help it."
             + (f" Without {traffic_file.counted(cuts, 'switch')} the network falls apart." if cuts == 1 else "")
             + (f" Without any of {cuts} switches the network falls apart." if cuts > 1 else "")
         )
         return found
-    bridges = _bridges(comparison.scenario.topology)
-    if bridges:
-        subject = "1 link is a bridge" if bridges == 1 else f"{bridges} links are bridges"
+    if count := len(bridges(between_switches(scenario.topology))):
+        subject = "1 link is a bridge" if count == 1 else f"{count} links are bridges"
         found.append(f"{subject}: without one the network falls apart, and no mechanism can help.")
     return found
-
-
-def _between_switches(topology: Topology) -> nx.MultiGraph[str]:
-    """Return the graph of the links between switches; each of several parallel links is an edge."""
-    graph: nx.MultiGraph[str] = nx.MultiGraph()
-    graph.add_edges_from((link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys())
-    return graph
-
-
-def _bridges(topology: Topology) -> int:
-    """Return the number of links between switches whose failure alone would leave some switches without a path."""
-    graph = _between_switches(topology)
-    return sum(graph.number_of_edges(edge[0], edge[1]) == 1 for edge in nx.bridges(nx.Graph(graph)))
 
 
 def _grouped(summaries: list[Summary], count: Callable[[Summary], int]) -> str:

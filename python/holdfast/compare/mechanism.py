@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from holdfast._core import Program
 from holdfast.compare.competitor import Competitor
@@ -63,13 +64,15 @@ class Mechanism(Competitor):
 
     ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: the state that
     each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with a
-    program that reports by INT, if there is one.
+    program that reports by INT, if there is one. ``protects``: flows have another way before a failure (but for those that
+    :attr:`Built.unprotected` lists), find one after it, or do not.
     """
 
     build: Callable[[Setting], Built]
     multicast: bool = False
     core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
     with_telemetry: Callable[[Setting], Built] | None = None
+    protects: Literal["prepared", "restored", "nothing"] = "prepared"
 
     def built(self, setting: Setting, *, telemetry: bool) -> Built:
         """Return the program and the controller that this mechanism builds for ``setting``.

@@ -49,9 +49,34 @@ def _router(setting: Setting, *, reroute: bool) -> Built:
     return Built(_router_program(), RouterController(reroute=reroute, reaction_delay_ms=setting.reaction_delay_ms))
 
 
+class _FastReroutePairs(IpFrrController):
+    """IP fast reroute; the pairs on whose ways some router has no alternate are listed."""
+
+    def __init__(self, setting: Setting, unprotected: list[Pair]) -> None:
+        super().__init__(reaction_delay_ms=setting.reaction_delay_ms, mtu=setting.mtu_for(REPAIR_TUNNEL_BYTES))
+        self._pairs, self._unprotected = setting.pairs, unprotected
+
+    def on_start(self) -> None:
+        """Install routes and alternates; remember the pairs without an alternate somewhere."""
+        super().on_start()
+        for pair in self._pairs:
+            a, b = (self.topology.attachment(host).switch for host in pair)
+            if not (self._is_covered(a, b) and self._is_covered(b, a)):
+                self._unprotected.append(pair)
+
+    def _is_covered(self, switch: str, destination: str) -> bool:
+        """Return True if each router on the way to another has an alternate for its next hop."""
+        alternates = self.alternates
+        while (hop := alternates.primary(switch, destination)) is not None:
+            if alternates.alternate(switch, destination) is None:
+                return False
+            switch = alternates.paths.nodes[hop.neighbour]
+        return True
+
+
 def _ip_frr(setting: Setting) -> Built:
-    controller = IpFrrController(reaction_delay_ms=setting.reaction_delay_ms, mtu=setting.mtu_for(REPAIR_TUNNEL_BYTES))
-    return Built(_ipfrr_program(), controller)
+    unprotected: list[Pair] = []
+    return Built(_ipfrr_program(), _FastReroutePairs(setting, unprotected), unprotected)
 
 
 def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
@@ -199,6 +224,7 @@ MECHANISMS: dict[str, Mechanism] = {
             ("#C2410C", "#FB923C"),
             partial(_router, reroute=False),
             with_telemetry=partial(telemetry.router, reroute=False),
+            protects="nothing",
         ),
         Mechanism(
             "reroute",
@@ -206,6 +232,7 @@ MECHANISMS: dict[str, Mechanism] = {
             ("#1D4ED8", "#60A5FA"),
             partial(_router, reroute=True),
             with_telemetry=partial(telemetry.router, reroute=True),
+            protects="restored",
         ),
         Mechanism(
             "ip-frr",

@@ -206,6 +206,7 @@ def _of_bier(name: str, what: str, colour: tuple[str, str], way: _Way) -> Mechan
         partial(_bier, way=way),
         multicast=True,
         core_state=lambda topology, flows: list(_bier_state(topology, way)),
+        protects="prepared" if way.frr != "none" or way.one_plus_one else "restored" if way.reroute else "nothing",
     )
 
 
@@ -218,6 +219,7 @@ MECHANISMS: dict[str, Mechanism] = {
             ("#C2410C", "#FB923C"),
             _copies,
             core_state=lambda topology, flows: [0] * len(topology.switches),
+            protects="nothing",
         ),
         Mechanism(
             "ipmc",
@@ -226,6 +228,7 @@ MECHANISMS: dict[str, Mechanism] = {
             partial(_ipmc, reroute=False),
             multicast=True,
             core_state=_ipmc_core,
+            protects="nothing",
         ),
         Mechanism(
             "ipmc-reroute",
@@ -234,6 +237,7 @@ MECHANISMS: dict[str, Mechanism] = {
             partial(_ipmc, reroute=True),
             multicast=True,
             core_state=_ipmc_core,
+            protects="restored",
         ),
         _of_bier(
             "bier",

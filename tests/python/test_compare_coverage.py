@@ -1,0 +1,149 @@
+"""What mechanisms say that they protect before a run, against what runs lose."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from holdfast_command import holdfast
+
+from holdfast.compare import coverage, mechanisms, results, scenario
+from holdfast.compare.comparison import Comparison
+from holdfast.compare.coverage import Point
+from holdfast.topology import Topology
+
+NETWORK = """
+switches: [s1, s2, s3, s4, s5]
+hosts: {h1: , h2: , h3: , h4: , h5: }
+link_defaults: {rate_bps: 1e8, delay_ms: 1}
+links:
+  - {a: h1, b: s1}
+  - {a: h2, b: s2}
+  - {a: h3, b: s3}
+  - {a: h4, b: s4}
+  - {a: h5, b: s5}
+  - {a: s1, b: s2}
+  - {a: s2, b: s3}
+  - {a: s3, b: s4}
+  - {a: s4, b: s1, cost: 10}
+  - {a: s5, b: s1}
+"""
+"""A ring in which one link is dear, so that s2 and s3 have no alternate for each other (RFC 7490, section 8), and s5 beside it."""
+
+PAIRS = [("h1", "h2"), ("h2", "h3"), ("h3", "h4"), ("h5", "h3"), ("h1", "h4")]
+
+TRAFFIC = "udp:\n" + "".join(
+    f"  - {{source: {a}, destination: {b}, packets_per_s: 200, payload_bytes: 100}}\n"
+    for pair in PAIRS
+    for a, b in (pair, pair[::-1])
+)
+"""In both directions: a pair is protected if both are."""
+
+NAMES = ["reroute", "ip-frr", "mpls-local", "mpls-path", "mpls-loopback", "1+1", "1+1-vector"]
+DETECTION_MS, REACTION_MS, DOWN_MS = 20, 100, 500
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> scenario.Scenario:
+    folder = tmp_path_factory.mktemp("network")
+    (folder / "network.yaml").write_text(NETWORK)
+    (folder / "traffic.yaml").write_text(TRAFFIC)
+    return scenario.build(
+        str(folder / "network.yaml"),
+        fail="all",
+        traffic=folder / "traffic.yaml",
+        when={
+            "before_s": 0.1,
+            "down_s": DOWN_MS / 1000,
+            "after_s": 0.2,
+            "detection_delay_ms": DETECTION_MS,
+            "reaction_delay_ms": REACTION_MS,
+        },
+    )
+
+
+def test_what_is_said_before_a_run_holds_in_it(given: scenario.Scenario, tmp_path: Path) -> None:
+    chosen = mechanisms.find(NAMES)
+    comparison: Comparison = results.run(given, chosen, [1], tmp_path, jobs=2)
+    said = {
+        each.mechanism: {one.pair: one.why for one in each.unprotected} for each in coverage.protected(given, chosen)
+    }
+    for mechanism, pair in product(chosen, PAIRS):
+        places = [place for place, stream in enumerate(comparison.probes) if {*stream.hosts} == {*pair}]
+        rows = [comparison.row(mechanism.name, failure, 1) for failure in given.failures]
+        longest = max(row["outage_ms"][place] for row in rows for place in places)
+        why = said[mechanism.name].get(pair)
+        if why is None and mechanism.protects == "prepared":
+            assert longest < DETECTION_MS + 10, (mechanism.name, pair)
+        elif why is None:
+            assert longest < DETECTION_MS + REACTION_MS + 10, (mechanism.name, pair)
+        elif why.endswith("is on every way") or mechanism.protects == "nothing":
+            assert longest >= DOWN_MS, (mechanism.name, pair)
+        else:
+            assert longest > DETECTION_MS + REACTION_MS - 10, (mechanism.name, pair)
+    # Each of these says no to a wrong answer: the pair that no alternate helps, and the one that nothing can help.
+    other = "there is another way, which the mechanism cannot use"
+    assert said["ip-frr"] == {pair: other for pair in PAIRS} | {("h5", "h3"): "s5-s1 is on every way"}
+    assert said["1+1"] == said["reroute"] == {("h5", "h3"): "s5-s1 is on every way"}
+    assert set(said["static"].values()) == {coverage.NOTHING} and len(said["static"]) == 5
+
+
+def test_points_of_failure_against_a_search() -> None:
+    """In random networks with parallel links and hosts of two cards: take each link and switch away, and look."""
+    for seed in range(60):
+        graph = nx.gnm_random_graph(7, 8, seed=seed)
+        topology = Topology("random")
+        for node in graph:
+            topology.add_switch(f"s{node}")
+        for at, (a, b) in enumerate(graph.edges):
+            topology.add_link(f"s{a}", f"s{b}")
+            if at % 4 == 0:
+                topology.add_link(f"s{a}", f"s{b}")
+        two = {"interfaces": [{"address": "172.16.0.1/24"}]} if seed % 2 else {}
+        for node in graph:
+            if node != 6:
+                topology.add_host(f"h{node}", **(two if node == 0 else {}))
+                topology.add_link(f"h{node}", f"s{node}")
+        if two:
+            topology.add_link("h0", "s6")
+        if not nx.is_connected(topology.graph):
+            continue
+        names = [
+            name
+            for name, link in zip(topology.link_names(), topology.links, strict=True)
+            if "s" == link.a[0] == link.b[0]
+        ]
+        expected = {name for name in (*names, *topology.switches) if _separates(topology, name)}
+        found = coverage.points(topology)
+        assert {point.name for point in found} == expected, seed
+        assert all(isinstance(point, Point) and 0 < len(point.alone) <= 3 for point in found)
+
+
+def _separates(topology: Topology, name: str) -> bool:
+    """Return True if hosts that still have a switch cannot reach each other without a link or a switch."""
+    graph = nx.Graph()
+    graph.add_nodes_from(node for node in topology.switches if node != name)
+    for other, link in zip(topology.link_names(), topology.links, strict=True):
+        if other != name and name not in (link.a, link.b) and {link.a, link.b} <= topology.switches.keys():
+            graph.add_edge(link.a, link.b)
+    at = [[place.switch for place in topology.attachments(host) if place.switch != name] for host in topology.hosts]
+    parts = list(nx.connected_components(graph))
+    reached = [{i for i, part in enumerate(parts) if part & set(switches)} for switches in at if switches]
+    # A host with two cards is in two parts; the others' part has to be the one with most hosts.
+    most = max(range(len(parts)), key=lambda i: sum(i in each for each in reached))
+    return any(most not in each for each in reached)
+
+
+def test_the_command_runs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "network.yaml").write_text(NETWORK)
+    done = holdfast("compare", "network.yaml", "--coverage", "--mechanisms", "ip-frr,1+1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 link whose failure alone separates hosts:\n  s5-s1 separates h5\n" in done.stdout
+    assert "1 switch whose failure alone separates hosts:\n  s1 separates h5\n" in done.stdout
+    assert (
+        "not protected by ip-frr\n  there is another way, which the mechanism cannot use:\n    h1-h3, " in done.stdout
+    )
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()[1:]), done.stdout
+    assert not (tmp_path / "out").exists()
