@@ -1,7 +1,8 @@
-//! Limits of the IR, as errors at the places of a program that exceed them.
+//! Reports a program that exceeds a limit of the IR, at the place in the source that exceeds it.
 //!
-//! The verifier speaks of the IR. A violation of a size is a program that is too large, and is said so at the declaration or the line that it
-//! comes from; any other is a fault of the compiler. Which invariants are sizes is known here alone.
+//! The verifier describes violations in terms of the IR. A violated limit of size means that the program is
+//! too large: the error is at the declaration or the line from which the violation comes. Any other violation
+//! is a fault of the compiler. This module alone knows which invariants are limits of size.
 
 use ir::Loc;
 use ir::verify::VerifyError;

@@ -1,17 +1,21 @@
-//! Looks for reads of what may not be there, and says which way leads to them: fields of headers that may be invalid, variables and
-//! parameters that nothing was assigned to, and fields of headers that are sent although nothing was written to them.
+//! Looks for reads of values that may be missing, and describes the path of a packet that leads to each:
+//! fields of headers that may be invalid, variables and parameters to which nothing was assigned, and fields
+//! of headers that are sent although nothing was written to them.
 //!
-//! Holdfast reads zero in all these cases. Other targets read, and send, what earlier packets have left in memory: Dumitru, Dumitrescu
-//! and Raiciu ("Can we exploit buggy P4 programs?", SOSR 2020) found that in BMv2.
+//! Holdfast reads zero in all these cases. Other targets read, and send, what earlier packets have left in
+//! memory: Dumitru, Dumitrescu and Raiciu ("Can we exploit buggy P4 programs?", SOSR 2020) found that in
+//! BMv2.
 //!
-//! The walk ([`walk`]) follows sets of states ([`state`]) through parser, controls, tables and copies of packets. It keeps apart states
-//! that differ in the validity of headers or in values that conditions depend on; so it understands tests of validity in any form, values
-//! that stand for validity, selects, the result of tables, early returns and exits. Beyond a number of states it joins some, and then it
-//! may warn of what cannot happen. A comment `// allow(invalid): REASON` (or `unset`) explains what is meant to be there: at the end of a line
-//! for the statement that begins on it, alone on a line for the statements below it, as far as a blank line or a closing brace. The check says
-//! so if there is nothing to explain.
+//! The walk ([`walk`]) follows sets of states ([`state`]) of packets through parser, controls, tables and
+//! copies of packets. It keeps states apart that differ in the validity of headers or in values on which
+//! conditions depend; so it understands tests of validity in any form, values that stand for validity,
+//! selects, the result of tables, early returns and exits. If there are too many states, it joins some, and
+//! then it may warn of what cannot happen. A comment `// allow(invalid): REASON` (or `unset`) allows reads:
+//! at the end of a line, those of the statement that begins on it; alone on a line, those of the statements
+//! below it, as far as a blank line or a closing brace. The check warns of a comment that allows nothing.
 //!
-//! User metadata and the metadata of the architecture have values from the beginning, zeros, where the architecture says so.
+//! User metadata and the metadata of the architecture are zero from the beginning, where the architecture
+//! says so.
 
 mod messages;
 mod state;
@@ -30,18 +34,18 @@ use crate::lower::Lowered;
 use state::{Path, Step};
 use walk::{Fault, Finding, Walker};
 
-/// Steps of a path that are shown, the last ones; all parser states count as one.
+/// The number of steps of a path that are shown, the last ones; all parser states count as one.
 const STEPS: usize = 8;
 
-/// Lines on which a name of the variable is looked for, from the first of the statement on.
+/// The number of lines, from the first of a statement on, in which the name of the variable is looked for.
 const STATEMENT_LINES: usize = 12;
 
-/// A comment that explains what is read.
+/// A comment by which the author allows reads.
 struct Allowance {
     kind: String,
     reason: bool,
     span: Span,
-    /// The lines that it is about, from 1.
+    /// The lines to which it applies, from 1.
     lines: RangeInclusive<u32>,
     used: bool,
 }

@@ -69,16 +69,18 @@ pub(crate) struct FastPathAnalysis<'a> {
     pub bailouts: Bailouts,
     /// What happens between ingress and egress, if egress parses the packet again.
     pub reparse: Option<Reparse<'a>>,
-    /// The controls for ordinary packets, whose paths are apart from those of packets that leave the fast path.
+    /// The controls with the paths of packets that leave the fast path separated from those of ordinary
+    /// packets.
     pub ingress: Cow<'a, [Stmt]>,
     pub egress: Cow<'a, [Stmt]>,
-    /// The blocks behind the egress control may change whether the packet is dropped. P4 gives those blocks no standard metadata, but the
-    /// intermediate representation does not forbid it; then the packet is judged at the end, by the engine.
+    /// True if the blocks after the egress control may change whether the packet is dropped. P4 gives those
+    /// blocks no standard metadata, but the intermediate representation does not forbid it; then the engine
+    /// decides at the end.
     pub drops_behind_egress: bool,
     /// The parser as it is written.
     pub parser: ParserForm<'a>,
-    /// Its outcomes for which the code behind it is specialised, the most likely first, and the parser with a state for each combination
-    /// of headers. None if specialisation is not worth it.
+    /// The outcomes of the parser for which the code after it is specialised, the most likely first, and the
+    /// parser with a state for each combination of valid headers. `None` if specialisation is not worth it.
     pub specialised: Option<(Vec<Validity>, ParserForm<'a>)>,
     /// The parser of egress, if there is one, with a state for each combination of valid headers.
     pub egress_parser: Option<ParserForm<'a>>,

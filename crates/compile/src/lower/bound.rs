@@ -1,7 +1,8 @@
 //! The arguments that a table gives to the parameters with direction of its actions.
 //!
-//! They "are not evaluated until the action is invoked" (specification, "Actions" of tables), so evaluating and copying back is
-//! part of the action. An action that several tables give different arguments is told by a slot which of them it is.
+//! They "are not evaluated until the action is invoked" (specification, "Actions" of tables), so evaluating
+//! and copying back is part of the action. If several tables give different arguments to an action, each sets
+//! a slot before it is applied, by which the action chooses the arguments.
 
 use ir::{Expr, SlotId, Stmt, StmtKind, TableId};
 

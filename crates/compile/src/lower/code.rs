@@ -1,4 +1,4 @@
-//! The statements that are emitted.
+//! The emission of IR statements into lists.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,7 +1,9 @@
-//! Direct meters read in actions that tables without the meter have too: there the packet is green.
+//! Reads of direct meters in actions that tables without the meter have too: if such a table runs the action,
+//! the packet is green.
 //!
-//! The IR allows the reading only where it means something, which depends on the table that runs the action. So a slot
-//! says which it is: it is set before each table that has such an action is applied, and looked at before the meter is.
+//! In the IR such a read would give the colour of the last hit of the table with the meter. So a slot is set
+//! before each table that has such an action is applied, which says whether the table has the meter, and
+//! tested before the meter is read.
 
 use std::collections::BTreeSet;
 

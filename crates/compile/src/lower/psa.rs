@@ -1,4 +1,5 @@
-//! The Portable Switch Architecture for the compiler: its externs, and how those are lowered that only it has.
+//! The compiler's part of the Portable Switch Architecture: its externs, and the lowering of those that only
+//! it has.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -221,7 +222,7 @@ static EXTERNS: Externs = Externs {
     ],
 };
 
-/// The externs and include files that the compiler takes from this room.
+/// The compiler's part of PSA.
 pub(super) static ROOM: Room = Room {
     externs: &EXTERNS,
     include_files: &["psa.p4", "bmv2/psa.p4"],

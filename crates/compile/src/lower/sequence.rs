@@ -1,8 +1,9 @@
-//! Order of evaluation: values that keep what they were although something is evaluated after them.
+//! Order of evaluation: keeps values that were evaluated from being changed by what is evaluated after them.
 //!
-//! A value is an expression over slots. What is evaluated later may emit statements that write these slots; then the value is copied
-//! at the place where it was evaluated (specification, "Calling convention": "the value of each argument is saved into a
-//! temporary", and "Expression evaluation order"). What nothing writes meanwhile needs no copy.
+//! A value is an expression over slots. If a later evaluation emits statements that write these slots, the
+//! value is copied at the place where it was evaluated (specification, "Calling convention": "the value of
+//! each argument is saved into a temporary", and "Expression evaluation order"). A value whose slots nothing
+//! writes meanwhile needs no copy.
 
 use std::collections::BTreeSet;
 

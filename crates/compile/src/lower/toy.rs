@@ -1,4 +1,5 @@
-//! The toy of the tests for the compiler: its extern `hash`, which has nothing but the name in common with v1model's.
+//! The compiler's part of the architecture that only tests have: its extern `hash` has nothing but the name
+//! in common with v1model's.
 
 use ir::{BinaryOp, Expr};
 

@@ -1,4 +1,4 @@
-//! The program as far as it is lowered, and what it is lowered from.
+//! The program as far as it is lowered, and the input of lowering.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;

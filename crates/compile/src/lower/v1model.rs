@@ -1,4 +1,5 @@
-//! v1model for the compiler: its externs, in all faces of its include file, and how those are lowered that only it has.
+//! The compiler's part of v1model: its externs, in all versions of its include file, and the lowering of
+//! those that only it has.
 
 use ir::architecture::v1model::{AT, DROP_PORT, EGRESS, INGRESS, StandardMetadata};
 use ir::{BinaryOp, Expr, HashAlgorithm, StmtKind};
@@ -155,7 +156,7 @@ static EXTERNS: Externs = Externs {
     ],
 };
 
-/// The externs and include files that the compiler takes from this room.
+/// The compiler's part of v1model.
 pub(super) static ROOM: Room = Room {
     externs: &EXTERNS,
     include_files: &["v1model.p4"],

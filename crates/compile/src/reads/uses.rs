@@ -1,4 +1,5 @@
-//! Which slots conditions depend on, and where slots are read for the last time: the slots that states need to remember.
+//! Which slots conditions depend on, and where each slot is read for the last time. The states of the walk
+//! remember no other slots, and no slot for longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +12,17 @@ pub(super) struct Uses {
     validity: Vec<bool>,
     next_index: Vec<bool>,
     may_be_unset: Vec<bool>,
-    /// Fields of headers that are sent.
+    /// True for the fields of headers that the deparser emits.
     sent: Vec<bool>,
-    /// The validity bit of the header of a field.
+    /// For a field, the validity slot of its header.
     valid_of: Vec<Option<SlotId>>,
     /// The position of the last statement that reads a slot.
     last: Vec<u32>,
-    /// The position of the last statement that makes a header valid or writes to it, of its validity bit.
+    /// For the validity slot of a header, the position of the last statement that makes the header valid or
+    /// writes to it.
     last_write: Vec<u32>,
-    /// By the address of a statement, which does not move: its position, and the next one behind it and what is inside.
+    /// For each statement, by its address, which does not change: its position, and the position after it and
+    /// all statements inside of it.
     positions: BTreeMap<usize, (u32, u32)>,
     starts: BTreeMap<BlockId, u32>,
 }

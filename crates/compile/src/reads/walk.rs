@@ -1,4 +1,5 @@
-//! The walk over a program in execution order: the states that each statement makes of those before it, and its reads in them.
+//! The walk over a program in the order in which packets run it: computes the states after each statement
+//! from those before it, and looks for faulty reads in each.
 
 mod join;
 mod parser;

@@ -15,7 +15,7 @@ const MAX_MERGES: usize = 64;
 /// If more than [`MANY`] slots of headers have more paths than this, they all live in memory.
 const SOME_MERGES: usize = 32;
 
-/// See [`SOME_MERGES`].
+/// The number of slots beyond which [`SOME_MERGES`] holds instead of [`MAX_MERGES`].
 const MANY: usize = 96;
 
 /// Decides for each slot whether it lives in the state array rather than in values. The decision is the same
@@ -42,7 +42,8 @@ pub(super) fn in_memory(program: &Program) -> Vec<bool> {
     in_memory
 }
 
-/// For each slot, the number of paths that lead to the points where its values meet, all such points added up.
+/// For each slot, the number of paths that lead to a place where different values of the slot meet, added up
+/// over all such places.
 struct Merges<'a> {
     program: &'a Program,
     counts: Vec<usize>,

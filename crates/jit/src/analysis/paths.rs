@@ -1,9 +1,10 @@
-//! Which headers are valid when the parser accepts, as far as the state that accepts tells.
+//! Which headers are valid when the parser accepts, as far as the accepting state determines it.
 //!
-//! The code behind the parser is worth generating once for each of a few such outcomes: with the validity of headers known, most of
-//! its conditions are constants. This module looks at the parser only, and gives up on a state wherever it is not sure. A state that is
-//! reached with different headers (the transport's behind one of two versions of IP, perhaps in a tunnel) is first made several
-//! ([`split`]).
+//! The code after the parser is worth generating once for each of a few such outcomes: with the validity of
+//! headers known, most of its conditions are constants. This module looks at the parser only, and treats a
+//! state as uncertain wherever it does not understand it. A state that packets reach with different valid
+//! headers (that of the transport protocol after one of two versions of IP, perhaps in a tunnel) is first
+//! duplicated ([`split`]).
 
 use super::count_statements;
 use ir::{

@@ -1,7 +1,8 @@
-//! The way from one half to the other of a program whose egress parses again: what ingress deparses, and what egress knows of it.
+//! What happens between ingress and egress of a program whose egress parses again: what ingress deparses, and
+//! what of it egress can know.
 //!
-//! Such a program gets a fast path if its deparsers first run statements and then emit headers, each at most once, and if its halves have
-//! no header in common. It knows nothing of machine code.
+//! Such a program gets a fast path if its deparsers first run statements and then emit headers, each at most
+//! once, and if ingress and egress have no header in common. This module knows nothing of machine code.
 
 use super::usage::Usage;
 use ir::{Bridged, Forwarding, HeaderId, Pipeline, Program, SlotId, Stmt, StmtKind};

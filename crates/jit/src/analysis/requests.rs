@@ -1,8 +1,9 @@
-//! Paths on which a packet is handed over to the switch, taken out of those of all others.
+//! Separates the paths on which a packet is handed over to the switch from all others.
 //!
-//! If a program requests a clone or another round behind a condition, the rest of the control is there once more, and ends at once: its
-//! data (marks, headers of a report) are then known not to be there on all other paths. It knows nothing of machine
-//! code, and the body that it gives does what the given one does.
+//! If a program requests a clone, resubmission or recirculation under a condition, the statements after it
+//! are duplicated for the paths with the request, which end without joining the others. What such paths set
+//! (marks, headers of a report) is then known to be unset on all other paths. This module knows nothing of
+//! machine code, and the body that it returns does the same as the given one.
 
 use ir::{Stmt, StmtKind};
 

@@ -1,13 +1,16 @@
-//! Both halves in one function, for a packet that arrives at a port and leaves at another. Between them it keeps its state or, if the
-//! architecture has two parsers, is deparsed and parsed again ([`reparse`]).
+//! The function of the fast path: both ingress and egress, for a packet that arrives at a port and leaves at
+//! another. Between them the packet keeps its state or, if the architecture has two parsers, is deparsed and
+//! parsed again ([`reparse`]).
 //!
-//! Nothing comes from the state array: it is zero by definition, so values begin as zeros. A request beyond leaving at a port is noted in
-//! a value; if it is not zero after ingress, or after egress, the state is written to the array and the function ends for the switch to
-//! go on ([`bailout`]). A second value says whether the headers moved ([`crate::analysis::headers`]): if not, only the fields that were
-//! assigned are written, into the packet where it lies ([`edit`]).
+//! Nothing is read from the state array: it is zero at first, so values begin as zeros. If the program
+//! requests more than to leave at a port, a value records it; if the value is not zero after ingress, or
+//! after egress, the state is written to the array and the function ends for the switch to go on
+//! ([`bailout`]). A second value says whether the headers moved ([`crate::analysis::headers`]): if not, only
+//! the fields that were assigned are written, into the packet where it lies ([`edit`]).
 //!
-//! The code behind the parser is generated for each of a few outcomes of the parser ([`crate::analysis::paths`]), where the validity of
-//! headers is a constant. Other packets go to a second function, [`EntryPoint::Unspecialised`], which does all from the start.
+//! The code after the parser is generated for each of a few outcomes of the parser
+//! ([`crate::analysis::paths`]), where the validity of headers is a constant. Other packets go to a second
+//! function, [`EntryPoint::Unspecialised`], which does all from the start.
 
 mod bailout;
 mod edit;

@@ -1,9 +1,9 @@
-//! Looking a key up in place: the loads of [`engine::table::keymap`], [`engine::table::lpm32`] and of an array that the key is the index of,
-//! from a view of the table.
+//! Lookups in place: the loads of a lookup in [`engine::table::keymap`], in [`engine::table::lpm32`] or in an
+//! array that the key is the index of, by a view of the table.
 //!
-//! The rare cases of these structures (a place below a block, a root without a direct index, a map that grows) go to the function that
-//! all other tables use. Indices come from the structures themselves, whose loads are therefore in range; code that is made
-//! with assertions checks each.
+//! The rare cases of these structures (an element below a block, a root without a direct index, a map that
+//! grows) go to the function that all other tables use. Indices come from the structures themselves, so the
+//! loads are in range; code that is generated with assertions checks each.
 
 use super::{Memory, Words, constant_memory};
 use crate::analysis::tables::{InPlaceTable, PrefixField};

@@ -1,7 +1,8 @@
-//! The element of a header stack at an index that the packet decides, where the stack lives in memory: an address is computed.
+//! Access to the element of a header stack at an index that is known only at run time, where the stack lives
+//! in memory: an address is computed.
 //!
-//! The intermediate representation has no such thing: it says what is read as a choice among all elements, and what is written as a switch
-//! over the index. This module recognises both. Anything that it does not is generated as it is written.
+//! The intermediate representation has no such access: a read is a choice among all elements, and a write is
+//! a switch over the index. This module recognises both. Anything else is generated as it is written.
 
 use super::wide::Wide;
 use super::{Memory, Place, Slots};

@@ -1,10 +1,13 @@
-//! Prefetching: the keys that packets will probably look up in tables that are not in the nearest cache, so that the lines for all
-//! packets of a burst are loaded at once, before the first of them runs.
+//! Prefetching: finds the keys that packets will probably look up in tables that are not in the nearest
+//! cache, so that the cache lines for all packets of a burst are loaded at once, before the first of them
+//! runs.
 //!
-//! The function takes the packet through parser and ingress, but runs actions of small tables only and does nothing that could be seen: where
-//! that makes it take another path than the packet will, the wrong keys are taken, and only time is lost. Where one load tells most (exact
-//! keys that are looked up in place, of entries with few arguments), it is done right there; else the keys are noted, for the table to take
-//! them together step by step. So are indices of large arrays of cells; those that are arguments of entries follow when these are found.
+//! The function takes the packet through parser and ingress, but runs only actions of small tables and has no
+//! effects. Where that makes it take another path than the packet will, it finds wrong keys, and only time is
+//! lost. Where one load suffices (exact keys that are looked up in place, of entries with few arguments), it
+//! is done right there; else the keys are recorded, and the table loads what belongs to them together, step
+//! by step. Indices of large arrays of cells are recorded too; those that are arguments of entries follow
+//! when the entries are found.
 
 use super::{Gen, Memory, Slots, Words};
 use crate::analysis::bailouts::Bailouts;

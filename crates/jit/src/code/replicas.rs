@@ -1,8 +1,11 @@
-//! The replicas of a multicast group on the fast path: egress once for each, in a loop, all from the state that ingress left.
+//! The replicas of a multicast group on the fast path: egress runs once for each, in a loop, always from the
+//! state that ingress left.
 //!
-//! Only programs whose egress requests nothing beyond leaving at a port, and that always comes to its end, are done here
-//! ([`crate::analysis::bailouts`]); the switch does it for the others. Each replica's headers are written into its own memory, unless
-//! their length is not known before. The last replica takes the packet itself, whose headers are replaced when the function has ended: all others are made of it.
+//! Only programs whose egress requests nothing beyond leaving at a port, and always comes to its end, are
+//! done here ([`crate::analysis::bailouts`]); the switch makes the replicas of the others. Each replica's
+//! headers are written into its own memory, unless their length is not known before. The last replica takes
+//! the packet itself, whose headers are replaced when the function has ended, since all other replicas are
+//! made of it.
 
 use super::wide::limbs_for;
 use super::{Gen, Memory, Place, Slots, nth};

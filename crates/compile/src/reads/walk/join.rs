@@ -1,4 +1,4 @@
-//! Joins of states, so that there are not too many.
+//! Joins states that are alike, to limit their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

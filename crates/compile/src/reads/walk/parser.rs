@@ -1,4 +1,4 @@
-//! The states of a parser, with its loops.
+//! The walk through the states of a parser, with its loops.
 
 use ir::{BinaryOp, Bits, BlockId, Expr, KeySet, StateId, Target, Transition};
 

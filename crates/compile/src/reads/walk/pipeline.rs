@@ -1,4 +1,5 @@
-//! From the arrival of packets to their departure: the blocks of each architecture in order, and copies.
+//! The walk from the arrival of packets to their departure: the blocks of the architecture in order, and
+//! copies of packets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
