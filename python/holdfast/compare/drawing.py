@@ -28,7 +28,10 @@ def _f(value: float) -> str:
 
 
 def picture(width: float, height: float, parts: Sequence[Markup], label: str) -> Markup:
-    """Return an SVG element with the drawn ``parts``; ``label`` describes the picture to people who cannot see it."""
+    """Return an SVG element of ``width`` by ``height`` pixels with the drawn ``parts``.
+
+    ``label`` describes the picture to people who cannot see it.
+    """
     svg = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">\n{}\n</svg>')
     return svg.format(_f(width), _f(height), label, Markup("\n").join(parts))
 
@@ -82,7 +85,10 @@ class Panel:
 
 
 def panel(spec: Panel, width: float, height: float, label: str) -> Markup:
-    """Draw one panel of curves over time, with a scale of time below it, because a phone shows one panel at a time."""
+    """Draw one panel of curves over time, ``width`` by ``height`` pixels, with a time scale below, as a phone shows one at a time.
+
+    ``label`` describes the picture to people who cannot see it.
+    """
     left, right, above, below = 36.0, 10.0, 8.0, 18.0
     inner_width, inner_height = width - left - right, height - above - below
     start, end = spec.span
@@ -115,7 +121,10 @@ def panel(spec: Panel, width: float, height: float, label: str) -> Markup:
 
 
 def _steps(curve: Curve, x: Callable[[float], float], y: Callable[[float], float], start: float, end: float) -> str:
-    """Return the SVG path data of a curve's bins, as steps, from ``start`` to ``end`` in seconds."""
+    """Return the SVG path data of a curve's bins, as steps, from ``start`` to ``end`` in seconds.
+
+    ``x`` and ``y`` return the horizontal coordinate of a time and the vertical one of a value.
+    """
     found: list[str] = []
     for i, value in enumerate(curve.values):
         left = curve.start_s + i * curve.bin_s
@@ -301,7 +310,10 @@ class Dots:
 
 
 def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> Markup:
-    """Draw a row of dots per mechanism over a logarithmic scale; values below ``floor`` are drawn at its left end."""
+    """Draw a row of dots per mechanism over a logarithmic scale; values below ``floor`` are drawn at its left end.
+
+    ``unit``: of the values, in the scale's text. ``width``: in pixels, ``WIDE`` or ``NARROW``.
+    """
     left, row_height = 112.0 if width == WIDE else 94.0, 34.0
     left = max(left, 8 + 6.6 * max((len(row.name) for row in rows), default=0))
     top = max((value for row in rows for value, _ in row.values), default=floor)
@@ -333,7 +345,7 @@ def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float 
 def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[float], float], room: float) -> Markup:
     """Draw the dots of one row; dots that would cover each other are drawn above and below.
 
-    Values below ``floor`` are drawn as one dot with their number.
+    ``x`` returns the horizontal coordinate of a value. Values below ``floor`` are drawn as one dot with their number, at ``zero``.
     """
     columns: dict[int, list[tuple[float, str]]] = {}
     below = 0
@@ -366,7 +378,10 @@ class Line:
 
 
 def growth(lines: Sequence[Line], *, width: float = WIDE) -> Markup:
-    """Draw curves over two logarithmic axes, each with its mechanism's name at the end. Values below 0.1 are on the zero line."""
+    """Draw curves over two logarithmic axes, each with its mechanism's name at the end. Values below 0.1 are on the zero line.
+
+    ``width``: in pixels, ``WIDE`` or ``NARROW``.
+    """
     left, right, height = 44.0, width - 124.0, 220.0
     zero, bottom = height - 36, height - 54
     x_top = max((x for each in lines for x, _ in each.points), default=1.0)

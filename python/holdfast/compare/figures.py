@@ -241,7 +241,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
-    """Return the weighted mean of (value, weight) pairs; None if one value is None, or if there are none.
+    """Return the mean of ``weighed``, (value, weight) pairs; None if one value is None, or if there are none.
 
     A mean of the known values alone would be of other things than the means that it is compared with.
     """

@@ -8,7 +8,10 @@ from rich.table import Table
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
-    """Format a number with three significant digits, or as a whole number from 100 on; a hyphen for None."""
+    """Format a number with three significant digits, or as a whole number from 100 on; a hyphen for None.
+
+    ``sign``: write a plus before positive numbers.
+    """
     if value is None:
         return "-"
     if abs(value) < 0.0005:

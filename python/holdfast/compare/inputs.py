@@ -81,7 +81,7 @@ def read(kind: type[S], path: str) -> S:
 
 
 def checked(model: type[Model], given: Mapping[str, float | None]) -> Model:
-    """Return the model of the command's options, without those that are None.
+    """Return the ``model`` with the fields ``given``, the command's options; those that are None get their defaults.
 
     Raise :class:`ScenarioError` with one sentence that names the first wrong option.
     """

@@ -142,7 +142,8 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
 def _undisturbed(path: str, mechanism: str, seed: int, origin: str | None, _attempt: int) -> RunRow:
     """Run a mechanism without a failure, once per attempt in this process, and return its row.
 
-    Runs with a failure need to know which links it used.
+    ``origin``: the place (``FILE.py:NAME`` or ``MODULE:NAME``) of a mechanism from outside, None for one of Holdfast's. Runs with a
+    failure need to know which links it used.
     """
     return _run_in_time(path, mechanism, seed, NO_FAILURE, origin)
 
@@ -150,7 +151,8 @@ def _undisturbed(path: str, mechanism: str, seed: int, origin: str | None, _atte
 def _run_in_time(path: str, mechanism: str, seed: int, failure: str, origin: str | None) -> RunRow:
     """Run until no event was more than ``LATE_MS`` late, ``ATTEMPTS`` times at most; return the last run's row.
 
-    The results say how late it was.
+    ``origin``: the place (``FILE.py:NAME`` or ``MODULE:NAME``) of a mechanism from outside, None for one of Holdfast's. The row
+    says how late events were.
     """
     repeated = 0
     while _late_ms(found := _run(path, mechanism, seed, failure, origin)) > LATE_MS and repeated < ATTEMPTS - 1:
@@ -309,7 +311,10 @@ def _given(scenario: Scenario, seed: int, *, multicast: bool) -> dict[str, Told]
 
 
 def _seen(scenario: Scenario, outputs: Mapping[str, Seen], *, multicast: bool) -> list[Stream | Connection]:
-    """Return the measured stream or connection of each reception, from the reports of both its hosts."""
+    """Return the measured stream or connection of each reception, from the reports of both its hosts.
+
+    ``multicast``: a flow was sent once to its group, so that the receptions of its receivers share the sender's report.
+    """
     receptions = receptions_of(scenario)
     sent = _sent(receptions, multicast=multicast)
     return [

@@ -80,7 +80,10 @@ def _ip_frr(setting: Setting) -> Built:
 
 
 def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
-    """Build an MPLS network with a pair of LSPs for each two switches whose hosts have traffic with each other."""
+    """Build an MPLS network with a pair of LSPs for each two switches whose hosts have traffic with each other.
+
+    Raise :class:`ScenarioError` if a path has more links than an LSP may have.
+    """
     topology = setting.topology
     mpls.add_port_events(topology)
     unprotected: list[Pair] = []

@@ -55,7 +55,10 @@ def draw(topology: Topology, count: int, receivers: int = RECEIVERS) -> list[End
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
-    """Return the default multicast traffic. ``through``: links or switches, as in :func:`holdfast.compare.traffic_file.default`."""
+    """Return the default multicast traffic. ``live``: less of it, as much as a run in real time can carry.
+
+    ``through``: links or switches, as in :func:`holdfast.compare.traffic_file.default`.
+    """
     wanted = min(LIVE_GROUPS if live else GROUPS, max(1, len(topology.hosts) // 2))
     groups = _through(topology, list(through), wanted, LIVE_RECEIVERS if live else RECEIVERS)
     copies = sum(len(ends.receivers) for ends in groups)

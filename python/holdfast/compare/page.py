@@ -138,5 +138,8 @@ def times_to_choose(all_lanes: Sequence[Lanes]) -> list[tuple[str, str]]:
 
 
 def for_both(draw: Callable[..., Markup]) -> Mapping[str, Markup]:
-    """Draw a picture twice, for wide windows (``wide``) and for phones (``narrow``); the page's style shows one of them."""
+    """Draw a picture by ``draw``, a function of its width, twice: for wide windows (``wide``) and for phones (``narrow``).
+
+    The page's style shows one of them.
+    """
     return {"wide": draw(width=drawing.WIDE), "narrow": draw(width=drawing.NARROW)}

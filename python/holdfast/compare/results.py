@@ -87,12 +87,15 @@ def _input_of(comparison: Comparison) -> dict[str, object]:
 
 
 def _lost_of_goodput(comparison: Comparison, case: Case, _: Summary) -> float | None:
-    """Return the percentage of TCP's goodput lost: 0 where the failure hit none of the connections that there are."""
+    """Return the percentage of TCP's goodput lost: 0 where the failure hit none of the connections; None if it was not measured."""
     return 0.0 if comparison.bulk and not case.connections else case.goodput_lost_percent
 
 
 def _completion(comparison: Comparison, case: Case, _: Summary) -> float | None:
-    """Return the longest time of the affected transfers: infinity if one was not finished, 0 where the failure hit none."""
+    """Return the longest time in ms of the affected transfers: infinity if one was not finished, 0 where the failure hit none.
+
+    Return None if the traffic has no transfers.
+    """
     if not case.transfers:
         return 0.0 if comparison.transfers else None
     return math.inf if case.transfers_unfinished else case.completion_worst_ms

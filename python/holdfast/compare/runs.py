@@ -154,8 +154,9 @@ _kept: dict[tuple[str, str, int, str | None], Prepared] = {}
 def prepared(path: str, mechanism: str, seed: int, origin: str | None = None) -> Prepared:
     """Return the network of a mechanism and seed, prepared until shortly before the failure.
 
-    The last one is kept, since a sweep asks for one failure after the other. It is freed before another one is built, as one can
-    take gigabytes.
+    ``origin``: the place (``FILE.py:NAME`` or ``MODULE:NAME``) of a mechanism from outside, None for one of Holdfast's. The last
+    network is kept, since a sweep asks for one failure after the other. It is freed before another one is built, as one can take
+    gigabytes.
     """
     key = path, mechanism, seed, origin
     if key not in _kept:

@@ -122,8 +122,8 @@ def build(
     """Build a scenario from the command's options; raise :class:`ScenarioError` with one sentence for a wrong one.
 
     ``largest``: take the largest part of a topology that is not connected. ``traffic``: a file, None for default traffic between
-    pairs, ``multicast`` for default multicast traffic, or a function from
-    outside (:data:`TRAFFIC`), by its place or name. ``when``: fields of :class:`Times`.
+    pairs, ``multicast`` for default multicast traffic, or a function from outside (:data:`TRAFFIC`), by its place or name.
+    ``when``: fields of :class:`Times`. ``live``: the runs are made in real time. ``telemetry``: mechanisms report by INT.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)

@@ -69,7 +69,10 @@ def _program() -> Program:
 
 
 def router(setting: Setting, *, reroute: bool) -> Built:
-    """Build a program and a controller that route like :mod:`holdfast.apps.router` and send INT reports."""
+    """Build a program and a controller that route like :mod:`holdfast.apps.router` and send INT reports.
+
+    ``reroute``: whether the controller plans routes again after a failure.
+    """
     watch = [Watch(protocol=protocol, instructions=INSTRUCTIONS, hops=HOPS, drops=False) for protocol in (6, 17)]
     controller = TelemetryController(
         watch,

@@ -327,9 +327,10 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
     """Return the traffic used without a file: probes between up to 50 pairs of hosts, and TCP between up to 16 of these.
 
     Pairs lie far apart in the order of the hosts, but by no more than ``LONGEST_PATH`` links. ``through``: links (two ends) or
-    switches (one name); pairs whose cheapest path leads through one of them come first, so that a single failure meets traffic. The
-    amount follows from the slowest links (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost except by the failure. Raise
-    :class:`ScenarioError` if there are no two hosts at different switches.
+    switches (one name); pairs whose cheapest path leads through one of them come first, so that a single failure meets traffic.
+    ``live``: fewer pairs, as many as a run in real time can carry. The amount follows from the slowest links (``PROBES_SHARE``,
+    ``TCP_SHARE``), so that nothing is lost except by the failure. Raise :class:`ScenarioError` if there are no two hosts at
+    different switches.
     """
     pairs = _default_pairs(topology, tuple(through))[: LIVE_PAIRS if live else None]
     if not pairs:

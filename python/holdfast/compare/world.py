@@ -179,7 +179,8 @@ class World(Generic[G, M, R]):
 
         Interrupted, it goes on where it stopped when it is called again. ``console`` shows the progress. A live scenario makes one
         run at a time, whatever ``jobs`` says; when all are done, another call measures again. ``csv``: the tables are also written
-        as CSV. ``requirements``: what is judged in the summary and the report (:mod:`holdfast.compare.requirements`).
+        as CSV. ``requirements``: what is judged in the summary and the report (:mod:`holdfast.compare.requirements`). Raise
+        :class:`ScenarioError` if a mechanism does not suit the scenario or cannot be found by the processes that run it.
         """
         self.check(scenario, mechanisms, seeds)
         check(requirements, [each.name for each in mechanisms])
@@ -311,7 +312,8 @@ def _again(
 ) -> R:
     """Repeat all runs of each mechanism and seed that were disturbed, a few times at most.
 
-    Return the comparison with the new runs.
+    ``compare`` makes the runs of the given points with their files in a folder, and returns the comparison. ``console`` shows what
+    is repeated and why. Return the comparison with the new runs.
     """
     (folder / "journal.jsonl").unlink()
     for attempt in range(1, ATTEMPTS):

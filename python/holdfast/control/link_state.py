@@ -93,7 +93,7 @@ class LinkState:
             self._down = self._links_down()
 
     def port_changed(self, switch: str, port: int, up: bool) -> bool:
-        """Record a port's change; return True if :attr:`down` has changed.
+        """Record that a port is ``up`` or down; return True if :attr:`down` has changed.
 
         With discovery, False is returned, and ``on_change`` is called instead.
         """

@@ -50,7 +50,7 @@ class Numbers:
         return True
 
     def give_back(self, number: int) -> None:
-        """Free a number that is in use."""
+        """Free a number that is in use. Raises :class:`KeyError` if it is not."""
         self._used.remove(number)
         self._touched.add(number)
         self._returned.append(number)

@@ -24,7 +24,7 @@ def ternary_key(
 ) -> dict[str, tuple[int, int]]:
     """Return (value, mask) for each key field, by name; fields given as None are left out, so that they match any value.
 
-    A prefix has its own netmask; a number has the mask that is given with it.
+    ``prefixes``: by field, an IP prefix as text, whose netmask is the mask. ``numbers``: by field, a number and its mask.
     """
     key: dict[str, tuple[int, int]] = {}
     for field, text in prefixes.items():

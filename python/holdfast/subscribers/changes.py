@@ -246,7 +246,10 @@ class Changes:
             return self._keeping.keep({each.id: self._stored(each) for each in sessions})
 
     def _mark(self, leaving: Mapping[int, PppSession | None]) -> None:
-        """Store the final usage of sessions that end and mark them as ending, so that a restarted process does not restore them."""
+        """Store the final usage of sessions that end and mark them as ending, so that a restarted process does not restore them.
+
+        ``leaving``: by number, the sessions that end; None for a session of which only the user plane knows.
+        """
         if self._marking is not None:
             self._marking()
             self._marking = None

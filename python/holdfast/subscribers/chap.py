@@ -87,7 +87,10 @@ class Chap:
             )
 
     def decide(self, accepted: bool, message: str) -> None:
-        """Send Success or Failure as the answer to the response, with a message for the subscriber."""
+        """Send Success if the login is ``accepted``, otherwise Failure, as the answer to the response.
+
+        ``message`` is shown to the subscriber (RFC 1994, section 4.2).
+        """
         self._waiting = False
         self._verdict = (_SUCCESS if accepted else _FAILURE), message.encode()
         self._answer()

@@ -72,7 +72,8 @@ class Street:
     ) -> Subscriber:
         """Add a subscriber to the interface and return it; it does not dial yet.
 
-        ``tags``: the VLAN tags of its line, outermost first.
+        ``seed``: of its random numbers. ``tags``: the VLAN tags of its line, outermost first. ``up`` is called with the subscriber
+        when its session is up, ``packet`` with each IP packet that it receives.
         """
         inserted = b"".join(b"\x81\x00" + tag.to_bytes(2, "big") for tag in tags)
 
@@ -171,7 +172,11 @@ def _ip(*words: str) -> None:
 
 
 async def dial(interface: str, account: Account, tunnel_name: str, say: Callable[[str], None]) -> None:
-    """Dial, and keep the subscriber online until cancelled. Raises :class:`LiveError` if the gateway refuses the subscriber."""
+    """Dial, and keep the subscriber online until cancelled.
+
+    ``say`` is called with a line of text for the user at each change. Raise :class:`LiveError` if the gateway refuses the
+    subscriber, if the tunnel cannot be set up, or if the interface's MTU is too small for the account's payload.
+    """
     mtu = mtu_of(interface)
     if account.max_payload > MRU and mtu is not None and mtu < account.max_payload + OVERHEAD:
         raise LiveError(

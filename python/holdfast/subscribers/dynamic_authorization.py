@@ -86,9 +86,11 @@ class DynamicAuthorization:
         return self._answer(request, data[:20], (source, port), stamps[0] if stamps else None, wall_s)
 
     def _answer(self, request: Any, key: bytes, sender: Sender, stamp_s: int | None, wall_s: float) -> bytes | None:
-        """Execute a new request, and return the answer to it.
+        """Execute a new request, and return the answer to it; None if it is ignored.
 
-        A repeated request gets the answer that was sent before, if the same client repeats it; it is not executed again.
+        ``key``: its first 20 bytes, by which a repetition is recognised. ``stamp_s``: its Event-Timestamp, None if it has none.
+        ``wall_s``: the present time in s since 1970. A repeated request gets the answer that was sent before, if the same client
+        repeats it; it is not executed again.
         """
         now = self._gateway.clock.now()
         hindrance = self._replays.hindrance(key, stamp_s, wall_s)

@@ -22,7 +22,11 @@ def families(
     authorization: DynamicAuthorization | None,
     store: SqliteStore | None = None,
 ) -> list[Metric]:
-    """Return all metrics of a gateway."""
+    """Return all metrics of a gateway.
+
+    ``client``: its RADIUS client, ``authorization``: the server of its dynamic authorization, ``store``: its store of sessions;
+    None for each that it does not have, whose metrics are left out.
+    """
     gauge, counter = partial(exposition.counted, "gauge"), partial(exposition.counted, "counter")
     phases = Counter(each.phase.value for each in gateway.sessions.values())
     found = [
@@ -65,7 +69,7 @@ def text(
     authorization: DynamicAuthorization | None,
     store: SqliteStore | None = None,
 ) -> str:
-    """Return all metrics of a gateway in Prometheus' text format."""
+    """Return all metrics of a gateway (:func:`families`) in Prometheus' text format."""
     return exposition.text(families(gateway, client, authorization, store))
 
 

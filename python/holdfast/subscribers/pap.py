@@ -38,7 +38,10 @@ class Pap:
             self._judge(Credentials(received[5:user_end], password=password))
 
     def decide(self, accepted: bool, message: str) -> None:
-        """Send Ack or Nak as the answer to the password, with a message for the subscriber."""
+        """Send Authenticate-Ack if the login is ``accepted``, otherwise Authenticate-Nak.
+
+        ``message`` is shown to the subscriber; it is cut to 255 bytes (RFC 1334, section 2.2.2).
+        """
         text = message.encode()[:255]
         self._waiting = False
         self._verdict = (_ACK if accepted else _NAK), bytes((len(text),)) + text

@@ -383,7 +383,11 @@ class Automaton:
         self.handle(Event.NAK)
 
     def _change_wishes(self, options: Options, asked: set[int], *, rejected: bool) -> None:
-        """Adopt the peer's values, or drop the options that it refuses; close the protocol if one of these is indispensable."""
+        """Process a Configure-Nak or, if ``rejected``, a Configure-Reject of the options that were asked for.
+
+        Adopt the values that a Configure-Nak proposes; no longer ask for options that are rejected or were refused too often. Close
+        the protocol if one of these is indispensable.
+        """
         kinds = {kind for kind, _ in options}
         if not rejected:
             self._naked.update(kinds & asked)

@@ -278,7 +278,7 @@ class Concentrator:
     def _service(self, packet: Discovery) -> bytes | None:
         """Return the Service-Name to serve, or None if it is not served.
 
-        A packet must have one Service-Name; empty means any service.
+        An empty name means any service. Raise :class:`MalformedError` unless the packet has exactly one Service-Name.
         """
         wanted = packet.all(Tag.SERVICE_NAME)
         if len(wanted) != 1:

@@ -234,7 +234,10 @@ class RadiusClient:
         self.account(Record(kind, self._random(8).hex(), b"", None, int(self._wall()), clock_s=clock_s, epoch=epoch))
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Process a datagram that a server sent to ``channel``."""
+        """Process a datagram that a server sent to ``channel``, the number of the client's socket for this server.
+
+        ``accounting``: True for the server's accounting port, False for its authentication port.
+        """
         self.servers.received(server, accounting, channel, data)
 
     # The rest is the client's own.

@@ -113,7 +113,10 @@ class Servers:
             self.nas.append((avp.NAS_IP_ADDRESS, settings.nas_address.packed))
 
     def dead_until(self, accounting: bool) -> list[float | None]:
-        """Return for each server the clock's time in seconds at which it is tried again; None for a server that is alive."""
+        """Return for each server the clock's time in seconds at which it is tried again; None for a server that is alive.
+
+        ``accounting``: True for the servers' accounting ports, False for their authentication ports.
+        """
         return [path.dead_until for path in self._paths.values() if path.accounting is accounting]
 
     def under_way(self) -> list[Request]:
@@ -137,7 +140,10 @@ class Servers:
         self._begin(request, path, slot)
 
     def received(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Process a datagram that a server sent to ``channel``: the answer to a request, or one to ignore."""
+        """Process a datagram that a server sent to ``channel``: the answer to a request, or one to ignore.
+
+        ``accounting``: True for the server's accounting port, False for its authentication port.
+        """
         if len(data) < 20:
             self._events["malformed"] += 1
             return

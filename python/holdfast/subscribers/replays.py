@@ -80,7 +80,11 @@ class Replays:
         return "busy" if len(self._known) >= MOST_KNOWN else None
 
     def take(self, request: bytes, stamp_s: int | None, wall_s: float) -> None:
-        """Remember a request, so that a repetition is recognised; call this before the request is executed."""
+        """Remember a request, so that a repetition is recognised; call this before the request is executed.
+
+        ``stamp_s``: its Event-Timestamp, None if it has none. ``wall_s``: the present time in s since 1970. The latest
+        Event-Timestamp is kept in a file, for the time after a restart.
+        """
         self._known.add(request)
         heappush(self._stamps, (int(wall_s) if stamp_s is None else stamp_s, request))
         if stamp_s is not None and stamp_s > self._kept and self._path is not None:

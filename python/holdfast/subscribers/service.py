@@ -140,7 +140,11 @@ class RadiusSockets:
         self.client: RadiusClient | None = None
 
     def transmit(self, server: int, accounting: bool, channel: int, data: bytes) -> None:
-        """Send a datagram to a server. If the kernel refuses it, it is lost, as on a network."""
+        """Send a datagram to a server. If the kernel refuses it, it is lost, as on a network.
+
+        ``accounting``: True for the server's accounting port, False for its authentication port. ``channel``: the number of the
+        local socket, which is opened if it is not yet open.
+        """
         key = server, accounting, channel
         if key not in self._sockets:
             self._sockets[key] = self._open(*key)

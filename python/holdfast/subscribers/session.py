@@ -310,7 +310,9 @@ class PppSession:
     ) -> None:
         """Restore a session that an earlier process installed.
 
-        If it was not established, the time limit of its setup starts again.
+        ``magic``: LCP's magic number. ``ipcp``: whether IPCP was open. ``interface``: the peer's interface identifier, None if
+        IPv6CP was not open. ``bound``: what the DHCPv6 client of the delegated prefix is known by; ``released``: whether it has
+        given the prefix back. If the session was not ``established``, the time limit of its setup starts again.
         """
         self.grant, self.phase = grant, Phase.NETWORK
         if established:

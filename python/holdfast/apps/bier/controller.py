@@ -242,7 +242,7 @@ class BierController(Controller):
             self.overlay.on_packet_in(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Record the state of a port; if a link changes by it, plan IP routes at once, and BIER after its delay."""
+        """Record that a port is ``up`` or down; if a link changes by it, plan IP routes at once, and BIER after its delay."""
         if self._links.port_changed(switch, port, up):
             self._links_changed()
 
@@ -420,8 +420,9 @@ class BierController(Controller):
     ) -> None:
         """Write the channels that the switch ``name`` sends and delivers.
 
-        With 1+1, numbering and elimination of copies are installed before a channel's packets come, and removed after they have
-        stopped.
+        ``sent``: by channel, its BitStrings as ingress; ``delivered``: by channel, its ports as egress; None for a channel that
+        ends. With 1+1, numbering and elimination of copies are installed before a channel's packets come, and removed after they
+        have stopped.
         """
         if not self.one_plus_one:
             self._channel_writers[name].change(sent, delivered)
@@ -579,7 +580,8 @@ class BierController(Controller):
     def _protect(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
         """Write the backups, the tunnels that backups use, and the parts of BIFTs that are not written yet.
 
-        Do nothing if the links that are down have changed since the plan was made; another call follows.
+        ``unusable``: the links that are down. ``loss``: their effect on the underlay, if it is known, which saves work. Do nothing
+        if the links that are down have changed since the plan was made; another call follows.
         """
         if self._primary is not None and self._primary.unusable != unusable:
             return  # there is news already
@@ -643,7 +645,10 @@ class BierController(Controller):
             self._change_tunnels()
 
     def _order(self, before: Plan | None, plan: Plan) -> list[str]:
-        """Return the switches that change; after a failure, those that were farthest from the failed links come first."""
+        """Return the switches that change in ``plan``; after a failure, those that were farthest from the failed links come first.
+
+        ``before``: the plan until now, None for the first plan.
+        """
         if before is None or not (failed := plan.unusable - before.unusable):
             return list(plan.changed)
         paths = before.paths

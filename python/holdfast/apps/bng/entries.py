@@ -184,7 +184,7 @@ def _high(prefix: IPv6Network | None) -> int:
 
 
 def meter_rates(bit_s: int | None) -> tuple[int, int, int, int] | None:
-    """Return a meter's configuration for a rate in bit/s; None for no limit.
+    """Return a meter's configuration for the rate ``bit_s`` in bit/s; None if it is None, for no limit.
 
     It is (committed rate, burst, peak rate, burst) in bytes: a tenth of a second may come at once, and two large packets always.
     """
@@ -202,7 +202,10 @@ _EDGES: Scope = {
 
 
 def configure_edges(client: Client, edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> None:
-    """Write the ports, routes and rates of :func:`edge_configuration` to a switch, and delete other entries of these kinds."""
+    """Write the ports, routes and rates of :func:`edge_configuration` to a switch, and delete other entries of these kinds.
+
+    ``trunk`` and ``forwards`` are as there.
+    """
     writer = Writer(client)
     writer.adopt(read_state(client, _EDGES))
     writer.write(edge_configuration(edges, trunk, forwards=forwards))
@@ -211,7 +214,8 @@ def configure_edges(client: Client, edges: Edges, trunk: int | None = None, *, f
 def edge_configuration(edges: Edges, trunk: int | None = None, *, forwards: bool = True) -> Desired:
     """Return the roles of ports, a plane's routes, and the rates of packets to the controller.
 
-    Behind a balancer, ``trunk`` is the only access port.
+    ``trunk``: behind a load balancer, the port to it, which is the only access port; else None. ``forwards``: whether the switch is
+    a forwarding plane, so that it gets the core ports and routes.
     """
     line, cells = control_meters(edges.control)
     committed, peak = node_meters(edges.control)

@@ -73,7 +73,10 @@ def needs(configuration: LiveConfiguration) -> list[Need]:
 
 
 def check(configuration: LiveConfiguration, mtu: Callable[[str], int | None] = mtu_of) -> None:
-    """Raise :class:`LiveError` if the MTU of an interface is too small. Missing interfaces are reported by the switches."""
+    """Raise :class:`LiveError` if the MTU of an interface is too small. Missing interfaces are reported by the switches.
+
+    ``mtu``: returns the MTU in bytes of the interface with this name; None if there is no such interface.
+    """
     for each in needs(configuration):
         has = mtu(each.interface)
         if has is not None and has < each.mtu:

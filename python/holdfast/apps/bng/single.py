@@ -36,7 +36,7 @@ def answer_neighbour(
 ) -> None:
     """Answer an ARP request or a neighbour solicitation for an address of the gateway or of a session.
 
-    Other frames are ignored.
+    ``has``: returns True for an address of a session. Other frames are ignored.
     """
     mac = mac_bytes(core.mac)
 

@@ -553,8 +553,8 @@ class SplitPlane:
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
         """Add a forwarding plane, which gets its share of the lines unless it is drained.
 
-        A plane that was lost is added again in this way; sessions that are still in it are removed. Raise :class:`NetworkError` if
-        there is a plane with this name.
+        ``done`` is called when all sessions have moved. A plane that was lost is added again in this way; sessions that are still
+        in it are removed. Raise :class:`NetworkError` if there is a plane with this name.
         """
         if name in self._planes:
             raise NetworkError(f"there is a forwarding plane {name!r} already")

@@ -88,7 +88,8 @@ def station_entries(
 ) -> list[TableEntry]:
     """Return the entries that bind stations to ports: for packets from and to each station.
 
-    Raise :class:`NetworkError` for a station at a port that has no role.
+    ``bridged``: the firewall is a bridge, which also looks up the port of a MAC address. Raise :class:`NetworkError` for a station
+    at a port that has no role.
     """
     roles = {port.port: port for port in ports}
     entries: dict[EntryKey, TableEntry] = {}

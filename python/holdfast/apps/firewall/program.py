@@ -135,7 +135,7 @@ def compile_firewall(variant: Variant = "routed", defines: dict[str, str] | None
     """Compile a variant of ``firewall.p4``.
 
     ``defines`` may set WAY_BITS (a quarter of the flows, as a power of two), RULES, LIMITS, SOURCE_BITS, BINDINGS and CPU_PORT; the
-    README says what they are.
+    README says what they are. Raise :class:`NetworkError` for an unknown variant.
     """
     if variant not in VARIANTS:
         raise NetworkError(f"variant is {variant!r}; there are {', '.join(VARIANTS)}")

@@ -157,9 +157,10 @@ class MplsController(Controller):
     ) -> Lsp:
         """Set up an LSP along the nodes of ``path``, which are neighbours or the ends of LSPs in ``tunnels``; return it.
 
-        ``backup``: the whole other path, by default the cheapest disjoint one. ``detours``: by link, for mechanism *local*, by
-        default the shortest ways around. No packet enters an LSP before it has a class of packets (:meth:`add_fec`). Raise
-        :class:`NetworkError` if all LSPs are in use.
+        ``recovery``: what it does when a link fails; None for nothing. ``backup``: the whole other path, by default the cheapest
+        disjoint one. ``detours``: by link, for mechanism *local*, by default the shortest ways around. No packet enters an LSP
+        before it has a class of packets (:meth:`add_fec`). Raise :class:`NetworkError` if the path or a part of these cannot be
+        used, or if all LSPs are in use.
         """
         number = next((n for n in range(1, LSPS) if n not in self.lsps), None)
         if number is None:

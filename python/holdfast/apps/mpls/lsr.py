@@ -111,7 +111,10 @@ class Lsr:
         """The copies of notices: by port that may change and by instance, the port that the copy leaves by."""
 
     def start(self, neighbours: Sequence[Hop], explicit_null_uniform: bool) -> None:
-        """Write the entries that every router needs: for reserved labels, and for notices to neighbours that a port is up."""
+        """Write the entries that every router needs: for reserved labels, and for notices to neighbours that a port is up.
+
+        ``explicit_null_uniform``: packets with label 0 are handled by the uniform TTL model (RFC 3443), else by the pipe model.
+        """
         pop = {"lsp": 0, "uniform": int(explicit_null_uniform)}
         self._writer.change(
             [
@@ -135,8 +138,9 @@ class Lsr:
     ) -> Nhlfe:
         """Add and return an NHLFE that sends packets to ``hop`` with ``label``, or without a label if it is None.
 
-        ``labelled``: the packets' top label is replaced; else ``label`` is pushed on them, with the TTL ``push_ttl``. Raise
-        :class:`NetworkError` for more labels than an entry has room for, or if ``label`` is None though the hop is a tunnel.
+        ``labelled``: the packets' top label is replaced; else ``label`` is pushed on them, with the TTL ``push_ttl``. ``uniform``:
+        the TTL model is uniform (RFC 3443). Raise :class:`NetworkError` for more labels than an entry has room for, or if ``label``
+        is None though the hop is a tunnel.
         """
         params: dict[str, Value] = hop.params()
         if hop.tunnel:

@@ -177,7 +177,10 @@ class Setup:
         return label
 
     def _reverse(self, backup: Sequence[str], first: int | None) -> dict[int, int]:
-        """Set up the LSP back to the ingress, for notices and for packets sent back; return its labels by position on the path."""
+        """Set up the LSP back to the ingress, for notices and for packets sent back; return its labels by position on the path.
+
+        ``first``: the label of the backup path at its first hop, None for none.
+        """
         mechanism = self.lsp.recovery.mechanism
         labels: dict[int, int] = {}
         if self.last < 2:

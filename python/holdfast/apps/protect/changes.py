@@ -73,11 +73,11 @@ class Changes:
             self.add(phase, switch, ("modify", cell))
 
     def otherwise(self, call: Callable[[], None]) -> None:
-        """Add a function to be called if the writes are not made; the function that was added last is called first."""
+        """Add a function ``call``, which is called if the writes are not made; the function that was added last is called first."""
         self._otherwise.append(call)
 
     def afterwards(self, call: Callable[[], None]) -> None:
-        """Add a function that is called when all writes are made."""
+        """Add a function ``call``, which is called when all writes are made."""
         self._afterwards.append(call)
 
     def abandon(self) -> None:

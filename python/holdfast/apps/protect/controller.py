@@ -313,8 +313,10 @@ class ProtectController(Controller):
     ) -> Connection:
         """Set up a connection from ``ingress`` to ``egress`` and return it. No packet enters it before it has a flow.
 
-        ``paths``: the nodes of each path; by default the cheapest ``count`` disjoint paths. ``cid``: the identifier in its packets,
-        which no other connection to this PTE has; by default a free one.
+        ``paths``: the nodes of each path; by default the cheapest ``count`` disjoint paths. ``mtu``: the paths' MTU in bytes, by
+        default the controller's. ``cid``: the identifier in its packets, which no other connection to this PTE has; by default a
+        free one. ``acceptance``: which copies the egress accepts, by default as the controller's. Raise :class:`NetworkError` if
+        there are no such paths, or if no number or identifier is free.
         """
         acceptance = self._fitting(egress, acceptance or self.acceptance)
         chosen = self._planner.choose(ingress, egress, paths, count, disjoint)
@@ -347,9 +349,9 @@ class ProtectController(Controller):
     ) -> None:
         """Change a connection that carries traffic, without losing a packet.
 
-        Values that are None stay as they are. New paths are installed before the first packet takes them, and old ones are removed
-        after the last one has left them. Sequence numbers continue; with another ``acceptance``, everything before the last number
-        counts as seen.
+        Arguments are those of :meth:`add_connection`; values that are None stay as they are. New paths are installed before the
+        first packet takes them, and old ones are removed after the last one has left them. Sequence numbers continue; with another
+        ``acceptance``, everything before the last number counts as seen.
         """
         self.registry.check(connection)
         before = replace(connection)

@@ -98,7 +98,10 @@ class FastRerouteEntries:
         return "IpfrrIngress.forward_or_remote_lfa", params
 
     def _tunnel_mtu(self, first: Hop, pq_node: int) -> int:
-        """Return the smallest MTU in bytes on a tunnel's way: the link to the neighbour, and those from there to the PQ node."""
+        """Return the smallest MTU in bytes of the links on a tunnel's way: that of its ``first`` hop, and those on to the PQ node.
+
+        A PQ node is the end of a tunnel by remote LFA (RFC 7490).
+        """
         mtu, hop = 65535, first
         while True:
             mtu = min(mtu, self._topology.links[hop.link].mtu_bytes or self._mtu)

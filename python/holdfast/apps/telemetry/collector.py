@@ -112,10 +112,10 @@ class Collector:
         with_rows: bool = False,
         most_rows: int | None = None,
     ) -> None:
-        """Create a collector without reports. ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators of INT.
+        """Create a collector without reports. ``limits``: how many flows, hops and reporters it keeps; None for the defaults.
 
-        ``with_rows``: keep a row per hop of all reports for :mod:`.rows`. When ``most_rows`` rows wait to be taken, further hops
-        are counted but get no row.
+        ``dscp`` (by its mask) and ``udp_port`` are the domain's indicators of INT. ``with_rows``: keep a row per hop of all reports
+        for :mod:`.rows`. When ``most_rows`` rows wait to be taken, further hops are counted but get no row.
         """
         it = limits or Limits()
         self.core = _core.ReportCollector(

@@ -95,8 +95,9 @@ def compile_telemetry(
     """Compile ``telemetry.p4``.
 
     ``udp_port``: the indicator of INT is this destination port of UDP (:data:`INT_UDP_PORT`, say) and not the DSCP.
-    ``transit_only``: a transit node of INT-MD, which neither watches nor reports, and handles packets faster. ``load``: such a node
-    that also knows the instruction of domain :data:`LOAD_DOMAIN` for the load of its output port, as HPCC needs it. Raises
+    ``transit_only``: a transit node of INT-MD, which neither watches nor reports, and handles packets faster. ``load``: a
+    transit-only node that also knows the instruction of domain :data:`LOAD_DOMAIN` for the load of its output port (rate, time,
+    bytes sent, queue length), as HPCC needs it. ``defines``: further preprocessor names with their values. Raises
     :class:`NetworkError` for a port that does not exist, and for ``load`` without ``transit_only``.
     """
     values = dict(defines or {})

@@ -36,7 +36,7 @@ class Core(Controller):
         self.clients[NODE].insert("ipv4_lpm", {"dst_addr": f"{host.address.ip}/32"}, "forward", route)
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Withdraw all routes to a gateway when the core's port to this gateway goes down."""
+        """Withdraw all routes to a gateway when the core's port to this gateway goes down; ignore a port that comes ``up``."""
         if switch == NODE and not up:
             for name in (name for name, (at, _) in self._gateways.items() if at == port):
                 self._withdraw(name, [address for address, by in self._announced.items() if name in by])

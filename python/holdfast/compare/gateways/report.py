@@ -269,7 +269,10 @@ def _lanes(comparison: Comparison, failure: str) -> Lanes:
 
 
 def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> Markup:
-    """Draw the switches and links of a mechanism's network, with crosses on the elements that fail in turn."""
+    """Draw the switches and links of a mechanism's network, with crosses on the elements that fail in turn.
+
+    ``width``: in pixels, ``WIDE`` or ``NARROW`` of :mod:`holdfast.compare.drawing`.
+    """
     failures = comparison.scenario.failures
     topology = simulation.topology(mechanism, 1)
     at = {name: simulation.failing(mechanism, name) for name in failures}

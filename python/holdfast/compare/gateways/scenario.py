@@ -82,7 +82,8 @@ def build(
 ) -> Scenario:
     """Build a scenario from the command's options; raise :class:`ScenarioError` with one sentence for a wrong one.
 
-    ``when``: fields of :class:`holdfast.compare.inputs.Times`, in the units of their names.
+    ``when``: fields of :class:`holdfast.compare.inputs.Times`, in the units of their names. ``subscribers``: fields of
+    :class:`Subscribers`. Fields that are None get their defaults.
     """
     if fail != ALL and fail not in FAILURES:
         raise ScenarioError(

@@ -184,8 +184,8 @@ def _ports_by_switch(
 ) -> dict[str, frozenset[int] | None]:
     """Return by switch the ports of a channel, for the switches where a change at ``place`` may alter them.
 
-    That is the switch of ``place``. If no other port names the source, the channel appears or vanishes at all switches with ports
-    that take all sources, so these are included.
+    That is the switch of ``place``. If the change names the source (``is_named``) and no other port does, the channel appears or
+    vanishes at all switches with ports that take all sources, so these are included.
     """
     switches = {place[0]}
     if source is not None and is_named and _is_alone(state.included.get(source), state.excluded.get(source)):

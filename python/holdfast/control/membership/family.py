@@ -54,12 +54,18 @@ class Family:
         return self.address_of(data[at : at + self.address_bytes])
 
     def query_group(self, data: bytes) -> Address | None:
-        """Return the group that a query asks about, or None for a general query."""
+        """Return the group that a query asks about, or None for a general query.
+
+        Raises :class:`MalformedError` if the address is not that of a group.
+        """
         end = self.group_at + self.address_bytes
         return self.group(data, self.group_at) if any(data[self.group_at : end]) else None
 
     def query(self, data: bytes, code: int) -> Query:
-        """Decode a query of the latest version (RFC 3376, 4.1; RFC 3810, 5.1). ``code``: its encoded response time."""
+        """Decode a query of the latest version (RFC 3376, 4.1; RFC 3810, 5.1).
+
+        ``code``: its encoded response time. Raises :class:`MalformedError` if it is too short or asks about what is not a group.
+        """
         at = self.group_at + self.address_bytes
         if len(data) < at + 4:
             raise MalformedError(Malformed.QUERY_LENGTH)

@@ -13,7 +13,7 @@ from holdfast.topology import Topology
 
 
 def channel(group: str, source: str | None = None) -> Channel:
-    """Return a channel from addresses in text.
+    """Return the channel of a ``group`` and a ``source``, given as text; None for any source.
 
     Raises :class:`NetworkError` for texts that are no addresses of a channel, and for groups that routers do not forward.
     """
@@ -94,7 +94,7 @@ class StaticMembers:
         return list(self._hosts.get(joined, ()))
 
     def join(self, joined: Channel, host: str) -> list[ChannelChange]:
-        """Add a host to a channel, and return the changes of channels that result.
+        """Add a host to a channel, and return the changes of channels that result; none if it is a member already.
 
         Raises :class:`NetworkError` for an unknown host.
         """

@@ -79,7 +79,8 @@ def edge_ports(
     """Return the ports to which a map's hosts are attached, with the hosts' gateways as the source addresses of queries.
 
     MLD is used with all hosts, as each has a link-local address if it has IPv6 at all. ``fast_leave``: True for all hosts, or the
-    names of hosts. ``routers``: the hosts that are multicast routers and may be queriers in place of the switch.
+    names of hosts, at whose ports a leave takes effect at once. ``routers``: the hosts that are multicast routers and may be
+    queriers in place of the switch. Raise :class:`NetworkError` for names that no host has.
     """
     routers = set(routers)
     named = set(topology.hosts) if fast_leave is True else set() if fast_leave is False else set(fast_leave)
@@ -218,7 +219,10 @@ class Overlay:
         self._wake()
 
     def on_packet_in(self, switch: str, packet: bytes, ingress_port: int) -> bool:
-        """Process a packet-in; return True if it is a message of IGMP or MLD, or a malformed one."""
+        """Process a packet-in; return True if it is a message of IGMP or MLD, or a malformed one.
+
+        Raises :class:`NetworkError` if the overlay is not started.
+        """
         if self._plane is None:
             raise NetworkError("the overlay is not started")
         try:

@@ -267,7 +267,7 @@ class Querier:
     ) -> str | None:
         """Return the name of the limit that a record would exceed; None if it exceeds none.
 
-        A record that adds nothing is never refused.
+        ``state``: the group's present filter, None for a new group. A record that adds nothing is never refused.
         """
         if state is None and len(self._groups) >= self.parameters.group_limit:
             return "group_limit"
