@@ -3,7 +3,7 @@
 use super::{Slot, SlotId};
 use crate::Bits;
 
-/// Expressions: no side effects, every width known.
+/// An expression. It has no side effects, and its width is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
     /// A constant.
@@ -21,35 +21,35 @@ pub enum Expr {
     Binary {
         /// Operator.
         op: BinaryOp,
-        /// Left.
+        /// Left operand.
         a: Box<Expr>,
-        /// Right.
+        /// Right operand.
         b: Box<Expr>,
     },
     /// Bits `high` down to `low` of `a`, both included, 0 the least significant.
     Slice {
         /// Operand.
         a: Box<Expr>,
-        /// Highest.
+        /// The highest bit.
         high: u32,
-        /// Lowest.
+        /// The lowest bit.
         low: u32,
     },
-    /// `a` above `b`.
+    /// The concatenation of `a`, the high bits, and `b`, the low bits.
     Concat {
         /// High part.
         a: Box<Expr>,
         /// Low part.
         b: Box<Expr>,
     },
-    /// To a larger width with zeros.
+    /// `a` in a larger width, with zeros as the high bits.
     ZeroExtend {
         /// Operand.
         a: Box<Expr>,
         /// New width, larger than the operand's.
         width: u32,
     },
-    /// To a larger width with the sign bit.
+    /// `a` in a larger width, with copies of its sign bit as the high bits.
     SignExtend {
         /// Operand.
         a: Box<Expr>,
@@ -60,9 +60,9 @@ pub enum Expr {
     Mux {
         /// Condition.
         cond: Box<Expr>,
-        /// When 1.
+        /// The value if the condition is 1.
         then: Box<Expr>,
-        /// When 0.
+        /// The value if the condition is 0.
         otherwise: Box<Expr>,
     },
     /// Length in bytes of the whole packet as it arrived (32 bits).
@@ -101,50 +101,52 @@ pub enum UnaryOp {
     Neg,
 }
 
-/// Binary operators. Operands have equal width, and the result too, unless said otherwise.
+/// Binary operators on operands `a` and `b`. The operands have the same width w, and so has the result,
+/// unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
-    /// Modulo 2^w.
+    /// Sum, modulo 2^w.
     Add,
-    /// Modulo 2^w.
+    /// Difference, modulo 2^w.
     Sub,
-    /// Modulo 2^w.
+    /// Product, modulo 2^w.
     Mul,
     /// Unsigned quotient; zero for a zero divisor.
     Div,
     /// Unsigned remainder; zero for a zero divisor.
     Mod,
-    /// Bitwise.
+    /// Bitwise "and".
     And,
-    /// Bitwise.
+    /// Bitwise "or".
     Or,
-    /// Bitwise.
+    /// Bitwise exclusive "or".
     Xor,
     /// Logical shift left; `b` may have any width, and shifts by the width of `a` or more give zero.
     Shl,
-    /// Logical shift right; likewise.
+    /// Logical shift right; `b` may have any width, and shifts by the width of `a` or more give zero.
     Shr,
-    /// Arithmetic shift right; large shifts give copies of the sign.
+    /// Arithmetic shift right; `b` may have any width, and shifts by the width of `a` or more give copies of
+    /// the sign bit.
     Sar,
-    /// Unsigned saturating.
+    /// Saturating sum of unsigned numbers: at most 2^w - 1.
     AddSat,
-    /// Unsigned saturating.
+    /// Saturating difference of unsigned numbers: at least zero.
     SubSat,
-    /// Signed saturating.
+    /// Saturating sum of signed numbers: within the range of w bits.
     SAddSat,
-    /// Signed saturating.
+    /// Saturating difference of signed numbers: within the range of w bits.
     SSubSat,
     /// Equality; 1 bit.
     Eq,
     /// Inequality; 1 bit.
     Ne,
-    /// Unsigned less; 1 bit.
+    /// Less than, for unsigned numbers; 1 bit.
     Ult,
-    /// Unsigned less or equal; 1 bit.
+    /// Less than or equal, for unsigned numbers; 1 bit.
     Ule,
-    /// Signed less; 1 bit.
+    /// Less than, for signed numbers; 1 bit.
     Slt,
-    /// Signed less or equal; 1 bit.
+    /// Less than or equal, for signed numbers; 1 bit.
     Sle,
 }
 

@@ -9,7 +9,7 @@ pub struct Register {
     pub id: u32,
     /// Width of a cell in bits.
     pub width: u32,
-    /// Number of cells. Reads beyond give zero, writes beyond do nothing; both are counted.
+    /// Number of cells. A read beyond the last gives zero, a write beyond it does nothing; both are counted.
     pub size: u64,
     /// `@port_state`: the switch's agent keeps the bit of each port at 1 while the port is up and at 0 while it is down, from
     /// the start of the program on: bit `port % width` of cell `port / width`, so that cells of one bit are ports. The program may
@@ -37,7 +37,8 @@ pub struct Counter {
     pub id: u32,
     /// Unit.
     pub unit: CounterUnit,
-    /// Number of cells; `None` for a direct counter, which has one per entry. Counts beyond the end do nothing.
+    /// Number of cells; `None` for a direct counter, which has one cell for each entry. A count beyond the
+    /// last cell does nothing.
     pub size: Option<u64>,
 }
 
@@ -48,9 +49,9 @@ pub struct Meter {
     pub name: String,
     /// P4Runtime id.
     pub id: u32,
-    /// Rates count bytes; otherwise packets.
+    /// True if rates are in bytes, false if they are in packets.
     pub bytes: bool,
-    /// Number of cells; `None` for a direct meter.
+    /// Number of cells; `None` for a direct meter, which has one cell for each entry.
     pub size: Option<u64>,
 }
 
@@ -61,7 +62,7 @@ pub struct Digest {
     pub name: String,
     /// P4Runtime id.
     pub id: u32,
-    /// Widths of the members.
+    /// Widths of the members in bits.
     pub widths: Vec<u32>,
 }
 
@@ -72,7 +73,7 @@ pub struct ControllerHeader {
     pub name: String,
     /// P4Runtime id.
     pub id: u32,
-    /// Its fields on the wire, those that the control plane does not know included.
+    /// Its fields in the order of the wire, including those that the control plane does not know.
     pub fields: Vec<ControllerField>,
 }
 
@@ -92,8 +93,8 @@ pub struct ValueSet {
     pub name: String,
     /// P4Runtime id.
     pub id: u32,
-    /// Width of each member of the key.
+    /// Width in bits of each member of the key.
     pub widths: Vec<u32>,
-    /// Capacity.
+    /// The number of members that it can hold.
     pub size: u64,
 }

@@ -6,7 +6,7 @@ use crate::Bits;
 /// A parser state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Source name.
+    /// Its name in the source.
     pub name: String,
     /// Its statements before the transition.
     pub body: Vec<Stmt>,
@@ -23,7 +23,7 @@ pub enum Target {
     State(StateId),
     /// Parsing succeeded.
     Accept,
-    /// Parsing failed; the error keeps its value. The pipeline goes on behind the parser.
+    /// Parsing failed; the parser error keeps its value. The pipeline goes on after the parser.
     Reject,
 }
 
@@ -32,7 +32,8 @@ pub enum Target {
 pub enum Transition {
     /// Unconditional.
     Goto(Target),
-    /// The first case all of whose matches hold. If none does: error NoMatch (value 2), reject.
+    /// To the first case all of whose matches hold. If none does, the parser error becomes NoMatch (value 2),
+    /// and the packet is rejected.
     Select {
         /// Key expressions.
         keys: Vec<Expr>,
@@ -44,7 +45,7 @@ pub enum Transition {
 /// A case of a select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectCase {
-    /// One per key, or a single [`KeySet::ValueSet`] that covers all keys.
+    /// One match per key, or a single [`KeySet::ValueSet`] that covers all keys.
     pub matches: Vec<KeySet>,
     /// The next state.
     pub target: Target,
@@ -73,7 +74,7 @@ pub enum KeySet {
     ValueSet(ValueSetId),
 }
 
-/// Errors that the language itself raises: values, in the order of core.p4.
+/// The values of errors that the language itself raises, in the order of core.p4.
 pub mod core_error {
     /// `PacketTooShort`
     pub const PACKET_TOO_SHORT: u64 = 1;
