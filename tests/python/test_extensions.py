@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from holdfast_command import COMMAND, holdfast_process
+from holdfast_command import COMMAND, holdfast, holdfast_process
 
 from holdfast.compare import mechanisms, results, scenario
 from holdfast.compare.mechanism import Built, Mechanism
@@ -236,7 +236,9 @@ def run_with(packages: Path, *arguments: str, cwd: Path) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False, env=environment)
 
 
-def test_a_broken_package_is_named_and_leaves_the_others(installed: Path, tmp_path: Path) -> None:
+def test_a_broken_package_is_named_and_leaves_the_others(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listed = run_with(installed, "extensions", cwd=tmp_path)
     assert listed.returncode == 1 and "Traceback" not in listed.stderr + listed.stdout
     lines = {line.split()[0]: line for line in listed.stdout.splitlines() if line.startswith("  ")}
@@ -246,10 +248,10 @@ def test_a_broken_package_is_named_and_leaves_the_others(installed: Path, tmp_pa
     assert "has no 'NOTHING'" in lines["absent"]
     assert "is offered by first 1.0 (mechanism_works:MINE) and second 1.0 (broken:X)" in lines["both"]
 
+    monkeypatch.syspath_prepend(str(installed))
+
     def compare(names: str) -> subprocess.CompletedProcess[str]:
-        return run_with(
-            installed, "compare", "ring:3", *SHORT, "--mechanisms", names, "--out", "o", "--jobs", "1", cwd=tmp_path
-        )
+        return holdfast("compare", "ring:3", *SHORT, "--mechanisms", names, "--out", "o", "--jobs", "1", cwd=tmp_path)
 
     for name, sentence in (
         ("broken", "mechanisms: 'broken' of bad 1.0: broken:X: "),
@@ -278,7 +280,7 @@ def test_an_installed_mechanism_is_measured_again_when_it_changes(installed: Pat
             "--out",
             "o",
             "--jobs",
-            "2",
+            "1",
         )
         done = run_with(installed, *command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -302,7 +304,9 @@ def test_an_installed_package_never_runs_a_file_of_the_working_directory(install
     (tmp_path / "mechanism_works.py").write_text("raise SystemExit('it ran')\n")
     done = run_with(installed, "compare", "ring:3", *SHORT, "--mechanisms", "gone", "--out", "o", cwd=tmp_path)
     assert done.returncode == 1 and "there is no module 'gone_module' here" in done.stderr
-    done = run_with(installed, "compare", "ring:3", *SHORT, "--mechanisms", "works", "--out", "o", cwd=tmp_path)
+    done = run_with(
+        installed, "compare", "ring:3", *SHORT, "--mechanisms", "works", "--out", "o", "--jobs", "1", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
 
 
