@@ -118,7 +118,7 @@ def topology_picture(topology: Topology) -> str | None:
     """Return a topology as an SVG picture, or None if it has more than :data:`MOST_DRAWN` switches, or none."""
     if not 0 < len(topology.switches) <= MOST_DRAWN:
         return None
-    from holdfast.plots import places_of
+    from holdfast.placement import places_of
 
     places = places_of(topology)
     xs, ys = zip(*places.values(), strict=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from holdfast.plots import places_of
+from holdfast.placement import places_of
 from holdfast.topology import Topology
 
 WIDE, NARROW = 760.0, 360.0

@@ -90,7 +90,7 @@ def places(topology: Topology) -> dict[str, tuple[float, float]]:
 
 
 def _computed(topology: Topology) -> dict[str, tuple[float, float]]:
-    from holdfast.plots import places_of
+    from holdfast.placement import places_of
 
     if not topology.switches:
         return {name: (_SIZE * i / max(1, len(topology.hosts) - 1), 0.0) for i, name in enumerate(topology.hosts)}
