@@ -23,7 +23,7 @@ from holdfast.control.entities import (
     ValueSet,
 )
 from holdfast.control.tables import TableEntry
-from holdfast.entries_files import install, load
+from holdfast.entries_files import commands, install, load
 from holdfast.entries_files.commands import HIGHEST
 from holdfast.errors import EntriesError, EntriesWarning, ScenarioError
 from holdfast.p4runtime.client import LocalClient
@@ -259,6 +259,70 @@ def test_commands_are_what_a_switch_then_holds(program: Program, tmp_path: Path)
         wanted = load(path, program)
     assert wanted == COMMANDED
     assert the_same(holds(program, wanted), wanted)
+
+
+MADE = "act_prof_create_member profile forward 08:00:00:00:01:11 1\nact_prof_create_member profile NoAction\n"
+GROUPED = f"{MADE.replace('profile', 'paths')}act_prof_create_group paths\nact_prof_create_group paths\n"
+SECOND = ProfileMember("I.profile", 2, "NoAction", {})
+ROUTE = "table_add routes drop 10.1.0.0/16 =>\n"
+
+TAKEN_BACK: list[tuple[str, Desired]] = [
+    ("table_set_default routes drop\ntable_set_default metered read\ntable_reset_default routes", (
+        DefaultAction("I.metered", "I.read", {}),
+    )),
+    (f"{ROUTE}table_add metered read 1 =>\ntable_clear routes", (
+        TableEntry("I.metered", {"h.ethernet.src": 1}, "I.read", {}),
+    )),
+    (f"{ROUTE}table_delete routes 0\n{ROUTE}", (TableEntry("I.routes", {"h.ipv4.dst": (0x0A010000, 16)}, "I.drop", {}),)),
+    (f"{MADE}act_prof_delete_member profile 0", (SECOND,)),
+    (f"{MADE}act_prof_delete_member shared 0", (SECOND,)),  # the table that the profile implements
+    (f"{MADE}act_prof_modify_member profile NoAction 0", (ProfileMember("I.profile", 1, "NoAction", {}), SECOND)),
+    (f"{MADE}act_prof_modify_member profile forward 1 => 08:00:00:00:01:11 2\nact_prof_delete_member profile 0", (
+        ProfileMember("I.profile", 2, "I.forward", {"mac": MAC, "port": 2}),
+    )),
+    (f"{GROUPED}act_prof_delete_group paths 0", (
+        ProfileMember("I.paths", 1, "I.forward", {"mac": MAC, "port": 1}),
+        ProfileMember("I.paths", 2, "NoAction", {}),
+        ProfileGroup("I.paths", 2, {}),
+    )),
+    (f"{MADE}table_indirect_add shared 10.0.1.1 => 1\nact_prof_delete_member profile 0", (
+        SECOND, TableEntry("I.shared", {"h.ipv4.dst": DST}, Member(2)),
+    )),
+    ("register_write seen 1 5\nregister_write seen 2 6\nmeter_set_rates rates 0 1:1 2:2\nregister_reset seen", (
+        Meter("I.rates", 0, (1_000_000, 1, 2_000_000, 2)),
+    )),
+    ("meter_set_rates rates 0 1:1 2:2\nregister_write seen 0 5\nmeter_array_set_rates rates 0.5:100 1:200", (
+        Register("I.seen", 0, 5), Meter("I.rates", None, (500_000, 100, 1_000_000, 200)),
+    )),
+    ("pvs_add kinds 1\npvs_add kinds 2\npvs_remove kinds 1", (ValueSet("P.kinds", frozenset({2})),)),
+    ("pvs_add kinds 1\npvs_clear kinds", ()),
+]  # fmt: skip
+"""Commands that change or take back what others before them have done, and what remains."""
+
+
+@pytest.mark.parametrize(("commands", "remains"), TAKEN_BACK)
+def test_what_is_taken_back_is_gone_and_the_rest_remains(
+    program: Program, tmp_path: Path, commands: str, remains: Desired
+) -> None:
+    path = tmp_path / "commands.txt"
+    path.write_text(commands + "\n")
+    wanted = load(path, program)
+    assert the_same(wanted, remains) and len(wanted) == len(remains)
+    assert the_same(holds(program, wanted), wanted)
+
+
+@pytest.mark.parametrize("command", sorted({line.split()[0] for each, _ in TAKEN_BACK for line in each.splitlines()}))
+@pytest.mark.parametrize("words", [0, 9])
+def test_a_command_says_how_it_is_written(program: Program, tmp_path: Path, command: str, words: int) -> None:
+    path = tmp_path / "commands.txt"
+    path.write_text(f"{ROUTE}{command} {'routes ' * words}\n")
+    with pytest.raises(EntriesError, match=r"commands\.txt:2: "):
+        load(path, program)
+
+
+def test_a_file_of_remarks_alone_has_no_commands() -> None:
+    assert commands.are_in(b"# remarks\n\ntable_add routes drop =>\n")
+    assert not commands.are_in(b"") and not commands.are_in(b"# remarks\n\n") and not commands.are_in(b"{}\n")
 
 
 def test_what_no_device_of_p4runtime_has_is_named_once(program: Program, tmp_path: Path) -> None:
