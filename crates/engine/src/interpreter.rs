@@ -109,7 +109,8 @@ impl Run<'_, '_> {
         Flow::Drop
     }
 
-    /// Uses up one of the packet's steps; returns `false` if none is left.
+    /// Counts one step of the packet: an iteration of a loop, or a jump of the parser that does not lead forward.
+    /// Returns `false` once there are more than [`MAX_STEPS`].
     fn step(&mut self) -> bool {
         self.steps += 1;
         self.steps <= MAX_STEPS
@@ -306,7 +307,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Returns the arguments of an action as values; `limbs` contains the limbs of each parameter in turn.
+/// Returns the arguments of an action as values; `limbs` contains the limbs (64-bit words) of each parameter in turn.
 fn unpack_args(program: &Program, action: &ir::Action, limbs: &[u64]) -> Vec<Bits> {
     let mut at = 0;
     let unpack = |param: &ir::ActionParam| {

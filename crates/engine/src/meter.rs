@@ -85,8 +85,9 @@ impl Meter {
         self.config
     }
 
-    /// Returns the colour of a packet that uses `amount` tokens. No tokens are added if `now_ps` is earlier than the
-    /// time of the last packet (see [`Self::clock_set_back`]).
+    /// Takes `amount` tokens for a packet, and returns its colour. A red packet takes none, a yellow one takes them
+    /// from the peak bucket only. No tokens are added before if `now_ps` is earlier than the time of the last packet
+    /// (see [`Self::clock_set_back`]).
     pub fn execute(&mut self, amount: u64, now_ps: Time) -> Colour {
         self.fill(now_ps);
         let amount = u128::from(amount) * SCALE;

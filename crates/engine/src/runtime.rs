@@ -237,9 +237,9 @@ impl Runtime {
         self.out_of_range
     }
 
-    /// Looks up a key, given as the limbs of each key field in turn as in [`ir::Layout`], and returns the action to
-    /// run. On a hit, the direct counter counts the packet, the direct meter marks it, and the entry's idle timeout
-    /// starts again.
+    /// Looks up a key, given as the limbs (64-bit words) of each key field in turn as in [`ir::Layout`], and returns
+    /// the action to run. On a hit, the direct counter counts the packet, the direct meter marks it, and the entry's
+    /// idle timeout starts again.
     #[inline]
     pub fn lookup(&mut self, table: TableId, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
         match &self.attachments[table.index()] {
@@ -477,7 +477,7 @@ impl Runtime {
         &mut self.tables[table.index()]
     }
 
-    /// Returns the limbs of a register's cell. An index beyond the end yields zeros, and is counted.
+    /// Returns the limbs (64-bit words) of a register's cell. An index beyond the end yields zeros, and is counted.
     #[inline]
     pub fn register_read(&mut self, register: RegisterId, index: u64) -> &[u64] {
         let cells = &self.registers[register.index()];
@@ -490,8 +490,8 @@ impl Runtime {
         }
     }
 
-    /// Writes a register's cell. `value` contains its limbs, with zeros in unused high bits. An index beyond the end
-    /// is only counted.
+    /// Writes a register's cell. `value` contains its limbs (64-bit words), with zeros in unused high bits. An index
+    /// beyond the end is only counted.
     #[inline]
     pub fn register_write(&mut self, register: RegisterId, index: u64, value: &[u64]) {
         match self.registers[register.index()].get_mut(index) {
@@ -672,7 +672,7 @@ impl Runtime {
         self.random.between(low, high)
     }
 
-    /// Queues a digest message for the controller, given as the limbs of each member in turn.
+    /// Queues a digest message for the controller, given as the limbs (64-bit words) of each member in turn.
     pub fn digest(&mut self, digest: DigestId, values: &[u64]) {
         self.digests.push(digest, values, self.now_ps);
     }
@@ -757,7 +757,8 @@ impl Runtime {
         due.into_iter().flatten().min()
     }
 
-    /// Returns true if a value set has a member that matches a key, given as the limbs of each key field in turn.
+    /// Returns true if a value set has a member that matches a key, given as the limbs (64-bit words) of each key
+    /// field in turn.
     #[inline]
     pub fn value_set_contains(&self, value_set: ValueSetId, key: &[u64]) -> bool {
         self.value_sets[value_set.index()].contains(key)

@@ -67,13 +67,14 @@ pub(crate) trait NodeModel: Any + Debug + Send {
         let _ = (own, medium);
     }
 
-    /// Returns how the node may handle packets ahead of the run at present (`network::visit`).
+    /// Returns how the node may at present handle packets before the simulation's clock has reached their arrival
+    /// (`network::visit`).
     fn visiting(&self) -> Visiting {
         Visiting::Never
     }
 
-    /// Handles packets that have arrived, each at its own time, as if all had arrived with the first one. The outputs
-    /// of each leave at the packet's own time.
+    /// Handles packets whose arrival the simulation's clock may not have reached yet (`network::visit`). They run as
+    /// if all had arrived with the first one, but the outputs of each leave at the packet's own time.
     fn receive_visitors(
         &mut self,
         own: &mut NodeState,

@@ -279,8 +279,8 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Creates the gate of a queue in front of a transmitter with a rate of `rate_bps` bits per second. The random
-    /// numbers of RED come from a stream named after `name`.
+    /// Creates the gate, which decides on the admission of packets, of a queue in front of a transmitter with a rate
+    /// of `rate_bps` bits per second. The random numbers of RED come from a stream named after `name`.
     pub(crate) fn new(config: QueueConfig, rate_bps: u64, seed: u64, name: &str) -> Gate {
         let red = config.red.map(|red| {
             let stream = Stream::named(seed, &format!("{name}/red"));

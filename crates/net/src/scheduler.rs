@@ -401,7 +401,8 @@ impl Scheduler {
         self.steps += 1;
     }
 
-    /// Returns the time up to which visits have handled everything at a node; zero if there were none.
+    /// Returns the time up to which visits, which run ahead of the simulation's clock, have handled everything at a
+    /// node; zero if there were none.
     #[inline]
     pub(crate) fn horizon_ps(&self, node: NodeId) -> Time {
         let horizon_ps = self.horizons_ps.get(node.0 as usize);
@@ -429,8 +430,8 @@ impl Scheduler {
         }
     }
 
-    /// Schedules the arrival of a packet at the end of a link direction at `time_ps`. `generation` is the direction's
-    /// when the packet was sent.
+    /// Schedules the arrival of a packet at the end of a link direction at `time_ps`. `generation` is the number of
+    /// failures that the direction had when the packet was sent: packets from before the last failure are lost.
     #[inline(always)]
     pub(crate) fn push_arrival(
         &mut self,
@@ -595,7 +596,8 @@ impl Scheduler {
     }
 
     /// Removes the first packet in the lane (FIFO of arrivals) of a link direction. Returns its time of arrival, the
-    /// direction's generation when it was sent, and the packet; `None` if the lane is empty.
+    /// number of failures that the direction had when it was sent (its generation), and the packet; `None` if the
+    /// lane is empty.
     #[inline(always)]
     pub(crate) fn pop_arrival(&mut self, direction: u32) -> Option<(Time, u32, Packet)> {
         let arrival = self.arrivals.pop(direction)?;

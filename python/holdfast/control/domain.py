@@ -42,7 +42,7 @@ class DomainPorts:
         self.install()
 
     def install(self) -> None:
-        """Write the ports that lead to the domain where they differ from the map of the network, in one batch per switch.
+        """Write which ports lead to other switches of the domain, in one batch per switch, where that differs from before.
 
         Call this before entries that send packets over new links.
         """

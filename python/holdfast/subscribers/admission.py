@@ -19,7 +19,10 @@ class Admission:
         self._taken = 0
 
     def admits(self, line: Line, now_s: float) -> str | None:
-        """Count a packet of a line. Returns None if it may pass, else the limit that it exceeds: "lines", "line-rate" or "rate"."""
+        """Count a packet of an access line (a port and its VLAN tags). Return None if it may pass, else the limit that it exceeds.
+
+        The limits are "lines" (lines with packets in this second), "line-rate" (packets of one line) and "rate" (packets of all).
+        """
         if int(now_s) != self._window:
             self._before = self._now if int(now_s) == self._window + 1 else {}
             self._now, self._window, self._taken = {}, int(now_s), 0

@@ -14,7 +14,7 @@ _CHALLENGE, _RESPONSE, _SUCCESS, _FAILURE = 1, 2, 3, 4
 
 
 def response(identifier: int, secret: bytes, challenge: bytes) -> bytes:
-    """Return the answer to a challenge: the MD5 of identifier, secret and challenge (section 4.1)."""
+    """Return the answer to a challenge: the MD5 of identifier, secret and challenge (RFC 1994, section 4.1)."""
     return hashlib.md5(bytes((identifier,)) + secret + challenge, usedforsecurity=False).digest()
 
 

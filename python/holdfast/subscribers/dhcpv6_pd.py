@@ -157,7 +157,7 @@ class _Asked:
 
 
 def respond(message: bytes, server_duid: bytes, lease: Lease, bound: Bound, *, unicast: bool = False) -> Outcome:
-    """Return the answer to a client's message (section 18.3), and who holds the prefix afterwards.
+    """Return the answer to a client's message (RFC 8415, section 18.3), and who holds the prefix afterwards.
 
     An invalid message (section 16) gets no answer. ``unicast``: the message came to the server's own address, although the server
     has sent nobody the Server Unicast option.
@@ -231,7 +231,7 @@ def _leases(kind: int, data: bytes) -> Iterator[IPv6Network]:
 
 
 def _valid(asked: _Asked, server_duid: bytes) -> bool:
-    """Return True if a message passes the validity checks of section 16, and False if the server must discard it."""
+    """Return True if a message passes the validity checks of RFC 8415, section 16, and False if the server must discard it."""
     kind = asked.kind
     if asked.client is not None and not 0 < len(asked.client) <= _LONGEST_DUID:
         return False
@@ -256,7 +256,7 @@ def _holder(asked: _Asked, lease: Lease, bound: Bound) -> _Association | None:
 
 
 def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Return the IAs that answer Solicit and Request (sections 18.3.1, 18.3.2), and the new binding or None.
+    """Return the IAs that answer Solicit and Request (RFC 8415, sections 18.3.1, 18.3.2), and the new binding or None.
 
     The IA_PD bound to the prefix gets it, or the first IA_PD if the prefix is free; the other IAs get a status code.
     """
@@ -275,7 +275,7 @@ def _assign(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | N
 
 
 def _extend(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes | None, Bound | None]:
-    """Return the IAs that answer Renew and Rebind (sections 18.3.4, 18.3.5), and the present binding or None.
+    """Return the IAs that answer Renew and Rebind (RFC 8415, sections 18.3.4, 18.3.5), and the present binding or None.
 
     No binding is made, as clients use Request for that. An address or prefix that an IA names and that is not of this link is
     returned with lifetimes of 0, so that the client stops using it: a new session has another prefix than the one before. An IA
@@ -302,7 +302,7 @@ def _strange(association: _Association, lease: Lease) -> bytes:
 
 
 def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | None]:
-    """Return the answer to Release and Decline (sections 18.3.7, 18.3.8), and False if the prefix is released, else None.
+    """Return the answer to Release and Decline (RFC 8415, sections 18.3.7, 18.3.8), and False if the prefix is released, else None.
 
     Only a prefix that an IA both holds and names is released. A prefix is never declined: Decline is about addresses, of which this
     server gives none.
@@ -317,7 +317,7 @@ def _give_up(asked: _Asked, lease: Lease, bound: Bound) -> tuple[bytes, Bound | 
 
 
 def _confirm(asked: _Asked, lease: Lease) -> bytes | None:
-    """Return the status that answers Confirm (section 18.3.3): whether all the client's addresses are of this link.
+    """Return the status that answers Confirm (RFC 8415, section 18.3.3): whether all the client's addresses are of this link.
 
     Return None if the message names no address, or if no link is known.
     """
@@ -337,7 +337,7 @@ def _times(lease: Lease) -> bytes:
 
 
 def _prefix(lease: Lease) -> bytes:
-    """Return the bytes of the IA Prefix option of the lease (section 21.22)."""
+    """Return the bytes of the IA Prefix option of the lease (RFC 8415, section 21.22)."""
     assert lease.prefix is not None
     value = struct.pack("!IIB", lease.preferred_s, lease.valid_s, lease.prefix.prefixlen)
     return write_option(Option.IA_PREFIX, value + lease.prefix.network_address.packed)
@@ -352,5 +352,5 @@ def _ended(association: _Association, lease: IPv6Network) -> bytes:
 
 
 def duid(mac: bytes) -> bytes:
-    """Return the DUID-LL of an Ethernet address (section 11.4)."""
+    """Return the DUID-LL of an Ethernet address (RFC 8415, section 11.4)."""
     return struct.pack("!HH", 3, 1) + mac

@@ -72,8 +72,8 @@ class Street:
     ) -> Subscriber:
         """Add a subscriber to the interface and return it; it does not dial yet.
 
-        ``seed``: of its random numbers. ``tags``: the VLAN tags of its line, outermost first. ``up`` is called with the subscriber
-        when its session is up, ``packet`` with each IP packet that it receives.
+        ``seed``: of its random numbers. ``tags``: the VLAN tags of its access line, outermost first. ``up`` is called with the
+        subscriber when its session is up, ``packet`` with each IP packet that it receives.
         """
         inserted = b"".join(b"\x81\x00" + tag.to_bytes(2, "big") for tag in tags)
 

@@ -57,7 +57,10 @@ class DynamicAuthorization:
         self.events: Counter[str] = Counter()
 
     def received(self, source: IPv4Address | IPv6Address, port: int, data: bytes, wall_s: float) -> bytes | None:
-        """Return the answer to a datagram from a client; None if the datagram must be silently discarded (section 3.3)."""
+        """Return the answer to a datagram from a client; None if it must be silently discarded (RFC 5176, section 3.3).
+
+        ``port``: the client's. ``wall_s``: the present time in s since 1970.
+        """
         secret = self._secrets.get(source)
         if secret is None:
             self.events["unknown-client"] += 1

@@ -47,7 +47,7 @@ class FrameTurns:
         return len(self._others) + len(self._beginnings)
 
     def put(self, line: Line, frame: bytes) -> tuple[Line, bytes] | None:
-        """Queue a frame of a line; return the (line, frame) that is dropped for it if the queue is full, else None.
+        """Queue a frame of an access line; return the (line, frame) that is dropped for it if the queue is full, else None.
 
         The newest frame of the fullest line of the fullest access node is dropped.
         """
@@ -56,7 +56,7 @@ class FrameTurns:
         return lost
 
     def take(self) -> tuple[Line, bytes] | None:
-        """Remove and return the next (line, frame), as lines and access nodes take turns; None if no frame waits.
+        """Remove and return the next (line, frame), as access lines and access nodes take turns; None if no frame waits.
 
         A PADI is next only if no other frame waits, or after :data:`BEFORE_A_BEGINNING` other frames.
         """

@@ -185,7 +185,7 @@ class Gateway:
     # Notifications of the user plane.
 
     def receive(self, line: Line, frame: bytes) -> None:
-        """Process a PPPoE discovery or PPP control frame from a line; the frame has no VLAN tags."""
+        """Process a PPPoE discovery or PPP control frame from an access line (a port and its VLAN tags); the frame has no tags."""
         kind = frame[12:14]
         try:
             if kind == pppoe.SESSION:
@@ -280,8 +280,8 @@ class Gateway:
     def _hindrance(self, request: pppoe.SetupRequest) -> tuple[pppoe.Tag, str] | None:
         """Return why a host may not have a session now, as (PPPoE tag, sentence); None if it may.
 
-        A host at its limit loses its oldest session. A host is a MAC address on a line: a host with the same address on another
-        line has proved nothing before its login.
+        A host at its limit loses its oldest session. A host is a MAC address on an access line: a host with the same address on
+        another line has proved nothing before its login.
         """
         limits, line = self.configuration.limits, request.line
         if self.draining:
@@ -300,9 +300,9 @@ class Gateway:
         return None
 
     def _gives_way(self, line: Line) -> bool:
-        """End an unfinished setup to make room for ``line``; return False if no line or access node has more of them than ``line``.
+        """End an unfinished setup to make room for a new one of the access line ``line``; return True.
 
-        The setup is one of the line or access node that has more.
+        The setup is one of the line or access node that has more of them than ``line``; return False if there is none.
         """
         number = self._turns.in_favour_of(line)
         if number is None:
@@ -312,7 +312,7 @@ class Gateway:
         return True
 
     def _refused_by(self, limit: str, line: Line, tag: pppoe.Tag, sentence: str) -> tuple[pppoe.Tag, str]:
-        """Count a refusal by a limit and log the first of each line, as the limit may be too low.
+        """Count a refusal by a limit and log the first of each access line, as the limit may be too low.
 
         Return ``tag`` and ``sentence``.
         """
@@ -326,8 +326,8 @@ class Gateway:
     def _crowded(self, session: PppSession, user: bytes) -> str | None:
         """Return why a host that has logged in may not have a further session, as a sentence; None if it may.
 
-        At the limit, the host's oldest session of the same user, from before the host moved to this line, ends to make room; a host
-        without such a session is refused.
+        At the limit, the host's oldest session of the same user, from before the host moved to this access line, ends to make room;
+        a host without such a session is refused.
         """
         limits = self.configuration.limits
         others = [each for each in self._by_mac[session.mac] if each.phase is Phase.NETWORK and each is not session]

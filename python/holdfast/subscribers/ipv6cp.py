@@ -37,7 +37,7 @@ class Ipv6cp(ppp.Automaton):
         """Return our own interface identifier as an option; it is the same in all sessions.
 
         It also stays if the subscriber proposes another one: no subscriber gets an equal identifier, so there is no collision to
-        resolve (section 4.1).
+        resolve (RFC 5072, section 4.1).
         """
         return ((_INTERFACE_IDENTIFIER, self.ours),)
 

@@ -153,7 +153,7 @@ class Lcp(ppp.Automaton):
         self._owner.link_finished()
 
     def other_code(self, code: int, identifier: int, data: bytes) -> bool:
-        """Handle Protocol-Reject, echo and discard packets (sections 5.7 to 5.9); return False for another code."""
+        """Handle Protocol-Reject, echo and discard packets (RFC 1661, sections 5.7 to 5.9); return False for another code."""
         if code == ppp.Code.PROTOCOL_REJECT:
             if self.opened and len(data) >= 2:
                 protocol = int.from_bytes(data[:2], "big")

@@ -75,7 +75,7 @@ class LoginQueue:
     def take(self) -> tuple[Login, Login | None] | None:
         """Start the next login and return it, with a login under way that it displaces or None; return None if no login may start.
 
-        If all places are taken, a line that has none displaces the oldest login of the line that has most.
+        If all places are taken, an access line that has none displaces the oldest login of the line that has most.
         """
         turns = self._new or self._ready
         if not turns:
@@ -123,7 +123,7 @@ class LoginQueue:
     def _make_room(self, line: _Line) -> list[tuple[Login, str]] | None:
         """Remove and return the waiting logins that lose their place, so that ``line`` can add one; None if ``line`` is refused.
 
-        The newest login of the line that has most leaves, with the reason. The list is empty if there is room.
+        The newest login of the access line that has most leaves, with the reason. The list is empty if there is room.
         """
         if self.waiting < self._most_waiting:
             return []
@@ -140,7 +140,7 @@ class LoginQueue:
         self._settle(login.line, line)
 
     def _settle(self, name: Hashable, line: _Line) -> None:
-        """Put a line at the end of those that take turns if it may start a login; otherwise remove it from them."""
+        """Put an access line at the end of those that take turns if it may start a login; otherwise remove it from them."""
         turns = None
         if line.waiting and len(line.under_way) < self._most_of_a_line:
             turns = self._ready if line.under_way else self._new

@@ -27,7 +27,7 @@ class Line:
 
     @property
     def access_node(self) -> AccessNode:
-        """The port and the outer tag, which all lines of one access node have in common.
+        """The port and the outer tag, which all access lines of one access node have in common.
 
         A subscriber may write inner tags itself.
         """
@@ -114,10 +114,10 @@ class UserPlane(Protocol):
         """Read back the sessions that the data plane forwards, by session id, to compare them with the store after a restart."""
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send an Ethernet frame without VLAN tags to a line; the user plane inserts the line's tags."""
+        """Send an Ethernet frame without VLAN tags to an access line (a port and its tags); the user plane inserts these tags."""
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:
-        """Set the handler, which is called with the line and the untagged bytes of each discovery and PPP control frame."""
+        """Set the handler, which is called with the access line and the untagged bytes of each discovery and PPP control frame."""
 
 
 Address = IPv4Address | IPv6Address
@@ -143,7 +143,7 @@ class ForwardingPlanes(Protocol):
         """Move all sessions of a plane to the other planes, and give it no new ones; call `done` when it has none left."""
 
     def undrain(self, name: str, done: Callable[[], None]) -> None:
-        """Give a drained plane its share of lines again; call `done` when the plane serves all of its share."""
+        """Give a drained plane its share of access lines again; call `done` when the plane serves all of its share."""
 
 
 class Behind:
@@ -174,7 +174,7 @@ class Behind:
         return self._plane.installed()
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send an Ethernet frame to a line through the user plane behind this one."""
+        """Send an Ethernet frame to an access line through the user plane behind this one."""
         self._plane.send(line, frame)
 
     def receive(self, handler: Callable[[Line, bytes], None]) -> None:

@@ -150,7 +150,7 @@ Options = tuple[tuple[int, bytes], ...]
 
 
 def read_options(data: bytes) -> Options | None:
-    """Parse the configuration options of a packet (section 6). Returns None if a length is wrong."""
+    """Parse the configuration options of a packet (RFC 1661, section 6). Returns None if a length is wrong."""
     options, at = [], 0
     while at < len(data):
         if at + 2 > len(data) or data[at + 1] < 2 or at + data[at + 1] > len(data):
@@ -166,12 +166,12 @@ def write_options(options: Iterable[tuple[int, bytes]]) -> bytes:
 
 
 def packet(code: int, identifier: int, data: bytes = b"") -> bytes:
-    """Return a control protocol's packet: code, identifier, length and data (section 5)."""
+    """Return a control protocol's packet: code, identifier, length and data (RFC 1661, section 5)."""
     return bytes((code, identifier)) + (4 + len(data)).to_bytes(2, "big") + data
 
 
 def _repeated(options: Options) -> Options:
-    """Return the options that repeat the type of an earlier option, which these protocols do not allow (section 6)."""
+    """Return the options that repeat the type of an earlier option, which these protocols do not allow (RFC 1661, section 6)."""
     first = {kind: at for at, (kind, _) in reversed(list(enumerate(options)))}
     return tuple(each for at, each in enumerate(options) if first[each[0]] != at)
 
@@ -270,7 +270,10 @@ class Automaton:
         self.handle(Event.OPEN)
 
     def close(self) -> None:
-        """Terminate the protocol (event Close of section 4.3); the peer is told if the protocol is open or being negotiated."""
+        """Terminate the protocol (event Close of RFC 1661, section 4.3).
+
+        The peer is told if the protocol is open or being negotiated.
+        """
         self.handle(Event.CLOSE)
 
     def restore(self) -> None:
@@ -290,7 +293,7 @@ class Automaton:
         return self._identifier
 
     def receive(self, received: bytes) -> None:
-        """Process a packet of this protocol. An invalid one is silently discarded (section 5)."""
+        """Process a packet of this protocol. An invalid one is silently discarded (RFC 1661, section 5)."""
         if len(received) < 4 or self.state <= State.STARTING:
             return
         code, identifier, length = received[0], received[1], received[2] << 8 | received[3]
@@ -314,7 +317,7 @@ class Automaton:
             self.handle(Event.UNKNOWN)
 
     def handle(self, event: Event) -> None:
-        """Make the state transition of an event according to the table of section 4.1."""
+        """Make the state transition of an event according to the table of RFC 1661, section 4.1."""
         cell = TRANSITIONS[event][self.state]
         if cell is None:
             return

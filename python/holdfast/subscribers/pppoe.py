@@ -152,12 +152,12 @@ class Cookies:
         self._key, self._random, self._slot_s = key, random, slot_s
 
     def make(self, line: Line, mac: bytes, now_s: float) -> bytes:
-        """Return a new cookie for a host (MAC address) on a line."""
+        """Return a new cookie for a host (MAC address) on an access line."""
         head = (int(now_s / self._slot_s) & 0xFFFFFFFF).to_bytes(4, "big") + self._random(8)
         return head + self._mac(head, line, mac)
 
     def valid(self, cookie: bytes | None, line: Line, mac: bytes, now_s: float) -> bool:
-        """Return True if the cookie was made for this host on this line, in the present or the previous time slot."""
+        """Return True if the cookie was made for this host on this access line, in the present or the previous time slot."""
         if cookie is None or len(cookie) != 28:
             return False
         age = int(now_s / self._slot_s) - int.from_bytes(cookie[:4], "big") & 0xFFFFFFFF
@@ -262,7 +262,7 @@ class Concentrator:
         return Discovery(request.mac, self.mac, Code.PADS, session_id, request.echoed).write()
 
     def refuse(self, padr: Discovery | SetupRequest, error: Tag, sentence: str) -> bytes:
-        """Return a PADS frame with session id 0 and an error tag (section 5.4)."""
+        """Return a PADS frame with session id 0 and an error tag (RFC 2516, section 5.4)."""
         if isinstance(padr, SetupRequest):
             destination, echoed = padr.mac, padr.echoed
         else:
@@ -271,7 +271,7 @@ class Concentrator:
         return Discovery(destination, self.mac, Code.PADS, 0, ((int(error), sentence.encode()), *echoed)).write()
 
     def terminate(self, mac: bytes, session_id: int, sentence: str = "") -> bytes:
-        """Return a PADT frame (section 5.5), with ``sentence`` in a Generic-Error tag unless it is empty."""
+        """Return a PADT frame (RFC 2516, section 5.5), with ``sentence`` in a Generic-Error tag unless it is empty."""
         tags = ((int(Tag.GENERIC_ERROR), sentence.encode()),) if sentence else ()
         return Discovery(mac, self.mac, Code.PADT, session_id, tags).write()
 

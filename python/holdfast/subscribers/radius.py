@@ -370,7 +370,7 @@ def number(packet: Any, kind: Any) -> int | None:
 
 
 def port_id(line: Line) -> str:
-    """Return the NAS-Port-Id of a line: ``port:S-tag.C-tag``."""
+    """Return the NAS-Port-Id of an access line: ``port:S-tag.C-tag``."""
     return f"{line.port}:{line.s_tag}.{line.c_tag}"
 
 

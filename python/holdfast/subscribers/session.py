@@ -204,7 +204,7 @@ class PppSession:
             self._owner.failed(self, error)
 
     def _receive(self, protocol: int, payload: bytes) -> None:
-        """Process a PPP packet; it is silently discarded if the phase of its protocol has not begun (section 3.4)."""
+        """Process a PPP packet; it is silently discarded if the phase of its protocol has not begun (RFC 1661, section 3.4)."""
         # An answered echo is not a reason to ask less often.
         self.heard = self.heard or protocol != ppp.Protocol.LCP or payload[:1] != _ECHO_REPLY
         if protocol == ppp.Protocol.LCP:

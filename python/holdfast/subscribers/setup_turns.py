@@ -26,7 +26,7 @@ class SetupTurns:
         return len(self._lines)
 
     def add(self, session_id: int, line: Line) -> None:
-        """Add a session to those of its line that are being set up."""
+        """Add a session to those of its access line that are being set up."""
         self._lines[session_id] = line
         self._sessions.setdefault(line, {})[session_id] = None
         self._nodes.add(line.access_node)

@@ -159,7 +159,7 @@ class Subscriber:
     # Frames.
 
     def receive(self, frame: bytes) -> None:
-        """Process an Ethernet frame from the line."""
+        """Process an Ethernet frame from the access line."""
         if len(frame) < 20 or (frame[:6] != self.mac and frame[:6] != _ALL) or self.state == "idle":
             return
         kind, code, session, size = struct.unpack("!HxBHH", frame[12:20])

@@ -107,12 +107,13 @@ impl Entries {
             .is_some_and(|&sequence| sequence != FREE)
     }
 
-    /// Returns a number that is greater than the number of every entry. (Numbers below it may be unused.)
+    /// Returns an exclusive upper bound of the entry numbers: every entry's number is below it, but not every number
+    /// below it belongs to an entry.
     pub fn numbers(&self) -> u32 {
         self.sequences.len() as u32
     }
 
-    /// Returns the place of an entry in the order of insertion.
+    /// Returns the place of an existing entry in the order of insertion.
     pub fn sequence(&self, entry: u32) -> u64 {
         self.sequences[entry as usize]
     }

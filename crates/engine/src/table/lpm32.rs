@@ -134,8 +134,8 @@ struct Node {
 }
 
 impl Node {
-    /// Returns the number of the run of children with a common place that contains a child; meaningless for node 0,
-    /// which stands for no node.
+    /// Returns the number, within the node, of the run that contains `child`; a run is a series of neighbouring
+    /// children that lead to the same place. The result is meaningless for node 0, which stands for no node.
     #[inline]
     fn run(&self, child: usize) -> u32 {
         let word = (child / 64) & 3;
@@ -711,8 +711,9 @@ impl Lpm32Table {
         };
     }
 
-    /// Returns the index at which a node can store the places of `count` runs, 0 if they fit into the node itself.
-    /// Releases the memory that the node (`former`) used before, unless it has the right size.
+    /// Returns the index at which a node can store the places of `count` runs (series of children that lead to the
+    /// same place), 0 if they fit into the node itself. Releases the memory that the node (`former`) used before,
+    /// unless it has the right size.
     fn room(&mut self, former: Node, count: usize) -> u32 {
         let had = former.count as usize;
         if had > FEW && count > FEW && had.div_ceil(4) == count.div_ceil(4) {

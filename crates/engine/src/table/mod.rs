@@ -568,7 +568,8 @@ impl Table {
         self.entries.set_idle_timeout(entry, idle_timeout_ns);
     }
 
-    /// Restores an entry to the state in an earlier snapshot of it, except for its counter.
+    /// Restores an entry to the state in an earlier snapshot of it, except for its direct counter and the time of its
+    /// last hit.
     pub fn reset(&mut self, entry: u32, snapshot: EntrySnapshot) {
         self.records.release(entry);
         self.records.assign(entry, &snapshot.record);

@@ -20,8 +20,8 @@ const BITS_PER_KEY: usize = 16;
 /// The most bits of a sieve.
 const MOST_BITS: usize = 1 << 21;
 
-/// Returns what one limb of a key contributes to the sum that is the key's place: its value times a constant for the
-/// limb's number; 0 for limbs beyond [`LIMBS`].
+/// Returns what one limb (64-bit word) of a key adds to the key's hash, by which the sieve finds its bit: its value
+/// times a constant for the limb's number; 0 for limbs beyond [`LIMBS`].
 #[inline]
 pub(super) fn share(limb: usize, value: u64) -> u64 {
     FACTORS.get(limb).map_or(0, |f| f.wrapping_mul(value))
@@ -50,7 +50,7 @@ impl Sieve {
         }
     }
 
-    /// Returns true if the sieve may contain the key at this place; false if it certainly does not.
+    /// Returns true if the sieve may contain the key with the hash `place`; false if it certainly does not.
     #[inline]
     pub fn may_hold(&self, place: u64) -> bool {
         let bit = place >> self.shift;
@@ -59,7 +59,7 @@ impl Sieve {
         word.is_some_and(|word| word >> (bit % 64) & 1 != 0)
     }
 
-    /// Adds the key at this place.
+    /// Adds the key with the hash `place` to the sieve.
     pub fn insert(&mut self, place: u64) {
         let bit = place >> self.shift;
         if let Some(word) = self.words.get_mut((bit / 64) as usize) {

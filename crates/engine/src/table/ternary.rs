@@ -27,7 +27,9 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// Makes the rank of an entry with this priority and this place in the order of insertion.
+    /// Makes the rank of an entry with this priority and this place in the order of insertion. Of the entries that
+    /// match a key, the one with the lowest rank wins: that of the highest priority, and of these the one inserted
+    /// first.
     pub fn new(priority: i32, sequence: u64) -> Rank {
         Rank {
             // Flipping the sign bit orders like the signed number; complementing puts the highest first.
@@ -90,7 +92,7 @@ impl Tuple {
         }
     }
 
-    /// Returns the place in the sieve of a key of the tuple's map, given by its limbs.
+    /// Returns the hash in the sieve of a key of the tuple's map, given by its limbs.
     fn place(&self, limbs: &[u64]) -> u64 {
         let parts = self.parts.iter().zip(limbs);
         parts.fold(0, |sum, (&(i, _), &limb)| {

@@ -110,9 +110,9 @@ impl Network {
         self.visits.reaction_ps = reaction_ps;
     }
 
-    /// Prepares the next run: determines which nodes can handle packets ahead of it (visits), if the network has
-    /// changed. Resets the times up to which nodes have handled everything, since changes between runs apply to the
-    /// present.
+    /// Prepares the next run: determines which nodes can handle packets ahead of the simulation's clock (visits), if
+    /// the network has changed. Resets the times up to which nodes have handled everything, since changes between
+    /// runs apply to the present.
     pub(crate) fn prepare_visits(&mut self) {
         self.medium.scheduler.horizons_ps.fill(Time::ZERO);
         if self.medium.observers.watch_all() {
@@ -185,8 +185,8 @@ impl Network {
     }
 
     /// Runs the next event if it is scheduled at `limit_ps` or before. If it brings a packet to a node that can be
-    /// visited, or makes a flow send, also runs ahead: the packets that are certain to come next at that node, and at
-    /// those to which it sends. Returns true if there was such an event.
+    /// visited, or makes a flow send, that node and those to which it sends also handle, ahead of the simulation's
+    /// clock, the packets that are certain to come next. Returns true if there was such an event.
     pub(crate) fn step_or_visit(&mut self, limit_ps: Time) -> bool {
         let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
@@ -259,8 +259,9 @@ impl Network {
         }
     }
 
-    /// Returns an event that the scheduler gave if it still has to happen at its time. For a flow that has sent packets
-    /// ahead, schedules the event anew for the flow's next packet, and returns `None`.
+    /// Returns an event that the scheduler gave if it still has to happen at its time. If it belongs to a flow that
+    /// has sent packets ahead of the simulation's clock, schedules it anew for the flow's next packet, and returns
+    /// `None`.
     #[inline]
     pub(crate) fn still_due(&mut self, time_ps: Time, event: Event) -> Option<Event> {
         let Event::Send { flow } = event else {
@@ -300,8 +301,8 @@ impl Network {
             .map_or(known_ps, |next_ps| next_ps.min(known_ps))
     }
 
-    /// Returns the node at the receiving end of a link direction if it can handle packets ahead at present; else
-    /// `None`.
+    /// Returns the node at the receiving end of a link direction if it can at present handle packets ahead of the
+    /// simulation's clock; else `None`.
     #[inline]
     fn visited_by(&self, direction: u32) -> Option<NodeId> {
         let node = *self.visits.ends.get(direction as usize)?;
@@ -322,8 +323,9 @@ impl Network {
         known.min().unwrap_or(begin_ps)
     }
 
-    /// Makes a node handle ahead of the run the packets that are known to arrive before `end_ps`, beginning with the
-    /// event `first` at `begin_ps` if given. Records the neighbours to which it sent packets as next steps.
+    /// Makes a node handle, ahead of the simulation's clock, the packets that are known to arrive before `end_ps`,
+    /// beginning with the event `first` at `begin_ps` if given. Notes the neighbours to which it sent packets as
+    /// those to be visited next.
     fn visit(&mut self, node: NodeId, begin_ps: Time, first: Option<Event>, end_ps: Time) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
@@ -396,8 +398,8 @@ impl Network {
         }
     }
 
-    /// Records as next steps of running ahead which neighbours of a node have packets to handle or to send before
-    /// `end_ps`, after the node has handled its own.
+    /// Notes, after a node has handled its packets, which of its neighbours are to be visited next: those that have
+    /// packets to handle or to send before `end_ps`.
     fn go_on_from(&mut self, node: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &self.visits;
         let (count, kept) = (nodes[node.0 as usize].neighbours.len(), next.len());
@@ -416,8 +418,8 @@ impl Network {
         }
     }
 
-    /// Records as a next step of running ahead that a host sends a flow's packet, if one is due before `end_ps` and
-    /// before anything else happens to the host.
+    /// Notes as a next step that a host sends a flow's packet ahead of the simulation's clock, if one is due before
+    /// `end_ps` and before anything else happens to the host.
     #[inline]
     fn go_on_at_source(&mut self, host: NodeId, begin_ps: Time, end_ps: Time) {
         let Visits { nodes, next, .. } = &mut self.visits;
@@ -432,8 +434,9 @@ impl Network {
         }
     }
 
-    /// Adds a packet that arrives at a switch which handles packets ahead of the run to the burst that the switch will
-    /// run together.
+    /// Adds a packet that arrives at a switch, which handles packets ahead of the simulation's clock, to the burst
+    /// that the switch will run together. `generation` is the number of failures that the link direction had when the
+    /// packet was sent; a packet from before the last failure is lost.
     #[inline(always)]
     fn collect(&mut self, direction: u32, generation: u32, packet: Packet) {
         let Some(to) = self.medium.arrive(direction, generation) else {
@@ -446,8 +449,9 @@ impl Network {
         }
     }
 
-    /// Runs the burst of packets that was collected for a switch which handles packets ahead of the run. All run at the
-    /// time of the first, which the program cannot observe; outputs leave at each packet's own time.
+    /// Runs the burst of packets that was collected for a switch, which handles packets ahead of the simulation's
+    /// clock. All run at the time of the first, which the program cannot observe; outputs leave at each packet's own
+    /// time.
     fn run_collected(&mut self, node: NodeId) {
         if self.visits.burst.packets.is_empty() {
             return;

@@ -37,8 +37,8 @@ impl Scheduler {
         withdrawn
     }
 
-    /// Returns the time at which the last packet of a generation arrives at the end of a link direction; `None` if
-    /// there is none.
+    /// Returns the time at which the last packet of a generation (sent after that many failures) arrives at the end
+    /// of a link direction; `None` if there is none.
     pub(crate) fn last_arrival_ps(&self, direction: u32, generation: u32) -> Option<Time> {
         let lane = self.arrivals.get(direction).into_iter();
         let in_lane = lane.flat_map(|lane| &lane.waiting);

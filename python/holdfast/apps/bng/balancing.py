@@ -16,7 +16,7 @@ from holdfast.subscribers.plane import Line
 
 
 def bucket_of(line: Line) -> int:
-    """Return the number of the bucket to which ``balancer.p4`` assigns a line."""
+    """Return the number of the bucket to which ``balancer.p4`` assigns an access line."""
     key = b"".join(number.to_bytes(2, "big") for number in (line.port, line.s_tag, line.c_tag))
     return zlib.crc32(key) % BUCKETS
 

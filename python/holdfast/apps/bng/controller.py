@@ -128,7 +128,7 @@ class SplitGateway(Controller):
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
         """Remove a forwarding plane when one of its two links goes down, and add it again when both are up.
 
-        The last plane is not removed: it keeps its lines. A switch that comes back gets the entries that it lacks; that the
+        The last plane is not removed: it keeps its access lines. A switch that comes back gets the entries that it lacks; that the
         balancer is back, which reports nothing while it is off, is known from the authentication plane's port.
         """
         cables, user_plane = self._cables, self.user_plane

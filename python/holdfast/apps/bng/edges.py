@@ -136,7 +136,7 @@ def _one_rate(rate: Rate) -> Cell:
 
 
 def node_meters(rates: ControlRates) -> tuple[Cell, Cell]:
-    """Return the two meters of each access node: of its lines' committed packets, and of those beyond.
+    """Return the two meters of each access node: of its access lines' committed packets, and of those beyond.
 
     A node's rate and burst are at least those of a line.
     """
@@ -148,7 +148,7 @@ def node_meters(rates: ControlRates) -> tuple[Cell, Cell]:
 
 
 def control_meters(rates: ControlRates) -> tuple[Cell, dict[int, Cell]]:
-    """Return the meter of each line, and by cell the meters that all lines share."""
+    """Return the meter of each access line, and by cell the meters that all lines share."""
     line = (
         rates.line_committed.per_s,
         rates.line_committed.burst,

@@ -40,7 +40,7 @@ class Way:
     trunk: int | None = None
 
     def out(self, line: Line) -> int:
-        """Return the output port towards a line: its access port, or the trunk of a plane behind a balancer."""
+        """Return the output port towards an access line: its access port, or the trunk of a plane behind a balancer."""
         return line.port if self.trunk is None else self.trunk
 
 

@@ -29,7 +29,7 @@ def check_line(line: Line) -> None:
 
 
 def untagged(frame: bytes, port: int) -> tuple[Line, bytes]:
-    """Return the line of a frame that arrived on ``port``, and the frame without tags.
+    """Return the access line of a frame that arrived on ``port``, and the frame without tags.
 
     A port tag, if there is one, gives the line's port instead.
     """

@@ -33,8 +33,8 @@ class Need(NamedTuple):
 def needs(configuration: LiveConfiguration) -> list[Need]:
     """Return the MTU in bytes that each interface of switches on this machine needs.
 
-    ``max_payload`` and PPPoE (RFC 2516, section 7; RFC 4638) determine it towards lines, for at most one tag of 0x8100. Between
-    balancer and planes the tag of the access port is added. Towards the core it is the largest of the routes' ``mtu``.
+    ``max_payload`` and PPPoE (RFC 2516, section 7; RFC 4638) determine it towards access lines, for at most one tag of 0x8100.
+    Between balancer and planes the tag of the access port is added. Towards the core it is the largest of the routes' ``mtu``.
     """
     payload = configuration.gateway.max_payload
     line = payload + OVERHEAD + (0 if configuration.s_tpid == _PLAIN_TAG else _TAG_BYTES)

@@ -22,7 +22,7 @@ Handler = Callable[[Line, bytes], None]
 
 
 def refuse(line: Line, frame: bytes) -> None:
-    """Ignore a frame from a line. This handler is used until a control plane sets its own."""
+    """Ignore a frame from an access line. This handler is used until a control plane sets its own."""
 
 
 def drops(client: Client, counter: str = program.DROPS, reasons: tuple[str, ...] = program.REASONS) -> dict[str, int]:
@@ -62,9 +62,10 @@ class SinglePlane:
         self._client.on_packet_in = lambda packet: self.packet_in(packet.payload, packet.metadata)
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Process a packet from the switch: hand it to the control plane if a line sent it, else answer ARP or neighbour discovery.
+        """Process a packet from the switch.
 
-        Other packets from the core are ignored.
+        Hand it to the control plane if it came from an access line, else answer ARP or neighbour discovery. Other packets from the
+        core are ignored.
         """
         port = metadata["ingress_port"]
         if self._edges.access_port(port) is not None:
@@ -96,14 +97,14 @@ class SinglePlane:
         return self.sessions.read()
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send a frame to a line, with its tags. Raise :class:`NetworkError` if the line's port is no access port."""
+        """Send a frame to an access line, with its tags. Raise :class:`NetworkError` if the line's port is no access port."""
         port = self._edges.access_port(line.port)
         if port is None:
             raise NetworkError(f"{line}: port {line.port} is no access port")
         self._client.packet_out(tagged(line, frame, port.s_tpid, port_tag=False), egress_port=line.port)
 
     def receive(self, handler: Handler) -> None:
-        """Set ``handler``, which is called with the line and the frame for each frame for the control plane."""
+        """Set ``handler``, which is called with the access line and the frame for each frame for the control plane."""
         self._handler = handler
 
     # For operators.

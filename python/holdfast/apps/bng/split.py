@@ -198,7 +198,7 @@ class SplitPlane:
         self._write_balancer()
 
     def restore(self, name: str, cables: ForwardingPlane | None = None) -> None:
-        """Write the entries that forwarding plane ``name`` lacks after it came back; it serves the same lines as before.
+        """Write the entries that forwarding plane ``name`` lacks after it came back; it serves the same access lines as before.
 
         Sessions get the usage that was read last. ``cables``: those of its new process, if it was restarted.
         """
@@ -254,7 +254,7 @@ class SplitPlane:
         return [session for plane in self._planes.values() for session in plane.sessions.installed.values()]
 
     def _takers(self, without: Iterable[str] = ()) -> list[str]:
-        """Return the planes that may serve lines: those that are not drained, or all if every plane is drained.
+        """Return the planes that may serve access lines: those that are not drained, or all if every plane is drained.
 
         Planes in ``without`` are left out.
         """
@@ -282,7 +282,7 @@ class SplitPlane:
         return frozenset(self._drained)
 
     def serving(self, line: Line) -> str:
-        """Return the name of the plane that serves a line."""
+        """Return the name of the plane that serves an access line."""
         return self._serving[bucket_of(line)]
 
     def owns(self, address: IPv4Address | IPv6Address) -> bool:
@@ -401,7 +401,7 @@ class SplitPlane:
         return found
 
     def installed(self) -> dict[int, Session]:
-        """Return by identifier the sessions in the switches, each as the plane that serves its line has it."""
+        """Return by identifier the sessions in the switches, each as the plane that serves its access line has it."""
         found: dict[int, Session] = {}
         for plane in self._planes.values():
             for number, session in plane.sessions.read().items():
@@ -410,7 +410,7 @@ class SplitPlane:
         return found
 
     def send(self, line: Line, frame: bytes) -> None:
-        """Send a frame to a line through the authentication plane.
+        """Send a frame to an access line through the authentication plane.
 
         Raise :class:`NetworkError` if the line's port is no access port.
         """
@@ -421,7 +421,7 @@ class SplitPlane:
         plane.client.packet_out(tagged(line, frame, port.s_tpid, port_tag=True), egress_port=plane.trunk)
 
     def receive(self, handler: Handler) -> None:
-        """Set ``handler``, which is called with the line and the frame for each frame for the control plane."""
+        """Set ``handler``, which is called with the access line and the frame for each frame for the control plane."""
         self._handler = handler
 
     def packet_in(self, packet: bytes, metadata: Mapping[str, int]) -> None:
@@ -459,7 +459,7 @@ class SplitPlane:
             raise
 
     def undrain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Give a drained plane its share of the lines again, make before break.
+        """Give a drained plane its share of the access lines again, make before break.
 
         ``done`` is called when the lines' sessions are on this plane only.
         """
@@ -537,7 +537,7 @@ class SplitPlane:
         self._table.change(self._buckets(moving))
 
     def _recover(self, sessions: Iterable[Session]) -> None:
-        """Install sessions on the planes that serve their lines, with the usage that was read last.
+        """Install sessions on the planes that serve their access lines, with the usage that was read last.
 
         A session in a handover is already on its new plane; it is installed again to add its usage on the old plane.
         """
@@ -551,7 +551,7 @@ class SplitPlane:
             self._planes[name].sessions.install(those, earlier)
 
     def add(self, name: str, cables: ForwardingPlane, done: Callable[[], None] | None = None) -> None:
-        """Add a forwarding plane, which gets its share of the lines unless it is drained.
+        """Add a forwarding plane, which gets its share of the access lines unless it is drained.
 
         ``done`` is called when all sessions have moved. A plane that was lost is added again in this way; sessions that are still
         in it are removed. Raise :class:`NetworkError` if there is a plane with this name.
