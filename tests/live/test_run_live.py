@@ -33,6 +33,39 @@ RUN = interpreter.module("holdfast", "run")
 PATIENCE_S = 60
 
 
+def test_flows_run_on_beside_other_verbs() -> None:
+    with session() as live:
+        assert live.do("h1 ping h2 &").values == {"flow": 1}
+        live.do("iperf h1 h2 udp 2Mbps &")
+        live.do("iperf h2 h3 2s &")
+        live.do("iperf h3 h1 &")
+
+        def arrived() -> bool:
+            ping, udp, tcp, _ = (flow.progress() for flow in live.flows.all())
+            return bool((ping.arrived or 0) > 5 and (udp.arrived or 0) > 100 and tcp.payload_bits)
+
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not arrived() and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        ping, udp, _, endless = (flow.progress() for flow in live.flows.all())
+        assert ping.sent is not None and ping.arrived is not None
+        assert 0 <= ping.sent - ping.arrived <= 1
+        assert 0 < ping.delay_sum_ms / ping.delayed < 100
+        assert udp.arrived is not None and udp.payload_bits == pytest.approx(8 * 1200 * udp.arrived, rel=0.1)
+        assert endless.failure is None
+        live.do("link h1-s1 down")
+        sent = ping.sent
+        while (now := live.flows.get(1).progress()).sent == sent and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        assert (now.sent or 0) > sent, "requests without an answer count"
+        for number in (1, 2, 4):
+            live.do(f"flow {number} stop")
+        while live.do("flows").values["running"] and time.monotonic() < deadline_s:
+            time.sleep(0.1)
+        assert live.do("flows").values == {"flows": 4, "running": 0}
+        assert all(process.poll() is not None for flow in live.flows.all() for process in flow._running)  # type: ignore[attr-defined]
+
+
 def hub(names: list[str]) -> Topology:
     topology = Topology("hub")
     topology.add_switch("s1")

@@ -20,6 +20,7 @@ from holdfast.cli.shared import (
     Includes,
     Io,
     P4Info,
+    Web,
     console,
     fail,
     interruptible,
@@ -122,6 +123,7 @@ def switch(
         int,
         typer.Option(min=1, max=1_000_000, help="Packets per second in the log; the others are only counted there."),
     ] = LOG_PER_S,
+    web: Web = None,
     p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
@@ -164,6 +166,7 @@ def switch(
             console=console,
             entries=wanted,
             records=live_switch.Records(pcap, log, log_rate),
+            web=web,
         )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.bmv2.runtime_cli import RuntimeCli
 from holdfast.errors import ConsoleError, HoldfastError
 from holdfast.measurements import DirectionCounters
+from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.p4info import Table
 from holdfast.p4runtime.received import Entry
 from holdfast.topology import Link
@@ -122,24 +123,29 @@ def ports(session: Session, switch: str) -> Result:
 
 def tables(session: Session, switch: str, table: str | None) -> Result:
     """Return the entries of a switch's tables, or of one."""
-    client = session.network.clients[switch]
+    with session.clock.held():
+        lines, total = table_lines(session.network.clients[switch], table)
+    return _result(lines, entries=total)
+
+
+def table_lines(client: Client, table: str | None) -> tuple[list[str], int]:
+    """Return the entries of a client's tables, or of one, as lines, and their number."""
     chosen = [client.p4info.tables[table]] if table else list(client.p4info.tables)
     lines, total = [], 0
-    with session.clock.held():
-        for info in chosen:
-            found = client.read_table(info.name)
-            total += len(found)
-            lines.append(f"{info.name}: {len(found)} of {info.size} entries")
-            lines += [f"  {entry_text(info, each)}" for each in found[:MOST_ENTRIES]]
-            if len(found) > MOST_ENTRIES:
-                lines.append(f"  and {len(found) - MOST_ENTRIES} more")
-            try:
-                default = client.read_default(info.name)
-            except HoldfastError:
-                continue
-            if default.action:
-                lines.append(f"  otherwise  {_action(default, info)}")
-    return _result(lines or ["the program has no tables"], entries=total)
+    for info in chosen:
+        found = client.read_table(info.name)
+        total += len(found)
+        lines.append(f"{info.name}: {len(found)} of {info.size} entries")
+        lines += [f"  {entry_text(info, each)}" for each in found[:MOST_ENTRIES]]
+        if len(found) > MOST_ENTRIES:
+            lines.append(f"  and {len(found) - MOST_ENTRIES} more")
+        try:
+            default = client.read_default(info.name)
+        except HoldfastError:
+            continue
+        if default.action:
+            lines.append(f"  otherwise  {_action(default, info)}")
+    return lines or ["the program has no tables"], total
 
 
 def entry_text(info: Table, entry: Entry) -> str:
@@ -188,16 +194,21 @@ def _number(value: object, width: int) -> str:
 
 def counters(session: Session, switch: str, counter: str | None) -> Result:
     """Return the cells that are not zero of a switch's counters, or of one; direct counters are beside their entries."""
-    client = session.network.clients[switch]
+    with session.clock.held():
+        lines, packets = counter_lines(session.network.clients[switch], counter)
+    return _result(lines, packets=packets)
+
+
+def counter_lines(client: Client, counter: str | None) -> tuple[list[str], int]:
+    """Return the cells that are not zero of a client's counters, or of one, as lines, and the sum of their packets."""
     chosen = [client.p4info.counters[counter]] if counter else list(client.p4info.counters)
     rows, packets = [], 0
-    with session.clock.held():
-        for info in chosen:
-            for index, (some, size) in client.counters(info.name).items():
-                if some or size:
-                    packets += some
-                    rows.append((f"{info.name}[{index}]", f"{some} packets", f"{size} bytes"))
-    return _result(_columns(rows) or ["nothing was counted"], packets=packets)
+    for info in chosen:
+        for index, (some, size) in client.counters(info.name).items():
+            if some or size:
+                packets += some
+                rows.append((f"{info.name}[{index}]", f"{some} packets", f"{size} bytes"))
+    return _columns(rows) or ["nothing was counted"], packets
 
 
 def drops(session: Session, switch: str) -> Result:
@@ -225,4 +236,15 @@ def drops(session: Session, switch: str) -> Result:
     return _result(_columns(rows) or ["no packets were dropped"], drops=sum(found.values()))
 
 
-__all__ = ["counters", "drops", "entry_text", "is_up", "links", "lost_packets", "ports", "tables"]
+__all__ = [
+    "counter_lines",
+    "counters",
+    "drops",
+    "entry_text",
+    "is_up",
+    "links",
+    "lost_packets",
+    "ports",
+    "table_lines",
+    "tables",
+]

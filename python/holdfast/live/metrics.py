@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
 
 from prometheus_client import Counter, Histogram, Metric
 
@@ -95,17 +96,34 @@ class ControlMetrics:
             yield from each.collect()
 
 
-def pages(live: LiveSwitch, server: Server, host: str, port: int, *, events: Events) -> Pages:
-    """Return a web server of a running switch's metrics and events, and make the switch's device count its clients' requests."""
+def watched(live: LiveSwitch, server: Server) -> Callable[[], list[Metric]]:
+    """Make a running switch's device count its clients' requests, and return what makes the switch's metrics."""
     control = ControlMetrics()
     live.device.watcher = control
-    about = {
+    return lambda: families(live, server, control)
+
+
+def about(live: LiveSwitch, server: Server) -> dict[str, Any]:
+    """Return what a running switch is."""
+    return {
         "switch": live.device.device_id,
         "program": live.switch.program.name,
         "p4runtime": server.address,
         "access": server.access,
     }
-    return Pages(lambda: families(live, server, control), port, host, about=about, events=events)
+
+
+def pages(
+    live: LiveSwitch,
+    server: Server,
+    host: str,
+    port: int,
+    *,
+    events: Events,
+    made: Callable[[], list[Metric]] | None = None,
+) -> Pages:
+    """Return a web server of a running switch's metrics and events. ``made``: what :func:`watched` returned, if it was called."""
+    return Pages(made or watched(live, server), port, host, about=about(live, server), events=events)
 
 
 def families(live: LiveSwitch, server: Server, control: ControlMetrics) -> list[Metric]:
@@ -155,4 +173,4 @@ def _of_tables(tables: list[tuple[str, int, int]]) -> Iterator[Metric]:
     yield exposition.family("gauge", _PREFIX + "table_size", about, ("table",), sizes)
 
 
-__all__ = ["ControlMetrics", "families", "pages"]
+__all__ = ["ControlMetrics", "about", "families", "pages", "watched"]

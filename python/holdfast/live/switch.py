@@ -172,6 +172,14 @@ class LiveSwitch:
         """Return why a capture or the log has ended, such as a full disk; None if none has. Each failure is returned once."""
         return self._network.take_failure()
 
+    def trace_next(self, port: int | None = None) -> None:
+        """Trace the next packet that arrives, at ``port`` if one is given, for :meth:`take_trace`."""
+        self._network.trace_next(_NODE, port)
+
+    def take_trace(self, *, give_up: bool = False) -> str | None:
+        """Return the trace that :meth:`trace_next` asked for, or None if no packet has come; ``give_up``: trace none any more."""
+        return self._network.take_trace(_NODE, give_up=give_up)
+
     def port_statistics(self, port: int) -> PortStatistics:
         """Return the counters of a port since it was added. Raises :class:`LiveError` if there is no such port."""
         if port not in self._ports:
@@ -296,16 +304,17 @@ def run(
     records: Records = Records(),
     thrift_port: int | None = None,
     entries: Desired = (),
+    web: str | None = None,
 ) -> None:
     """Run a switch and its P4Runtime server until a signal (SIGINT, SIGTERM) ends them, then print counters.
 
     ``program``: None to start without a pipeline. ``metrics``: host and port at which the switch shows itself, if anywhere.
     ``entries``: what the switch holds before the first packet. ``thrift_port``: a number by which ``simple_switch_CLI`` finds the
-    switch; nothing listens there.
+    switch; nothing listens there. ``web``: address and port of a page for browsers, if there is one.
     """
     # They know this module.
     from holdfast.live.control import control_socket
-    from holdfast.live.metrics import pages
+    from holdfast.live.metrics import pages, watched
 
     access = access_at(address, certificates=tls is not None and tls.client_ca is not None)
     if insecure and access == "certificate":
@@ -344,8 +353,14 @@ def run(
             interrupted = stack.enter_context(_interruption())
             stack.enter_context(control_socket(live, device_id, server, thrift_port=thrift_port))
             events = Events()
+            made = watched(live, server) if metrics is not None or web is not None else list
+            if web is not None:
+                from holdfast.web.switch_run import page_of_switch
+
+                address = stack.enter_context(page_of_switch(live, server, made, events, web))
+                console.print(f"the page: {address}", markup=False, highlight=False, soft_wrap=True)
             if metrics is not None:
-                shown = stack.enter_context(pages(live, server, *metrics, events=events))
+                shown = stack.enter_context(pages(live, server, *metrics, events=events, made=made))
                 console.print(
                     f"metrics at http://{shown.authority}/metrics", markup=False, highlight=False, soft_wrap=True
                 )

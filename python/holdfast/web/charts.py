@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from holdfast.topology import Topology
 from holdfast.web import words
-from holdfast.web.snapshot import WINDOW_S, LinkState, Point, Way
+from holdfast.web.snapshot import WINDOW_S, LinkState, Way
 
 BOTH_WAYS = 60
 """Up to this number of links, each direction has its line."""
@@ -256,7 +256,7 @@ def file_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class Curve:
-    """A chart of the chosen flows: what it shows of a :class:`Point`, times ``factor``."""
+    """A chart of the last minute: what it shows of points such as :class:`Point`, times ``factor``."""
 
     name: str
     unit: str
@@ -271,14 +271,16 @@ CURVES = (
 )
 
 
-def curves(flows: Mapping[str, Sequence[Point]], now_s: float, colours: Colours) -> list[dict[str, Any]]:
-    """Return the options of the three charts of :data:`CURVES`; each flow is a line of every one of them."""
+def curves(
+    flows: Mapping[str, Sequence[Any]], now_s: float, colours: Colours, of: Sequence[Curve] = CURVES
+) -> list[dict[str, Any]]:
+    """Return the options of the charts of ``of`` that change: each of ``flows`` is a line of points in every one of them."""
     begin_s = max(0, math.ceil(now_s - WINDOW_S))
     axis = {"min": begin_s, "max": begin_s + WINDOW_S}
-    return [{"xAxis": axis, "series": _series(flows, each, colours)} for each in CURVES]
+    return [{"xAxis": axis, "series": _series(flows, each, colours)} for each in of]
 
 
-def _series(flows: Mapping[str, Sequence[Point]], curve: Curve, colours: Colours) -> list[dict[str, Any]]:
+def _series(flows: Mapping[str, Sequence[Any]], curve: Curve, colours: Colours) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     names = list(flows)[:MOST_CURVES]
     for index in range(MOST_CURVES):
@@ -297,14 +299,14 @@ def _series(flows: Mapping[str, Sequence[Point]], curve: Curve, colours: Colours
     return found
 
 
-def _data(points: Iterable[Point], curve: Curve) -> Iterator[list[Any]]:
+def _data(points: Iterable[Any], curve: Curve) -> Iterator[list[Any]]:
     for point in points:
         value = getattr(point, curve.field)
         yield [round(point.time_s, 2), "-" if value is None else float(f"{value * curve.factor:.3g}")]
 
 
-def empty_curves(colours: Colours) -> list[dict[str, Any]]:
-    """Return the charts without any flow: axes, units and colours."""
+def empty_curves(colours: Colours, of: Sequence[Curve] = CURVES) -> list[dict[str, Any]]:
+    """Return the charts of ``of`` without any line: axes, units and colours."""
     axis = {
         "axisLabel": {"color": colours.faint, "fontSize": 11, "hideOverlap": True},
         "axisLine": {"onZero": False, "lineStyle": {"color": colours.faint}},
@@ -317,7 +319,7 @@ def empty_curves(colours: Colours) -> list[dict[str, Any]]:
             "backgroundColor": "transparent",
             "aria": {
                 "enabled": True,
-                "label": {"description": f"{each.name} of the chosen flows, in {each.unit}, of the last minute"},
+                "label": {"description": f"{each.name}, in {each.unit}, of the last minute"},
             },
             "grid": {"left": 52, "right": 14, "top": 26, "bottom": 24},
             "title": {"text": f"{each.name}, {each.unit}", "left": 6, "top": 0, "textStyle": title},
@@ -325,7 +327,7 @@ def empty_curves(colours: Colours) -> list[dict[str, Any]]:
             "yAxis": {"type": "value", "min": 0, "splitNumber": 3, **axis},
             "series": _series({}, each, colours),
         }
-        for each in CURVES
+        for each in of
     ]
 
 
@@ -335,6 +337,7 @@ __all__ = [
     "LIGHT",
     "MOST_CURVES",
     "Colours",
+    "Curve",
     "curves",
     "empty_curves",
     "file_name",

@@ -11,9 +11,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from holdfast.console import controllers
-from holdfast.console.session import Result, Session
+from holdfast.console.session import Result
 from holdfast.errors import HoldfastError
 from holdfast.terminal import printable, screenful
 
@@ -38,10 +39,20 @@ class Said:
     result: Result | None = None
 
 
+class Obeys(Protocol):
+    """What obeys lines: a session, or the verbs of a switch."""
+
+    ended: bool
+    listeners: list[Callable[[str, Result], None]]
+
+    def do(self, line: str) -> Result:
+        """Obey a line. Raises a HoldfastError with one sentence."""
+
+
 class Desk:
     """Runs lines, and calls ``listeners`` with each line that was obeyed, also at the prompt; in any thread."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Obeys) -> None:
         self.session = session
         self.listeners: list[Callable[[Said], None]] = []
         self.last: deque[Said] = deque(maxlen=MOST_KEPT)
@@ -93,4 +104,4 @@ class Desk:
         return Said(line, printable(screenful(result.text, MOST_LINES)), result.ok, result)
 
 
-__all__ = ["Desk", "Said"]
+__all__ = ["Desk", "Obeys", "Said"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -33,15 +34,15 @@ class RowList:
         name: str,
         headings: Sequence[str],
         empty: str,
-        choose: Callable[[Any], None],
+        choose: Callable[[Any], None] | None,
         act: Callable[[Any], None] | None = None,
         *,
         changed: Callable[[], None],
     ) -> None:
         """Build an empty list.
 
-        A heading with an asterisk is left out on narrow screens. ``empty``: what is said without any row. ``changed``: demands
-        :meth:`show` of other rows.
+        A heading with an asterisk is left out on narrow screens. ``choose``: None if first cells are no buttons. ``empty``: what
+        is said without any row. ``changed``: demands :meth:`show` of other rows.
         """
         self._choose, self._act, self._page, self._filter = choose, act, 0, ""
         self._changed = changed
@@ -68,14 +69,14 @@ class RowList:
         with ui.element("tr") as row:
             for column, heading in enumerate(headings):
                 with ui.element("td").classes("words" if column == 0 else _width(heading)):
-                    if column == 0:
+                    if column == 0 and self._choose is not None:
                         cell: Any = ui.element("button").classes("plain").props('type=button aria-pressed="false"')
-                        cell.on("click", lambda _, index=index: self._choose(self._keys[index]))
+                        cell.on("click", partial(self._chosen, index))
                         with cell:
                             cells.append((cell, ui.element("span")))
                     elif self._act is not None and column == len(headings) - 1:
                         cell = ui.element("button").classes("plain").props("type=button")
-                        cell.on("click", lambda _, index=index: self._acted(index))
+                        cell.on("click", partial(self._acted, index))
                         with cell:
                             cells.append((cell, ui.element("span")))
                     else:
@@ -83,7 +84,11 @@ class RowList:
         row.set_visibility(False)
         return row, cells
 
-    def _acted(self, index: int) -> None:
+    def _chosen(self, index: int, _: object) -> None:
+        assert self._choose is not None
+        self._choose(self._keys[index])
+
+    def _acted(self, index: int, _: object) -> None:
         assert self._act is not None
         self._act(self._keys[index])
 

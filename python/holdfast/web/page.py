@@ -1,13 +1,11 @@
 """The page of ``run --web``: draws snapshots, and has the desk obey verbs. Every button is a verb, and the page shows which.
 
-One :class:`NetworkPage` for a session, one :class:`Tab` for each tab of a browser. Everything here runs in the framework's thread,
-but for what the watcher and the desk call.
+One :class:`NetworkPage` for a session, one :class:`NetworkTab` for each tab of a browser. Everything here runs in the
+framework's thread, but for what the watcher and the desk call.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,83 +13,40 @@ from typing import Any
 from nicegui import ui
 
 from holdfast.console.session import Session
-from holdfast.errors import HoldfastError
 from holdfast.topology import Topology
 from holdfast.web import charts, words
 from holdfast.web.desk import Desk, Said
 from holdfast.web.lists import Row, RowList
 from holdfast.web.snapshot import FlowState, LinkState, Snapshot, Watcher, Way
-
-STYLE = Path(__file__).parent / "page.css"
-
-MOST_SAID = 400
-"""Lines of verbs and answers that the page keeps."""
+from holdfast.web.tabs import Tab, Tabs, Verbs, button, choice, field, part, set_text
 
 NEWEST = 3
 """Flows whose curves are shown if nobody has chosen any."""
 
-MOST_WORDS = 14
-"""Of a completion that are shown."""
-
-HELP = "any verb, as at the prompt: h1 ping h2, switch s1 tables, help"
+EXAMPLE = "h1 ping h2, switch s1 tables, help"
 
 
 class NetworkPage:
-    """The tabs of a session's page, and what reaches them."""
+    """What the tabs of a session's page show, and what they have done."""
 
     def __init__(self, session: Session, watcher: Watcher, desk: Desk, captures: Path) -> None:
         self.session, self.watcher, self.desk, self.captures = session, watcher, desk, captures
-        self.tabs: list[Tab] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        watcher.listen(lambda snapshot: self._in_loop(lambda tab: tab.draw(snapshot)))
+        self.tabs = Tabs(lambda: NetworkTab(self))
+        watcher.listen(lambda snapshot: self.tabs.each(lambda tab: tab.draw(snapshot)))
         desk.listeners.append(self._said)
 
     def _said(self, said: Said) -> None:
         self.watcher.demand()
-        self._in_loop(lambda tab: tab.say(said))
-
-    def _in_loop(self, act: Callable[[Tab], None]) -> None:
-        """Have each tab do something, in the framework's thread."""
-        loop = self._loop
-        if loop is None or loop.is_closed():
-            return
-
-        def each() -> None:
-            for tab in list(self.tabs):
-                with tab.client:
-                    act(tab)
-
-        loop.call_soon_threadsafe(each)
-
-    async def build(self) -> None:
-        """Build a tab."""
-        self._loop = asyncio.get_running_loop()
-        ui.add_css(STYLE)
-        tab = Tab(self)
-        self.tabs.append(tab)
-        tab.client.on_delete(lambda: self._close(tab))
-        await tab.client.connected(timeout=60)
-        # The token need not stay in the address: the browser has a cookie by now.
-        ui.navigate.history.replace("/")
-        ui.on("holdfast-dark", lambda event: tab.set_dark(bool(event.args)))
-        ui.run_javascript(
-            "const dark = matchMedia('(prefers-color-scheme: dark)');"
-            "dark.addEventListener('change', () => emitEvent('holdfast-dark', dark.matches));"
-            "emitEvent('holdfast-dark', dark.matches);"
-        )
-
-    def _close(self, tab: Tab) -> None:
-        if tab in self.tabs:
-            self.tabs.remove(tab)
+        self.tabs.each(lambda tab: tab.verbs.say(said))
 
 
-class Tab:
+class NetworkTab(Tab):
     """One tab: its elements, and what is chosen in it."""
 
     def __init__(self, page: NetworkPage) -> None:
-        self.page, self.client = page, ui.context.client
+        super().__init__()
+        self.page = page
         self._session = page.session
-        self._colours = charts.LIGHT
         self._drawn_flows: object = None
         self._drawn_lines: dict[str, Any] | None = None
         self.link = next(iter(page.session.topology.link_names()), None)
@@ -112,10 +67,8 @@ class Tab:
             with ui.element("div").classes("half"):
                 self._flow_list()
                 self._link_list()
-            self._prompt()
+            self.verbs = Verbs(page.desk, page.session.grammar, EXAMPLE, self._show_flow)
         self.draw(page.watcher.latest)
-        for said in page.desk.last:
-            self.say(said)
 
     @property
     def _topology(self) -> Topology:
@@ -135,7 +88,7 @@ class Tab:
     def _picture(self) -> None:
         with ui.element("section").classes("part").props('aria-label="picture"'):
             latest = self.page.watcher.latest
-            options = charts.picture(self._topology, latest.links, self._colours, self.link)
+            options = charts.picture(self._topology, latest.links, self.colours, self.link)
             self._chart = ui.echart(options, on_point_click=self._clicked).classes("picture")
             with ui.element("div").classes("legend"):
                 for style, text in (
@@ -150,53 +103,53 @@ class Tab:
 
     def _link_part(self) -> None:
         names = self._topology.link_names()
-        with _part("Link"):
+        with part("Link"):
             with ui.element("div").classes("row"):
-                self._link_choice = _choice("link", names, self.link, self.choose_link)
-                _button("Cut", on_click=lambda: self._on_link("down")).classes("main")
-                _button("Repair", on_click=lambda: self._on_link("up"))
-                _button("Silent loss", on_click=lambda: self._on_link("silent"))
+                self._link_choice = choice("link", names, self.link, self.choose_link)
+                button("Cut", on_click=lambda: self._on_link("down")).classes("main")
+                button("Repair", on_click=lambda: self._on_link("up"))
+                button("Silent loss", on_click=lambda: self._on_link("silent"))
             self._link_text = ui.label().classes("faint")
             with ui.element("div").classes("row"):
-                self._loss = _field("loss", "1%")
-                self._delay = _field("delay", "10ms")
-                self._rate = _field("rate", "10Mbps")
-                _button("Impair", on_click=self._impair)
-                _button("Capture", on_click=self._capture)
+                self._loss = field("loss", "1%")
+                self._delay = field("delay", "10ms")
+                self._rate = field("rate", "10Mbps")
+                button("Impair", on_click=self._impair)
+                button("Capture", on_click=self._capture)
 
     def _flow_part(self, hosts: list[str]) -> None:
-        with _part("Flow"), ui.element("div").classes("row"):
+        with part("Flow"), ui.element("div").classes("row"):
             if len(hosts) < 2:
                 ui.label("flows need two hosts, and this network has fewer").classes("empty")
                 return
-            self._source = _choice("from", hosts, hosts[0])
-            self._destination = _choice("to", hosts, hosts[1])
-            self._kind = _choice("kind", ["udp", "tcp", "ping"], "udp").classes(add="narrow")
-            self._udp_rate = _field("UDP rate", "1Mbps").classes(add="narrow")
-            _button("Start flow", on_click=self._start_flow).classes("main")
+            self._source = choice("from", hosts, hosts[0])
+            self._destination = choice("to", hosts, hosts[1])
+            self._kind = choice("kind", ["udp", "tcp", "ping"], "udp").classes(add="narrow")
+            self._udp_rate = field("UDP rate", "1Mbps").classes(add="narrow")
+            button("Start flow", on_click=self._start_flow).classes("main")
 
     def _switch_part(self) -> None:
         switches = list(self._topology.switches)
         if not switches:
             return
-        with _part("Switch"):
+        with part("Switch"):
             with ui.element("div").classes("row"):
-                self._switch_choice = _choice("switch", switches, switches[0])
+                self._switch_choice = choice("switch", switches, switches[0])
                 for word in ("tables", "counters", "ports", "drops"):
-                    _button(word.capitalize(), partial(self._on_switch, word))
-                _button("Trace next packet", on_click=lambda: self._on_switch("trace next"))
+                    button(word.capitalize(), partial(self._on_switch, word))
+                button("Trace next packet", on_click=lambda: self._on_switch("trace next"))
             with ui.element("div").classes("row"):
-                self._mechanism = _choice("mechanism", _mechanisms(), None)
-                _button("Change mechanism", on_click=self._change_mechanism)
+                self._mechanism = choice("mechanism", _mechanisms(), None)
+                button("Change mechanism", on_click=self._change_mechanism)
 
     def _curves(self) -> None:
-        with _part("Flows of the last minute"):
+        with part("Flows of the last minute"):
             self._curve_names = ui.label().classes("faint")
             with ui.element("div").classes("curves") as self._curve_box:
-                self._curve_charts = [ui.echart(each).classes("curve") for each in charts.empty_curves(self._colours)]
+                self._curve_charts = [ui.echart(each).classes("curve") for each in charts.empty_curves(self.colours)]
 
     def _flow_list(self) -> None:
-        with _part("Flows"):
+        with part("Flows"):
             self._flow_rows = RowList(
                 "flows",
                 ("flow", "goodput", "latency", "loss", "state*", ""),
@@ -207,7 +160,7 @@ class Tab:
             )
 
     def _link_list(self) -> None:
-        with _part("Links"):
+        with part("Links"):
             self._link_rows = RowList(
                 "links",
                 ("link", "state", "rate*", "delay*", "load →", "load ←", "lost*"),
@@ -216,36 +169,11 @@ class Tab:
                 changed=self._redraw_lists,
             )
 
-    def _prompt(self) -> None:
-        with _part("Verbs"):
-            self._said = (
-                ui.log(max_lines=MOST_SAID).classes("said").props('tabindex=0 role=log aria-label="verbs and answers"')
-            )
-            with (
-                ui.element("form")
-                .classes("row")
-                .on("submit", self._obey_line, js_handler="(event) => {event.preventDefault(); emit();}")
-            ):
-                self._line = ui.input("verb", on_change=self._complete).props("dense outlined autocapitalize=off")
-                self._line.props('spellcheck=false input-style="font-family: ui-monospace, monospace"').classes("field")
-                _button("Obey").props("type=submit")
-            self._hint = ui.label(HELP).classes("hint").props("aria-live=polite")
-
     # ---- What is pressed ----
 
-    def do(self, line: str, then: Callable[[Said], None] | None = None) -> None:
-        """Have the desk obey a line; ``then`` is called in the framework's thread if it was no mistake."""
-        loop = asyncio.get_running_loop()
-
-        def done(said: Said) -> None:
-            if then is not None and said.ok:
-                loop.call_soon_threadsafe(self._then, then, said)
-
-        self.page.desk.run(line, done)
-
-    def _then(self, then: Callable[[Said], None], said: Said) -> None:
-        with self.client:
-            then(said)
+    def do(self, line: str) -> None:
+        """Have a line obeyed."""
+        self.verbs.do(line)
 
     def choose_link(self, name: str | None) -> None:
         """Choose a link, wherever it was pressed."""
@@ -272,7 +200,7 @@ class Tab:
     def _impair(self) -> None:
         given = [(word, field.value.strip()) for word, field in self._impairments() if (field.value or "").strip()]
         if not given:
-            self.say(Said(f"link {self.link}", "fill in loss, delay or rate", ok=False))
+            self.verbs.say(Said(f"link {self.link}", "fill in loss, delay or rate", ok=False))
         for word, value in given:
             self.do(f"link {self.link} {word} {value}")
 
@@ -285,19 +213,19 @@ class Tab:
         file = self.page.captures / f"{charts.file_name(self.link)}.pcap"
 
         def offer(_: Said) -> None:
-            with self._said:
+            with self.verbs.log:
                 ui.link(f"download {file.name}: what has crossed the link until then", f"/files/{file.name}")
 
         if file.exists():
             offer(Said("", "", ok=True))
         else:
-            self.do(f"capture {self.link} {file}", offer)
+            self.verbs.do(f"capture {self.link} {file}", offer)
 
     def _start_flow(self) -> None:
         a, b, kind = self._source.value, self._destination.value, self._kind.value
         rate = (self._udp_rate.value or "").strip() or "1Mbps"
         line = f"{a} ping {b} &" if kind == "ping" else f"iperf {a} {b}{f' udp {rate}' if kind == 'udp' else ''} &"
-        self.do(line, self._show_flow)
+        self.verbs.do(line, self._show_flow)
 
     def _show_flow(self, said: Said) -> None:
         if said.result is not None and "flow" in said.result.values:
@@ -319,61 +247,35 @@ class Tab:
         if self._mechanism.value:
             self.do(f"mechanism {self._mechanism.value}")
 
-    def _obey_line(self) -> None:
-        line = (self._line.value or "").strip()
-        if line:
-            self.do(line, self._show_flow)
-            self._line.set_value("")
-
-    def _complete(self) -> None:
-        line = self._line.value or ""
-        try:
-            begun, found = self._session.grammar.complete(line)
-        except HoldfastError:
-            begun, found = "", []
-        front = line[: len(line) - len(begun)]
-        self._line.set_autocomplete([f"{front}{word}" for word in found[:MOST_WORDS]] if line else [])
-        more = f" and {len(found) - MOST_WORDS} more" if len(found) > MOST_WORDS else ""
-        self._hint.set_text(f"Tab completes: {'  '.join(found[:MOST_WORDS])}{more}" if line and found else HELP)
-
     # ---- What is shown ----
 
-    def set_dark(self, dark: bool) -> None:
-        """Draw in the colours of the browser's scheme."""
-        colours = charts.DARK if dark else charts.LIGHT
-        if colours is self._colours:
-            return
-        self._colours, self._drawn_lines = colours, None
+    def recolour(self) -> None:
+        """Draw picture and curves in the colours of the browser's scheme."""
+        self._drawn_lines = None
         latest = self.page.watcher.latest
         self._chart.options.clear()
-        self._chart.options.update(charts.picture(self._topology, latest.links, colours, self.link))
-        for chart, options in zip(self._curve_charts, charts.empty_curves(colours), strict=True):
+        self._chart.options.update(charts.picture(self._topology, latest.links, self.colours, self.link))
+        for chart, options in zip(self._curve_charts, charts.empty_curves(self.colours), strict=True):
             chart.options.clear()
             chart.options.update(options)
         self.draw(latest)
 
-    def say(self, said: Said) -> None:
-        """Show a line and its answer."""
-        self._said.push(f"> {said.line}", classes="asked")
-        if said.text:
-            self._said.push(said.text, classes="" if said.ok else "refused")
-
     def draw(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
-        _set(
+        set_text(
             self._time,
             f"{snapshot.time_s:.1f} s" + ("" if snapshot.pace > 0.9 else f", {snapshot.pace:.0%} of real time"),
         )
         down = [link.name for link in snapshot.links if not link.up]
         more = f" and {len(down) - 3} more" if len(down) > 3 else ""
-        _set(self._cut, f"cut: {', '.join(down[:3])}{more}" if down else "")
-        lines = charts.lines(self._topology, snapshot.links, self._colours, self.link)
+        set_text(self._cut, f"cut: {', '.join(down[:3])}{more}" if down else "")
+        lines = charts.lines(self._topology, snapshot.links, self.colours, self.link)
         if lines != self._drawn_lines:
             self._drawn_lines = lines
             self._chart.options["series"][0].update(lines)
             self._chart.run_chart_method("setOption", {"series": [lines]})
         # A snapshot of a link's change has the flows of the one before.
-        shown = (snapshot.time_s, self._colours, tuple(self.flows))
+        shown = (snapshot.time_s, self.colours, tuple(self.flows))
         if shown != self._drawn_flows:
             self._drawn_flows = shown
             self._draw_curves(snapshot)
@@ -390,12 +292,10 @@ class Tab:
         forms = ("solid", "dashed", "dotted")
         names = "; ".join(f"{name} ({forms[i % 3]})" for i, name in enumerate(pasts))
         nothing = "choose flows in the list below" if snapshot.flows else "no flows yet: start one above"
-        _set(self._curve_names, names or nothing)
+        set_text(self._curve_names, names or nothing)
         if not pasts:
             return
-        for chart, options in zip(
-            self._curve_charts, charts.curves(pasts, snapshot.time_s, self._colours), strict=True
-        ):
+        for chart, options in zip(self._curve_charts, charts.curves(pasts, snapshot.time_s, self.colours), strict=True):
             chart.options["series"] = options["series"]
             chart.options["xAxis"].update(options["xAxis"])
             chart.run_chart_method("setOption", options)
@@ -412,7 +312,7 @@ class Tab:
             [link.name for link in snapshot.links], lambda index: self._link_row(snapshot.links[index])
         )
         chosen = next((link for link in snapshot.links if link.name == self.link), None)
-        _set(self._link_text, "" if chosen is None else _sentence(chosen))
+        set_text(self._link_text, "" if chosen is None else _sentence(chosen))
 
     def _flow_row(self, flow: FlowState) -> Row:
         name = f"{flow.number}: {flow.text}"
@@ -436,40 +336,10 @@ class Tab:
         return Row(link.name, cells, link.name == self.link)
 
 
-def _part(title: str) -> Any:
-    part = ui.element("section").classes("part")
-    with part, ui.element("h2"):
-        ui.label(title)
-    return part
-
-
-def _choice(
-    name: str, options: list[str], value: str | None, chosen: Callable[[str | None], None] | None = None
-) -> Any:
-    """Build a field in which one of ``options`` is chosen; long lists are found by typing."""
-    change = None if chosen is None else (lambda event: chosen(event.value))
-    found = ui.select(options, label=name, value=value, with_input=len(options) > 8, on_change=change)
-    return found.props("dense outlined options-dense").classes("field")
-
-
-def _field(name: str, example: str) -> Any:
-    return ui.input(name, placeholder=example).props("dense outlined stack-label").classes("field")
-
-
-def _button(text: str, on_click: Callable[[], None] | None = None) -> Any:
-    return ui.button(text, color=None, on_click=on_click)
-
-
 def _mechanisms() -> list[str]:
     from holdfast.compare.mechanisms import MECHANISMS
 
     return list(MECHANISMS)
-
-
-def _set(label: Any, text: str) -> None:
-    """Set a label's text; what stays is not sent."""
-    if label.text != text:
-        label.set_text(text)
 
 
 def _sentence(link: LinkState) -> str:

@@ -34,7 +34,7 @@ def page_of(session: Session, at: str = AT_LOOPBACK) -> Iterator[str]:
     interval_s = sys.getswitchinterval()
 
     async def build() -> None:
-        await pages[0].build()
+        await pages[0].tabs.build()
 
     with (
         tempfile.TemporaryDirectory(prefix="holdfast-page-") as folder,
