@@ -129,7 +129,7 @@ class Comparison(Ranking):
         return not self._rows[mechanism, failure, seed]["skipped"]
 
     def measured(self, receptions: Sequence[Reception], failure: str) -> list[int]:
-        """Return the indices of the receptions that count under ``failure``.
+        """Return the indices of the receptions (flow and receiver) that count under ``failure``.
 
         Not counted are those whose source or receiver is at a switch that fails.
         """
@@ -297,7 +297,7 @@ class Comparison(Ranking):
 
     @cached_property
     def best_tree_bytes(self) -> float | None:
-        """The bytes that the best multicast trees would carry."""
+        """The bytes that the best multicast trees would carry; None if there are TCP flows or pings."""
         return multicast.best_tree_bytes(self.scenario)
 
     def _goodput_by_seed(self, cases: Sequence[Case]) -> tuple[float, ...]:

@@ -62,7 +62,10 @@ class Figures:
 
 
 def figures(row: Row, places: Sequence[int]) -> Figures:
-    """Return the figures of one flow, computed from those of its receptions at the indices ``places`` of a row."""
+    """Return the figures of one flow, computed from those of its receptions, at the indices ``places`` of a run's row.
+
+    A flow has a reception for each of its receivers.
+    """
     return Figures(
         sent=sum(row["sent"][i] for i in places),
         lost=sum(row["lost"][i] for i in places),

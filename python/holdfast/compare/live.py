@@ -230,7 +230,7 @@ def _run(path: str, mechanism: str, seed: int, failure: str, origin: str | None)
 
 
 def _sent(receptions: Sequence[Reception], *, multicast: bool) -> list[int]:
-    """Return for each reception the index under which its source knows the stream.
+    """Return for each reception (flow and receiver) the index under which its source knows the stream.
 
     That is the reception's own index, or for a flow sent to a multicast group the index of its first reception.
     """

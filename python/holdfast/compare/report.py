@@ -35,7 +35,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def parts(comparison: Comparison) -> dict[str, object]:
-    """Return the values for the page's template that only networks have, besides those that the report of every world has."""
+    """Return the values for the page's template that only comparisons of networks have, besides those that every report has."""
     several = len(comparison.scenario.failures) > 1
     over_time = [_lanes(comparison, failure) for failure in comparison.costliest_failures()[:CURVES]]
     return {

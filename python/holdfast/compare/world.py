@@ -293,7 +293,7 @@ class World(Generic[G, M, R]):
         page.write(path, self.template, {**values, **self.parts(comparison)})
 
     def shown(self, comparison: R) -> list[Table]:
-        """Return the tables for a terminal: the world's, or the columns of the ranking."""
+        """Return the tables for a terminal: those of this kind of comparison, or if it has none the columns of the ranking."""
         if self.tables is not None:
             return self.tables(comparison)
         chosen = self.columns(comparison)

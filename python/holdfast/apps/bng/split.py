@@ -307,7 +307,8 @@ class SplitPlane:
     def install(self, sessions: Iterable[Session]) -> None:
         """Add or replace sessions on their planes, and then in the balancer, in atomic batches.
 
-        If a call fails, each session is as it was or fully replaced; a new one may be on its plane, but gets no packets.
+        If a call fails, each session is as it was or fully replaced; a new one may be on its plane, but gets no packets. Raise
+        :class:`NetworkError` if another session has an address or prefix of theirs, or for an impossible access line.
         """
         given = list({session.session_id: session for session in sessions}.values())
         self._destinations(given)
@@ -441,9 +442,10 @@ class SplitPlane:
     # ---- Handover ----
 
     def drain(self, name: str, done: Callable[[], None] | None = None) -> None:
-        """Move all sessions of a plane to the others, make before break; the plane serves no line until :meth:`undrain`.
+        """Move all sessions of a plane to the others, make before break; the plane serves no access line until :meth:`undrain`.
 
-        ``done`` is called when no session is left on it. Raise :class:`NetworkError` if no other plane is left.
+        ``done`` is called when no session is left on it. Raise :class:`NetworkError` if there is no such plane, or no other plane
+        is left.
         """
         self._check(name)
         if not self._planes.keys() - self._drained - {name}:
@@ -461,7 +463,7 @@ class SplitPlane:
     def undrain(self, name: str, done: Callable[[], None] | None = None) -> None:
         """Give a drained plane its share of the access lines again, make before break.
 
-        ``done`` is called when the lines' sessions are on this plane only.
+        ``done`` is called when the lines' sessions are on this plane only. Raise :class:`NetworkError` if there is no such plane.
         """
         self._check(name)
         self._drained.discard(name)

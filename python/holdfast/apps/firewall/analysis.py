@@ -76,7 +76,10 @@ class _Dimensions:
         self._high = [np.ascontiguousarray(bounds_of_boxes[:, axis, 1]) for axis in range(8)]
 
     def meeting(self, box: Box, among: Numbers) -> Numbers:
-        """Return those of the box numbers ``among`` whose boxes have a packet in common with ``box``."""
+        """Return those of the box numbers ``among`` whose boxes have a packet in common with ``box``.
+
+        A box is the set of packets in one range of values on each axis, such as zone, address and port.
+        """
         for axis in MOST_TELLING:
             low, high = box[axis]
             among = among[(self._low[axis][among] < high) & (self._high[axis][among] > low)]

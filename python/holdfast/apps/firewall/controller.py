@@ -248,15 +248,21 @@ class FirewallController(Controller):
         return [Station(each.port, each.mac, (each.address,)) for each in self._at(switch).assignments.learnt.values()]
 
     def refused(self, switch: str) -> dict[str, int]:
-        """Return, by reason, how many packets that assign or claim addresses were not passed on at ``switch``."""
+        """Return, by reason, how many packets that assign or claim addresses were not passed on at ``switch``.
+
+        Raise :class:`NetworkError` if there is no such switch.
+        """
         return dict(self._at(switch).refused)
 
     def drops(self, switch: str) -> dict[str, tuple[int, int]]:
-        """Return (packets, bytes) that a switch has dropped, by reason."""
+        """Return (packets, bytes) that a switch has dropped, by reason. Raise :class:`NetworkError` if there is no such switch."""
         return self._at(switch).writer.drops()
 
     def hits(self, switch: str) -> dict[str, int]:
-        """Return how many packets each rule of the active rule set has decided about in ``switch``, by rule name."""
+        """Return how many packets each rule of the active rule set has decided about in ``switch``, by rule name.
+
+        Raise :class:`NetworkError` if there is no such switch.
+        """
         return self._at(switch).writer.hits()
 
     def _at(self, switch: str) -> _Switch:

@@ -97,7 +97,8 @@ class MplsController(Controller):
     def connect(self, connection: Connection) -> tuple[Lsp, Lsp]:
         """Set up two LSPs along the same nodes, one in each direction, for packets between two sets of hosts; return both.
 
-        Where the path does not reach a host's switch, the switches in between route plain IPv4.
+        Where the path does not reach a host's switch, the switches in between route plain IPv4. Raise :class:`NetworkError` if
+        there is no such path.
         """
         sides = [connection.hosts_a, connection.hosts_b]
         ends = [self.topology.attachment(side[0]).switch for side in sides]
@@ -183,7 +184,10 @@ class MplsController(Controller):
             raise NetworkError(f"LSP {lsp.number} from {lsp.ingress} to {lsp.egress} is not set up")
 
     def add_fec(self, lsp: Lsp, fec: Fec) -> None:
-        """Add a forwarding equivalence class to an LSP: its ingress sends the packets that match ``fec`` into it."""
+        """Add a forwarding equivalence class to an LSP: its ingress sends the packets that match ``fec`` into it.
+
+        Raise :class:`NetworkError` if the LSP is not set up, or if the class names addresses that are not IPv4.
+        """
         self._check_set_up(lsp)
         self.lsrs[lsp.ingress].add_fec(fec, self._bindings[lsp.number])
         lsp.fecs.append(fec)
@@ -201,7 +205,7 @@ class MplsController(Controller):
     def remove_lsp(self, lsp: Lsp) -> None:
         """Remove an LSP, its classes of packets first, so that no packet enters it meanwhile.
 
-        Raise :class:`NetworkError` if another LSP uses it as a tunnel.
+        Raise :class:`NetworkError` if it is not set up, or if another LSP uses it as a tunnel.
         """
         self._check_set_up(lsp)
         users = [other.number for other in self.lsps.values() if lsp in other.tunnels.values()]

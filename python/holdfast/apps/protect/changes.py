@@ -89,10 +89,11 @@ class Changes:
         return sum(map(len, self._writes.values()))
 
     def apply(self, clients: Mapping[str, Client], *, lenient: bool = False) -> None:
-        """Make all writes in the order of phases; if a switch refuses a batch, undo the earlier batches and raise the error.
+        """Make all writes in the order of phases, one batch per switch and phase.
 
-        ``lenient`` is for deletions: a switch that refuses or does not answer keeps its entries, which a later controller finds,
-        and the writes to other switches are made.
+        If a switch refuses a batch, undo the insertions and modifications of earlier batches (not deletions nor register writes),
+        and raise its error. ``lenient`` is for deletions: a switch that refuses or does not answer keeps its entries, which a later
+        controller finds, and the writes to other switches are made.
         """
         done: list[tuple[str, list[tuple[Write, Write | None]]]] = []
         order = {name: i for i, name in enumerate(clients)}
@@ -124,9 +125,10 @@ class Transactions:
 
     @contextmanager
     def changes(self) -> Iterator[Changes]:
-        """Yield an object that collects changes, which are written when the outermost block ends.
+        """Yield an object that collects changes, which are written when the outermost ``with`` block ends.
 
-        None is made if a switch refuses.
+        If a switch refuses a batch, earlier insertions and modifications are undone, and its error is raised
+        (:meth:`Changes.apply`). If the block raises, nothing is written.
         """
         if self._open is not None:
             yield self._open
@@ -142,7 +144,10 @@ class Transactions:
         changes.apply(self._plane.clients)
 
     def when_drained(self, remove: Callable[[Changes], None]) -> None:
-        """Call ``remove`` and make its writes after ``drain_ms``, when packets on the way have had time to arrive."""
+        """Call ``remove`` after ``drain_ms``, when packets on the way have arrived, and make the writes that it collects.
+
+        ``remove`` is called with an empty :class:`Changes`. Switches that refuse keep their entries.
+        """
 
         def run() -> None:
             changes = Changes()

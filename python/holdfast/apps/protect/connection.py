@@ -125,7 +125,7 @@ class Connection:
 
     @property
     def multicast_group(self) -> int:
-        """The multicast group by which the PTI makes the copies."""
+        """The multicast group by which the PTI (tunnel ingress) makes the copies."""
         return self.path_set.group
 
     @property
@@ -135,7 +135,7 @@ class Connection:
 
     @property
     def addresses(self) -> list[str]:
-        """The addresses of the PTE, one on each path."""
+        """The addresses of the PTE (tunnel egress), one on each path."""
         return [copy.tunnel.address for copy in self.path_set.copies]
 
 

@@ -314,9 +314,9 @@ class ProtectController(Controller):
         """Set up a connection from ``ingress`` to ``egress`` and return it. No packet enters it before it has a flow.
 
         ``paths``: the nodes of each path; by default the cheapest ``count`` disjoint paths. ``mtu``: the paths' MTU in bytes, by
-        default the controller's. ``cid``: the identifier in its packets, which no other connection to this PTE has; by default a
-        free one. ``acceptance``: which copies the egress accepts, by default as the controller's. Raise :class:`NetworkError` if
-        there are no such paths, or if no number or identifier is free.
+        default the controller's. ``cid``: the identifier in its packets, which no other connection to this PTE (tunnel egress) has;
+        by default a free one. ``acceptance``: which copies the egress accepts, by default as the controller's. Raise
+        :class:`NetworkError` if there are no such paths, or if no number or identifier is free.
         """
         acceptance = self._fitting(egress, acceptance or self.acceptance)
         chosen = self._planner.choose(ingress, egress, paths, count, disjoint)
@@ -398,7 +398,10 @@ class ProtectController(Controller):
         return acceptance
 
     def remove_connection(self, connection: Connection) -> None:
-        """Remove a connection: its flows at once, its other entries when the packets on the way have arrived."""
+        """Remove a connection: its flows at once, its other entries when the packets on the way have arrived.
+
+        Raise :class:`NetworkError` if it was removed before.
+        """
         self.registry.check(connection)
         with self._transactions.changes() as changes:
             for flow, _ in list(connection.flows):
@@ -420,7 +423,7 @@ class ProtectController(Controller):
     def add_flow(self, connection: Connection, flow: Flow, priority: int = 1000) -> None:
         """Protect the packets that ``flow`` describes; of overlapping flows the one with the highest priority counts.
 
-        Raise :class:`NetworkError` if a connection protects it already.
+        Raise :class:`NetworkError` if a connection protects it already, or if the connection was removed.
         """
         self.registry.check(connection)
         owner = self.registry.owner(connection.ingress, flow)
@@ -474,7 +477,10 @@ class ProtectController(Controller):
     # ---- Reading ----
 
     def statistics(self, connection: Connection) -> ConnectionStatistics:
-        """Return the counters of a connection, read from its ingress and its egress."""
+        """Return the counters of a connection, read from its ingress and its egress.
+
+        Raise :class:`NetworkError` if the connection was removed.
+        """
         self.registry.check(connection)
         return read_statistics(self.clients, connection)
 

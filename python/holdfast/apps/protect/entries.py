@@ -32,7 +32,7 @@ def address_number(address: str) -> int:
 
 
 def endpoint_entry(tunnel: Tunnel) -> TableEntry:
-    """Return the entry by which the PTE recognises the address at which a tunnel ends."""
+    """Return the entry by which the PTE (tunnel egress) recognises the address at which a tunnel ends."""
     match = {"hdr.tunnel.dst_addr": address_number(tunnel.address)}
     return TableEntry(program.ENDPOINT_TABLE, match, program.END_PATH, {"number": tunnel.number - 1})
 
@@ -45,7 +45,7 @@ def tunnel_route(topology: Topology, tunnel: Tunnel, node: str) -> TableEntry:
 
 
 def copy_entry(topology: Topology, path_set: PathSet, copy: Copy) -> TableEntry:
-    """Return the entry at the PTI that addresses one copy of the path set's multicast group to its tunnel."""
+    """Return the entry at the PTI (tunnel ingress) that addresses one copy of the path set's multicast group to its tunnel."""
     path = copy.tunnel.path
     hop = over_link(topology, path_set.ingress, path.links[0])
     return TableEntry(
@@ -135,7 +135,10 @@ def cleared_ingress(index: int) -> list[Entity]:
 
 
 def cleared_egress(index: int) -> list[Entity]:
-    """Return the counters and registers of the connection with this index, and of its paths, at its PTE, with initial values."""
+    """Return the counters and registers of a connection with this index at its PTE (tunnel egress), with their initial values.
+
+    Those of its paths are included.
+    """
     counters = (program.PASSED, program.DISCARDED, program.ROGUE, program.OUT_OF_ORDER)
     return [
         *(Register(register, index, 0) for register in (program.LAST_ACCEPTED, program.HISTORY, program.LOST)),

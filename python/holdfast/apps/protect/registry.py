@@ -52,7 +52,7 @@ class Registry:
     # ---- Flows ----
 
     def owner(self, ingress: str, flow: Flow) -> Connection | None:
-        """Return the connection that protects ``flow`` at the PTI ``ingress``; None if there is none."""
+        """Return the connection that protects ``flow`` at the PTI (tunnel ingress) ``ingress``; None if there is none."""
         return self._owner.get((ingress, flow))
 
     def adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
@@ -68,9 +68,10 @@ class Registry:
     # ---- Numbers ----
 
     def take(self, changes: Changes, ingress: str, egress: str, cid: int | None) -> tuple[int, int, int]:
-        """Take a free index at the PTI, a free index at the PTE, and the identifier ``cid`` or a free one; return the three.
+        """Take an index at the PTI (tunnel ingress), one at the PTE (tunnel egress), and the identifier ``cid`` or a free one.
 
-        They are freed again if ``changes`` are not made.
+        Return the three. They are freed again if ``changes`` are not made. Raise :class:`NetworkError` if one is used up or ``cid``
+        is in use.
         """
         return (
             _take(changes, self.indices[ingress]),
@@ -95,7 +96,10 @@ class Registry:
             numbers.give_back(number)
 
     def reserve_egress(self, egress: str, cid: int, egress_index: int, reserve: Callable[[Numbers, int], None]) -> None:
-        """Reserve the connection identifier and the index that a leftover entry at a PTE uses, by calling ``reserve`` for each."""
+        """Call ``reserve`` for the identifier and for the index that a leftover entry at the PTE (tunnel egress) uses.
+
+        ``reserve`` marks a number of some :class:`Numbers` as used.
+        """
         reserve(self.cids[egress], cid)
         reserve(self.egress_indices[egress], egress_index)
 

@@ -57,7 +57,10 @@ class RouterController(Controller):
         self._links = LinkState(discovery)
 
     def attach(self, plane: ControlPlane) -> None:
-        """Create the routing, and the discovery of links if it is wanted."""
+        """Create the routing, and the discovery of links if it is wanted.
+
+        Raise :class:`NetworkError` if there are hosts to which the router cannot route.
+        """
         super().attach(plane)
         check_routed(plane.topology, "the router", several_cards=True)
         self._links.attach(plane, self.on_links_changed, self.reaction_delay_ps)

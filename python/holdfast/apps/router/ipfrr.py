@@ -154,7 +154,10 @@ class IpFrrController(Controller):
         """By PQ node, the nodes that its tunnels have ever passed: packets may still be on their way in them."""
 
     def attach(self, plane: ControlPlane) -> None:
-        """Create the writers of routes for all switches."""
+        """Create for each switch the object that writes its routes.
+
+        Raise :class:`NetworkError` if there are hosts to which the router cannot route.
+        """
         super().attach(plane)
         check_routed(self.topology, "the router", several_cards=True)
         self._links.attach(plane, self._install, self.reaction_delay_ps)

@@ -115,7 +115,10 @@ class ShorternetController(Controller):
         self._links = LinkState()
 
     def attach(self, plane: ControlPlane) -> None:
-        """Create the writers of all switches."""
+        """Create for each switch the objects that write its entries.
+
+        Raise :class:`NetworkError` if there are hosts to which ShorterNet cannot route.
+        """
         super().attach(plane)
         check_routed(plane.topology, "ShorterNet")
         self._links.attach(plane, self._install, self.reaction_delay_ps)

@@ -51,7 +51,7 @@ class Caller:
 
     @property
     def line(self) -> Line:
-        """The caller's own line, which identifies it to the gateways."""
+        """The caller's own access line (a port and its VLAN tags), which identifies it to the gateways."""
         return Line(1, 100 + self.number // 4000, 1 + self.number % 4000)
 
     @property
@@ -108,7 +108,7 @@ class AccessNode(Controller):
             clock.call_later(caller.at_s, model.dial)
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
-        """Hand a frame from a gateway to the subscriber whose line and MAC address it has; ignore others."""
+        """Hand a frame from a gateway to the subscriber whose access line and MAC address it has; ignore others."""
         if switch != NODE:
             return
         line, frame = untagged(packet, 1)

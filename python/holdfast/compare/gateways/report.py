@@ -190,7 +190,7 @@ def _lost(summary: Summary) -> str:
 
 
 def parts(comparison: Comparison) -> dict[str, object]:
-    """Return the values for the page's template that only gateways have, besides those that the report of every world has."""
+    """Return the values for the page's template that only comparisons of gateways have, besides those that every report has."""
     failures = comparison.scenario.failures
     over_time = [_lanes(comparison, failure) for failure in failures]
     return {

@@ -231,7 +231,10 @@ class GroupFilter:
     # ---- Timers ----
 
     def lower(self, due_ps: int, *, group: bool, sources: Iterable[Address]) -> None:
-        """Shorten the timers of ``sources`` and, with ``group``, of the group: they end by ``due_ps``, as a query asks for them."""
+        """Set the timers of ``sources`` and, with ``group``, of the group to end by ``due_ps``, as a query asks.
+
+        Timers that end earlier stay as they are.
+        """
         self.earliest_ps = min(self.earliest_ps, due_ps)
         if group and self.group_due_ps is not None:
             self.group_due_ps = min(self.group_due_ps, due_ps)
