@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar
 
-from holdfast import _core
+from holdfast import _core, bridges
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError, TopologyWarning
 from holdfast.host import card_name
@@ -107,10 +107,13 @@ class Network(ABC):
         self._scheduler = Scheduler()
         self._failing: dict[str, str] = {}
         self._frame_listeners: dict[str, list[Callable[[int, bytes], None]]] = {}
+        bridges.check(topology)
         if isinstance(programs, Mapping) and (unknown := programs.keys() - topology.switches.keys()):
             raise NetworkError(f"there is a program for {min(unknown)!r}, which is not a switch of the topology")
         for name, switch in topology.switches.items():
             program = programs if isinstance(programs, _core.Program) else programs.get(name)
+            if switch.kind == "bridge":
+                program = bridges.program()
             if program is None:
                 raise NetworkError(f"there is no program for switch {name!r}")
             self.programs[name] = program
@@ -128,6 +131,7 @@ class Network(ABC):
         ]
         self.generator_ids = [self.add_packet_generator(generator) for generator in topology.packet_generators]
         self._clients: Mapping[str, Client] = {}
+        self._bridges = topology.bridges
 
     @abstractmethod
     def _add_hosts(self) -> None:
@@ -151,8 +155,14 @@ class Network(ABC):
 
     @property
     def clients(self) -> Mapping[str, Client]:
-        """A P4Runtime client for each switch, by the switch's name."""
-        return self._clients
+        """A P4Runtime client for each switch but bridges, by the switch's name."""
+        if not self._bridges:
+            return self._clients
+        return {name: client for name, client in self._clients.items() if name not in self._bridges}
+
+    def client(self, switch: str) -> Client:
+        """Return the P4Runtime client of a switch, which may be a bridge."""
+        return self._clients[switch]
 
     @property
     def now_ps(self) -> int:
@@ -179,18 +189,22 @@ class Network(ABC):
         The switches' state is lost, and nothing that the former controllers have scheduled happens. Raises :class:`NetworkError`,
         with nothing changed, if a program has sequence numbers for ordering functions that the links were not built with.
         """
-        new = {name: programs if isinstance(programs, _core.Program) else programs[name] for name in self.devices}
+        switches = [name for name in self.devices if name not in self._bridges]
+        new = {name: programs if isinstance(programs, _core.Program) else programs[name] for name in switches}
         for controller in controllers:
             if unknown := [each for each in controller.sequence_headers if each not in self._sequence_headers]:
                 ordered = any(link.ordering or (link.reverse and link.reverse.ordering) for link in self.topology.links)
                 if ordered:
                     raise NetworkError(f"the links' ordering functions do not know the header of {unknown[0]}")
         self._scheduler = Scheduler()
-        for name, client in self._clients.items():
+        for name, client in self.clients.items():
             client.set_pipeline(new[name])
         self.programs.update(new)
         self.controllers[:] = controllers
         self._start_controllers()
+
+    def _start_bridges(self) -> None:
+        bridges.start(self.topology, {name: self._clients[name] for name in self._bridges})
 
     def _start_controllers(self) -> None:
         for controller in self.controllers:
@@ -201,6 +215,8 @@ class Network(ABC):
     def _notify(self, notification: _core.Notification) -> None:
         """Pass one notification of the native core to controllers (after their reaction delays), devices or listeners."""
         if notification.kind == "port_change":
+            if notification.node in self._bridges:
+                return
             self._scheduler.add_port_change(
                 self.controllers, notification.time_ps, notification.node, notification.port, notification.up
             )
@@ -553,6 +569,7 @@ class SimulatedNetwork(Network):
         for name, client in clients.items():
             client.set_pipeline(self.programs[name])
         self._clients = clients
+        self._start_bridges()
         self._lookahead = lookahead
         self._set_reaction()
         self._tcp_ports: dict[str, set[int]] = {}
@@ -767,6 +784,7 @@ class LiveNetwork(Network):
                 else:
                     clients[name] = GrpcClient(self._servers[switch.grpc].address, device_id=switch.device_id)
                 clients[name].set_pipeline(self.programs[name])
+            self._start_bridges()
             self._start_controllers()
         except BaseException:
             self._stop()

@@ -14,7 +14,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -62,6 +62,7 @@ def is_letter(character: str) -> bool:
 class SwitchNode(Parameters):
     """A switch; the program that a network loads into it decides its behaviour.
 
+    ``kind``: ``p4``, or ``bridge``, which needs no program and no controller: it learns where stations are, and floods the rest.
     ``latency_ms``: a packet's time through it besides waiting and transmission; with a traffic manager, in each pass.
     ``processor``: its packets wait for it first, if it can do only so many in a time. ``device_id``: its number in P4Runtime, by
     default the index. ``grpc``: the address of a P4Runtime server of its own, ``HOST:PORT``, of a live network. ``cpu_port``: the
@@ -71,6 +72,7 @@ class SwitchNode(Parameters):
 
     name: str
     index: int = Field(ge=1, le=65_000)
+    kind: Literal["p4", "bridge"] = "p4"
     position: Position | None = None
     queueing: Queueing | None = None
     latency_ms: DelayMs = 0.0
@@ -91,12 +93,14 @@ class SwitchNode(Parameters):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
+        if self.kind == "bridge" and (self.program is not None or self.entries is not None):
+            raise ValueError("a bridge has a program of its own; leave program and entries out")
         if "device_id" not in self.model_fields_set:
             self.__dict__["device_id"] = self.index
         return self
 
 
-NOT_IN_DESCRIPTION = {"name", "index", "position", "device_id", "grpc", "cpu_port", "program", "entries"}
+NOT_IN_DESCRIPTION = {"name", "index", "kind", "position", "device_id", "grpc", "cpu_port", "program", "entries"}
 """The fields of :class:`SwitchNode` that are not in the description of a switch for the native core."""
 
 
@@ -465,6 +469,15 @@ class Topology:
         """
         return [place for host in self.hosts for place in self.attachments(host)]
 
+    @property
+    def bridges(self) -> list[str]:
+        """The names of the switches that are bridges."""
+        return [name for name, switch in self.switches.items() if switch.kind == "bridge"]
+
+    def ports(self, node: str) -> list[int]:
+        """Return the ports of a node that have a link."""
+        return list(self._ports[node])
+
     def known_neighbours(self, host: str) -> dict[Address, bytes]:
         """Return the MAC addresses that a host knows from the start, by IP address: see :class:`holdfast.host.Host`.
 
@@ -473,6 +486,9 @@ class Topology:
         place = self.attachment(host)
         node, mac = place.host, self.port_mac(place.switch, place.port)
         found: dict[Address, bytes] = {}
+        if self.switches[place.switch].kind == "bridge":
+            # Who the gateway is, only the station itself can say.
+            return dict(node.neighbours)
         if node.gateway is not None and not node.has_own_gateway and self._plan.owner(node.gateway) is None:
             found[node.gateway] = mac
         if node.gateway is not None and node.ipv6 is not None:

@@ -69,6 +69,7 @@ def test_tests_and_committed_results_are_not_shipped() -> None:
     assert not [name for name in names if name.endswith(("conftest.py", "soak.py", "differential.py", "agreement.py"))]
     for needed in (
         "apps/router/router.p4",
+        "bridge.p4",
         "compare/report.css",
         "compare/gateways/report.html",
         "py.typed",

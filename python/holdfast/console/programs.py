@@ -56,7 +56,7 @@ def reload(session: Session, path: Path, names: Sequence[str]) -> Result:
     lost: list[str] = []
     kept = 0
     for name in names:
-        client = session.network.clients[name]
+        client = session.network.client(name)
         with session.clock.held():
             before = _held(client)
             try:
@@ -85,6 +85,8 @@ def mechanism(session: Session, name: str) -> Result:
     from holdfast.console.session import Result
 
     network = session.network
+    if network.topology.bridges:
+        raise ConsoleError(f"{network.topology.bridges[0]} is a bridge, and mechanisms have P4 switches alone")
     pairs = list(combinations(network.topology.hosts, 2))
     if len(pairs) > MOST_PAIRS:
         raise ConsoleError(f"a mechanism would protect {len(pairs)} pairs of hosts, and at most {MOST_PAIRS} here")

@@ -519,7 +519,11 @@ class Session:
 
         Into all, or one. What they hold stays where it fits, and what is lost is said. Numbers: kept, lost.
         """
-        return programs.reload(self, program, [switch] if switch else list(self.topology.switches))
+        bridges = self.topology.bridges
+        if switch in bridges:
+            raise ConsoleError(f"{switch} is a bridge, which has a program of its own")
+        switches = [switch] if switch else [name for name in self.topology.switches if name not in bridges]
+        return programs.reload(self, program, switches)
 
     @verb("mechanism mechanism:MECHANISM")
     def mechanism(self, mechanism: str) -> Result:

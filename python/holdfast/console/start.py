@@ -46,9 +46,14 @@ class Wanted:
         """Return the program of each switch; each file is compiled once."""
         found = {}
         for name, switch in self.topology.switches.items():
+            if switch.kind == "bridge":
+                continue
             path = switch.program or self.program
             if path is None:
-                raise ConsoleError(f"switch {name!r} has no program: give one, as in holdfast run PROGRAM TOPOLOGY")
+                raise ConsoleError(
+                    f"switch {name!r} has no program: give one, as in holdfast run PROGRAM TOPOLOGY, or make it a bridge "
+                    "(kind: bridge)"
+                )
             key = Path(path)
             if key not in self._compiled:
                 self._compiled[key] = programs.compiled(key)
@@ -73,7 +78,8 @@ class Wanted:
         if not folder.is_dir():
             raise ConsoleError(f"--runtime: there is no directory {str(folder)!r}")
         found = {}
-        for name in self.topology.switches:
+        bridges = self.topology.bridges
+        for name in (each for each in self.topology.switches if each not in bridges):
             for pattern in RUNTIME_NAMES:
                 if (path := folder / pattern.format(name)).is_file():
                     found[name] = path

@@ -47,7 +47,7 @@ class Commands:
         """Return what a command says. Raises :class:`ConsoleError` if it cannot be carried out."""
         found = self._switches.get(switch)
         if found is None:
-            client = session.network.clients[switch]
+            client = session.network.client(switch)
             found = self._switches[switch] = RuntimeCli(client, lambda: ports(session, switch).text)
         failed, found.stdout = found.failed, StringIO()
         with session.clock.held():
@@ -124,7 +124,7 @@ def ports(session: Session, switch: str) -> Result:
 def tables(session: Session, switch: str, table: str | None) -> Result:
     """Return the entries of a switch's tables, or of one."""
     with session.clock.held():
-        lines, total = table_lines(session.network.clients[switch], table)
+        lines, total = table_lines(session.network.client(switch), table)
     return _result(lines, entries=total)
 
 
@@ -195,7 +195,7 @@ def _number(value: object, width: int) -> str:
 def counters(session: Session, switch: str, counter: str | None) -> Result:
     """Return the cells that are not zero of a switch's counters, or of one; direct counters are beside their entries."""
     with session.clock.held():
-        lines, packets = counter_lines(session.network.clients[switch], counter)
+        lines, packets = counter_lines(session.network.client(switch), counter)
     return _result(lines, packets=packets)
 
 

@@ -13,6 +13,8 @@ def check_routed(topology: Topology, what: str, *, several_cards: bool = False) 
     Routers answer no ARP and no neighbour solicitations and read no VLAN tags, so each host is alone in its subnets, knows its
     gateway's MAC address and sends without a tag. ``several_cards``: hosts may have several network cards.
     """
+    if topology.bridges:
+        raise NetworkError(f"switch {topology.bridges[0]!r} is a bridge, and {what} routes between P4 switches alone")
     for one, other, subnet in shared_subnets(topology.hosts):
         raise NetworkError(
             f"hosts {one!r} and {other!r} are both in {subnet}, at different ports of what {what} routes; "

@@ -176,10 +176,13 @@ class _Lab:
     def _add_node(self, name: str, given: dict[str, Any], kind: str, *, is_switch: bool) -> None:
         draft = self._draft
         if is_switch:
+            if kind in ("bridge", "ovs-bridge"):
+                draft.switch(name, kind="bridge")
+                return
             draft.switch(name)
             if kind in HOST_KINDS:
                 draft.leave_out(f"the software of nodes of kind {kind} between hosts, which become switches")
-            elif kind not in ("bridge", "ovs-bridge"):
+            else:
                 draft.leave_out(f"the software of nodes of kind {kind}, which become switches")
             if self._setting(given, "startup-config") is not None:
                 draft.leave_out("startup-config of nodes")

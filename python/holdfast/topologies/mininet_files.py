@@ -32,6 +32,9 @@ MOST_SECONDS = 60
 MOST_BYTES = 64 << 20
 """The largest description of what a script builds."""
 
+BRIDGES = ("OVSBridge", "LinuxBridge")
+"""Mininet's switches that no controller controls."""
+
 
 def read(spec: str) -> Topology:
     """Return the topology of ``FILE.py``, ``FILE.py:NAME`` or ``FILE.py:NAME,ARGUMENT,KEY=VALUE``.
@@ -117,7 +120,8 @@ class _Mininet:
         for name, node in self._nodes.items():
             with draft.at(name):
                 if node["kind"] == "switch":
-                    draft.switch(name)
+                    bridge = node["options"].get("cls", options.get("switch")) in BRIDGES
+                    draft.switch(name, kind="bridge" if bridge else None)
                     self._take_rest(node["options"], ("cls", "dpid", "protocols", "failMode", "ip", "mac", "stp"))
                 else:
                     self._add_host(name, node["options"], base, own[name])
