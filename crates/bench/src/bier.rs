@@ -211,7 +211,7 @@ impl Configuration {
         })
     }
 
-    /// Adds a multicast group of the neighbours with the numbers `members`.
+    /// Adds a multicast group of the neighbours with the numbers `members`. Fails if the switch refuses it.
     fn fill_group(&self, switch: &mut Switch, group: u32, members: &[usize]) -> Result<(), String> {
         let replicas = (members.iter())
             .map(|&at| Replica {
@@ -228,7 +228,8 @@ impl Configuration {
         )
     }
 
-    /// Fills the tables that edit the replicas of a packet, one entry for each neighbour.
+    /// Fills the tables that edit the replicas of a packet, one entry for each neighbour. Fails if the switch refuses
+    /// an entry.
     fn fill_copies(&self, switch: &mut Switch) -> Result<(), String> {
         let copies = Target::new(switch, "BierEgress.copies", "BierEgress.copy")?;
         for (rid, neighbour) in (0u64..).zip(&self.neighbours) {
@@ -279,7 +280,7 @@ impl Configuration {
         insert(switch, &table, vec![group, pattern], 100, args)
     }
 
-    /// Adds a clone session for each port, and the session for recirculation.
+    /// Adds a clone session for each port, and the session for recirculation. Fails if the switch refuses one.
     fn fill_sessions(&self, switch: &mut Switch) -> Result<(), String> {
         let ports = self.neighbours.iter().map(|neighbour| neighbour.port);
         let sessions = ports.map(|port| (u32::from(port) + 1, u32::from(port)));
@@ -365,7 +366,8 @@ fn prepared(configuration: &Configuration) -> Result<(Switch, Box<BierNode>), St
     Ok((switch, Box::new(configuration.by_hand())))
 }
 
-/// Makes the workload of BIER packets that pass the node, each with copies for `next_hops` neighbours.
+/// Makes the workload of BIER packets that pass the node, each with copies for `next_hops` neighbours. Fails if the
+/// program does not compile or an entry is refused.
 pub fn transit(replication: Replication, next_hops: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(replication, next_hops, 0));
     let (switch, handwritten) = prepared(&configuration)?;
@@ -378,7 +380,8 @@ pub fn transit(replication: Replication, next_hops: usize) -> Result<Workload, S
     })
 }
 
-/// Makes the workload of IPv4 packets of `channels` channels that enter the BIER domain at the node.
+/// Makes the workload of IPv4 packets of `channels` channels that enter the BIER domain at the node. Fails if the
+/// program does not compile or an entry is refused.
 pub fn bfir(channels: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(Replication::OnePass, 4, channels));
     let (switch, handwritten) = prepared(&configuration)?;

@@ -155,12 +155,14 @@ fn workload(count: usize, is_upstream: bool) -> Result<Workload, String> {
     })
 }
 
-/// Makes the workload of packets that `count` subscriber sessions send towards the core network.
+/// Makes the workload of packets that `count` subscriber sessions send towards the core network. Fails if the program
+/// does not compile or an entry is refused.
 pub fn upstream(count: usize) -> Result<Workload, String> {
     workload(count, true)
 }
 
-/// Makes the workload of packets from the core network to `count` subscriber sessions.
+/// Makes the workload of packets from the core network to `count` subscriber sessions. Fails if the program does not
+/// compile or an entry is refused.
 pub fn downstream(count: usize) -> Result<Workload, String> {
     workload(count, false)
 }

@@ -278,7 +278,8 @@ impl Configuration {
         firewall
     }
 
-    /// Writes a segment of `size` bytes of a flow into the buffer; returns the port at which it arrives.
+    /// Writes a segment of `size` bytes of a flow into the buffer; returns the port at which it arrives. It is sent
+    /// by the client if `to_server` is true, else by the server.
     fn segment(
         &self,
         flow: Flow,
@@ -338,7 +339,7 @@ fn write(switch: &mut Switch, entity: Entity) -> Result<(), String> {
 }
 
 /// Makes the workload of a firewall with `rules` rules and `flows` flows. Flows for which the flow table has no room
-/// are left out.
+/// are left out. Fails if the program does not compile or an entry is refused.
 pub fn workload(rules: usize, flows: usize) -> Result<Workload, String> {
     let mut configuration = Configuration::new(rules, flows + flows / 50);
     let mut switch = source::switch(PROGRAM, &[])?;

@@ -33,7 +33,8 @@ fn stations(count: usize) -> Vec<Station> {
         .collect()
 }
 
-/// Makes the workload of a learning switch that knows `count` addresses.
+/// Makes the workload of a learning switch that knows `count` addresses. Fails if the program does not compile or an
+/// entry is refused.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let stations: Rc<[Station]> = stations(count).into();
     let mut switch = source::switch("benches/l2_switch.p4", &[("ADDRESSES", count.to_string())])?;

@@ -285,6 +285,7 @@ fn acl(count: usize, routes: &[Route], random: &mut Random) -> Vec<(AclMatch, Ac
 }
 
 /// Makes the workload of the data centre switch, with the table sizes of the module's description divided by `scale`.
+/// Fails if the program does not compile or an entry is refused.
 pub fn workload(scale: usize) -> Result<Workload, String> {
     let configuration = Configuration::new(scale);
     let mut switch = source::switch("benches/middleblock.p4", &[])?;

@@ -173,7 +173,8 @@ impl Configuration {
         Ok(())
     }
 
-    /// Adds the multicast group of connection `i`, and the entries that put its copies into tunnels.
+    /// Adds the multicast group of connection `i`, and the entries that put its copies into tunnels. Fails if the
+    /// switch refuses one.
     fn fill_copies(&self, switch: &mut Switch, table: &Target, i: usize) -> Result<(), String> {
         let mut replicas = Vec::new();
         for (copy, rid) in self.copies[i].iter().zip(1u16..) {
@@ -222,7 +223,8 @@ fn prepared(
     Ok((configuration, switch, node))
 }
 
-/// Makes the workload of packets that enter the tunnels of `count` connections.
+/// Makes the workload of packets that enter the tunnels of `count` connections. Fails if the program does not compile
+/// or an entry is refused.
 pub fn ingress(count: usize) -> Result<Workload, String> {
     let (configuration, switch, handwritten) = prepared(count, Acceptance::Window)?;
     Ok(Workload {
@@ -234,7 +236,8 @@ pub fn ingress(count: usize) -> Result<Workload, String> {
     })
 }
 
-/// Makes the workload of copies that leave the tunnels of `count` connections.
+/// Makes the workload of copies that leave the tunnels of `count` connections. Fails if the program does not compile
+/// or an entry is refused.
 pub fn egress(count: usize, acceptance: Acceptance) -> Result<Workload, String> {
     lossy_egress(count, acceptance, 0)
 }

@@ -90,7 +90,8 @@ pub fn next_hops() -> Vec<NextHop> {
         .collect()
 }
 
-/// Makes the workload of a router, the program in the file `program`, with `count` routes.
+/// Makes the workload of a router, the program in the file `program`, with `count` routes. Fails if the program does
+/// not compile or an entry is refused.
 pub fn workload(program: &str, count: usize) -> Result<Workload, String> {
     let prefixes: Rc<[Prefix]> = prefixes(count).into();
     let next_hops = next_hops();

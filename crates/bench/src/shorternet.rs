@@ -189,7 +189,8 @@ impl Context {
     }
 }
 
-/// Makes the workload of an edge with `count` contexts in each direction.
+/// Makes the workload of an edge with `count` contexts in each direction. Fails if the program does not compile or an
+/// entry is refused.
 pub fn edge(count: usize) -> Result<Workload, String> {
     let configuration = Rc::new(Configuration::new(count));
     let ports = format!("0 .. {}", FIRST_HOST_PORT - 1);

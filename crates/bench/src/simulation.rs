@@ -343,7 +343,8 @@ impl Lines {
         })
     }
 
-    /// Makes a router with one route to the receivers, and further routes that no packet takes.
+    /// Makes a router with one route to the receivers, and further routes that no packet takes. Fails if the switch
+    /// refuses an entry.
     fn router(&self) -> Result<Switch, String> {
         let mut switch = self.program.switch();
         let routes = Target::new(&switch, "routes", "forward")?;
@@ -375,7 +376,7 @@ impl Lines {
     }
 }
 
-/// Connects the first routers of neighbouring lines by links.
+/// Connects the first routers of neighbouring lines by links. Fails if a link cannot be added.
 fn join(network: &mut Network, lines: usize) -> Result<(), NetError> {
     for line in 1..lines {
         let (above, below) = (format!("s{}.0", line - 1), format!("s{line}.0"));
@@ -385,7 +386,7 @@ fn join(network: &mut Network, lines: usize) -> Result<(), NetError> {
 }
 
 /// Adds a line of a host, routers and another host, and a stream of packets from the first to the last. Returns the
-/// stream's id.
+/// stream's id. Fails if one of them cannot be added.
 fn add_line(
     network: &mut Network,
     line: usize,

@@ -112,7 +112,8 @@ pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String
     })
 }
 
-/// Inserts entries, and updates `shortest`, the shortest time of each insertion so far in seconds.
+/// Inserts entries, and updates `shortest`, the shortest time of each insertion so far in seconds. Fails if the
+/// switch refuses an entry.
 fn insert_all(
     switch: &mut Switch,
     target: &Target,
@@ -129,7 +130,8 @@ fn insert_all(
     Ok(())
 }
 
-/// Deletes entries, and updates `shortest`, the shortest time of each deletion so far in seconds.
+/// Deletes entries, and updates `shortest`, the shortest time of each deletion so far in seconds. Fails if the switch
+/// refuses a deletion, or if entries are left in the end.
 fn delete_all<'a>(
     switch: &mut Switch,
     target: &Target,

@@ -159,7 +159,8 @@ impl Configuration {
     }
 }
 
-/// Sets the default action of a table, an action with one parameter of 32 bits, to the argument `arg`.
+/// Sets the default action of a table, an action with one parameter of 32 bits, to the argument `arg`. Fails if there
+/// is no such table or action, or the switch refuses the change.
 fn set_default(switch: &mut Switch, table: &str, action: &str, arg: u32) -> Result<(), String> {
     let target = Target::new(switch, table, action)?;
     let args = vec![Bits::from_u64(32, arg.into())];

@@ -13,7 +13,8 @@ use engine::control::Entry;
 use handwritten::{Neighbour, WideForwarder};
 use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 
-/// Makes the workload of the 256-bit bit string with `count` neighbours.
+/// Makes the workload of the 256-bit bit string with `count` neighbours. Fails if the program does not compile or an
+/// entry is refused.
 pub fn workload(count: usize) -> Result<Workload, String> {
     let mut switch = source::switch(
         "benches/wide_field.p4",

@@ -49,7 +49,8 @@ pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
 }
 
 /// Generates a frame of a BIER network with BitStrings of 64 bits: BIER directly in Ethernet or in tunnels, multicast
-/// packets, or membership messages of hosts; sometimes a frame as [`frame`] generates it.
+/// packets, or membership messages of hosts; sometimes a frame as [`frame`] generates it. A frame from the controller
+/// (`from_controller`) always is one of those, as it begins with the controller header.
 pub fn bier_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     if from_controller || choices.one_in(4) {
         return frame(choices, from_controller);

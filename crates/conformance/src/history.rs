@@ -93,13 +93,13 @@ pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
     run_with(subject, bytes, &Dialect::of(frames::frame))
 }
 
-/// Runs a history as [`run`] does, with the packets and updates of a dialect.
+/// Runs a history as [`run`] does, with the packets and updates of a dialect. Fails like [`run`].
 pub fn run_with(subject: &Subject, bytes: &[u8], dialect: &Dialect) -> Result<Statistics, String> {
     run_at(subject, bytes, dialect, None)
 }
 
-/// Runs a history as [`run_with`] does, but starts the clocks of the switches at `begin_ps`. The history
-/// writes no times to registers, since such times would depend on `begin_ps`.
+/// Runs a history as [`run_with`] does, but starts the clocks of the switches at `begin_ps`. The history writes no
+/// times to registers, since such times would depend on `begin_ps`. Fails like [`run`].
 pub fn run_from(
     subject: &Subject,
     bytes: &[u8],

@@ -268,7 +268,7 @@ fn thesis_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
 }
 
 /// Generates a TCP or UDP packet over IPv4 or IPv6 with the payload `body`, with mostly correct lengths and
-/// checksums.
+/// checksums. `tcp` chooses TCP rather than UDP, `dscp` and `port` are the DSCP and the destination port.
 fn ip_frame(choices: &mut Choices<'_>, dscp: u8, tcp: bool, port: u16, body: &[u8]) -> Vec<u8> {
     let mut segment = (choices.u16() & 3).to_be_bytes().to_vec();
     segment.extend(port.to_be_bytes());

@@ -46,7 +46,7 @@ impl Claim {
 
 /// Returns the id of the process that listens at the address of a Unix socket. Returns `None` if it cannot be
 /// determined, because the process has ended, is in another PID namespace, or too many others have asked at the same
-/// time.
+/// time. Fails if no socket can be opened.
 fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Option<i32>> {
     let socket = unix_socket()?;
     // SAFETY: the pointer is to an address of at least the length given.

@@ -140,7 +140,7 @@ fn polled(fd: libc::c_int) -> libc::pollfd {
 
 impl PacketIo {
     /// Makes the frame input and output of a network without interfaces. Opens the event by which other threads end a
-    /// wait, and the monitor for changes of interfaces.
+    /// wait, and the monitor for changes of interfaces. Fails if the kernel refuses one of them.
     pub fn new() -> Result<PacketIo, PortError> {
         let event = Arc::new(Event::new()?);
         let watch = LinkWatch::new()?;

@@ -179,13 +179,13 @@ fn named_request(name: &str) -> libc::ifreq {
     request
 }
 
-/// Opens a socket for `ioctl` calls on interfaces of the thread's namespace.
+/// Opens a socket for `ioctl` calls on interfaces of the thread's namespace. Fails if the kernel refuses it.
 fn control_socket() -> Result<OwnedFd, PortError> {
     socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| PortError::io("socket", &e))
 }
 
-/// Performs the `ethtool` command `command` with the argument `data` on an interface. Returns the number with which the
-/// kernel answers.
+/// Performs the `ethtool` command `command` with the argument `data` on an interface. Returns the number with which
+/// the kernel answers. Fails if the kernel or the driver refuses the command.
 fn ethtool(socket: &OwnedFd, name: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     let mut request = named_request(name);

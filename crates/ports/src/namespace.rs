@@ -83,8 +83,8 @@ impl Namespace {
     }
 
     /// Adds a veth pair: an interface named `inside` in this namespace, and its peer in the process's own namespace,
-    /// whose name is returned. Both are up, without offloads. The kernel's IP stack does not use the peer, which has no
-    /// address and answers nothing.
+    /// whose name is returned. Both are up, without offloads. The kernel's IP stack does not use the peer, which has
+    /// no address and answers nothing. Fails for an invalid name, or if the kernel refuses the pair.
     pub fn add_veth(&mut self, inside: &str, options: &VethOptions) -> Result<String, PortError> {
         checked_name(inside)?;
         let outer = self.session.next_interface();
@@ -105,8 +105,9 @@ impl Namespace {
         Ok(outer)
     }
 
-    /// Connects this namespace and `other` by a veth pair: `interface` here and `other_interface` there. Both ends are
-    /// up, without offloads. The pair vanishes with either namespace.
+    /// Connects this namespace and `other` by a veth pair: `interface` here and `other_interface` there. Both ends
+    /// are up, without offloads. The pair vanishes with either namespace. Fails for an invalid name, or if the kernel
+    /// refuses the pair.
     pub fn connect(
         &self,
         interface: &str,
@@ -132,7 +133,7 @@ impl Namespace {
 
     /// Adds an address to an interface of this namespace. The first IPv6 address enables the kernel's IPv6 on the
     /// interface, but without the traffic that it would send on its own (router solicitations, duplicate address
-    /// detection).
+    /// detection). Fails for an invalid interface name, or if the kernel refuses the address.
     pub fn add_address(
         &self,
         interface: &str,
@@ -151,7 +152,8 @@ impl Namespace {
     }
 
     /// Adds a route to the prefix `destination`/`prefix_len`, through the neighbour `via` or, if that is `None`,
-    /// directly on an interface of this namespace.
+    /// directly on an interface of this namespace. Fails for an invalid interface name, or if the kernel refuses the
+    /// route.
     pub fn add_route(
         &self,
         destination: IpAddr,
@@ -166,8 +168,9 @@ impl Namespace {
         )])
     }
 
-    /// Adds a permanent neighbour entry with the MAC address of an IP address, or replaces it, so that the kernel needs
-    /// no ARP or neighbour discovery for the address.
+    /// Adds a permanent neighbour entry with the MAC address of an IP address, or replaces it, so that the kernel
+    /// needs no ARP or neighbour discovery for the address. Fails for an invalid interface name, or if the kernel
+    /// refuses the entry.
     pub fn add_neighbour(
         &self,
         interface: &str,
@@ -181,14 +184,15 @@ impl Namespace {
         )])
     }
 
-    /// Sets an interface of this namespace up or down.
+    /// Sets an interface of this namespace up or down. Fails if there is no such interface, or the kernel refuses it.
     pub fn set_link(&self, interface: &str, up: bool) -> Result<(), PortError> {
         checked_name(interface)?;
         let state = if up { "up" } else { "down" };
         self.batch(&[format!("link set dev {interface} {state}")])
     }
 
-    /// Sets the MTU of an interface of this namespace, in bytes.
+    /// Sets the MTU of an interface of this namespace, in bytes. Fails if there is no such interface, or it does not
+    /// allow the MTU.
     pub fn set_mtu(&self, interface: &str, mtu: u32) -> Result<(), PortError> {
         checked_name(interface)?;
         self.batch(&[format!("link set dev {interface} mtu {mtu}")])
@@ -227,8 +231,9 @@ impl Namespace {
         })
     }
 
-    /// Runs `f` on a new thread in this namespace like [`Self::within`], but does not wait for it. Returns the thread's
-    /// handle.
+    /// Runs `f` on a new thread in this namespace like [`Self::within`], but does not wait for it. Returns the
+    /// thread's handle. Fails if the thread cannot be started; entering the namespace may still fail, which the
+    /// thread's result says.
     pub fn spawn_within<T: Send + 'static>(
         &self,
         f: impl FnOnce() -> T + Send + 'static,
@@ -272,7 +277,7 @@ impl Entry {
         Ok(Entry { path, file })
     }
 
-    /// Moves the calling thread to this network namespace, in which it remains.
+    /// Moves the calling thread to this network namespace, in which it remains. Fails if the kernel refuses that.
     fn enter(&self) -> Result<(), PortError> {
         // SAFETY: no pointers; it concerns this thread only, which was started for this.
         let result = unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) };

@@ -86,7 +86,8 @@ impl PacketCounters {
 
     /// Turns a received frame, which follows room for a VLAN tag in `tagged`, into the frame that a wire would carry,
     /// counts it and passes it to `deliver`. Drops a frame whose checksum cannot be completed, and counts it as a
-    /// receive error.
+    /// receive error. `vlan_tag` contains the TPID and the TCI of a tag that the kernel has removed, which is
+    /// inserted again.
     #[inline]
     fn finish(
         &mut self,
@@ -149,7 +150,8 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Opens an interface like [`Self::open`]; `kind` chooses the kind of socket that sends frames.
+    /// Opens an interface like [`Self::open`]; `kind` chooses the kind of socket that sends frames. Fails like
+    /// [`Self::open`].
     pub fn open_with(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
         let index = index_of(interface)?;
         let fd = open_packet_socket(interface)?;
@@ -388,6 +390,7 @@ impl PacketSocket {
 }
 
 /// Reads a frame that is too long for a ring slot from the socket's queue, counts it and passes it to `deliver`.
+/// `vlan_tag` contains the TPID and the TCI of a tag that the kernel has removed.
 fn receive_long(
     fd: &OwnedFd,
     buffer: &mut Vec<u8>,
@@ -442,6 +445,7 @@ impl Options<'_> {
     }
 
     /// Requests a receive queue of [`RECEIVE_QUEUE_BYTES`], even beyond the system's limit if that is permitted.
+    /// Fails if the kernel refuses both.
     fn receive_queue(&self) -> Result<(), PortError> {
         let bytes = RECEIVE_QUEUE_BYTES;
         self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)

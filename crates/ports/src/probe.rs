@@ -105,8 +105,8 @@ fn af_xdp() -> Result<String, String> {
     }
 }
 
-/// Checks whether `ip netns add` can create namespaces: whether its directory can be written or, if it does not exist,
-/// be made.
+/// Checks whether `ip netns add` can create namespaces: whether its directory can be written or, if it does not
+/// exist, be made. Returns what was found in words, or as an error why it cannot.
 fn netns_directory() -> Result<String, String> {
     let path = Path::new(NETNS_DIRECTORY);
     let (place, text) = if path.is_dir() {
@@ -155,7 +155,8 @@ struct PerfEventAttribute {
     breakpoint: [u64; 2],
 }
 
-/// Checks whether this process can open a counter of processor cycles, as a profiler would.
+/// Checks whether this process can open a counter of processor cycles, as a profiler would. Returns what was found in
+/// words, or as an error why it cannot.
 fn perf_counters() -> Result<String, String> {
     let attribute = PerfEventAttribute {
         // A hardware event, number 0: cycles.

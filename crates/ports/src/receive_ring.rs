@@ -54,7 +54,8 @@ pub(crate) struct ReceiveRing {
 }
 
 impl ReceiveRing {
-    /// Maps the ring that the kernel has made for the socket `fd` according to [`request`].
+    /// Maps the ring that the kernel has made for the socket `fd` according to [`request`]. Fails if the kernel
+    /// refuses the mapping.
     pub(crate) fn map(fd: RawFd) -> Result<ReceiveRing, PortError> {
         let mapping =
             Mapping::of_descriptor(fd, 0, BLOCKS * BLOCK_BYTES, "mapping a receive ring")?;

@@ -97,7 +97,7 @@ impl ReportSocket {
         Ok(())
     }
 
-    /// Receives a batch of the packets that wait in the kernel, and returns their number.
+    /// Receives a batch of the packets that wait in the kernel, and returns their number. Fails if the socket fails.
     fn receive(&mut self) -> io::Result<usize> {
         // SAFETY: null pointers and zero lengths are valid in both types.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
@@ -127,6 +127,7 @@ impl ReportSocket {
     }
 
     /// Makes the kernel accept no more packets for the socket. Those that wait in the kernel can still be received.
+    /// Fails if the kernel refuses that.
     pub fn refuse_more(&self) -> Result<(), PortError> {
         // A connected socket takes packets of its peer alone, and nobody can send from this socket's own address (connect(2), udp(7)).
         let socket = self

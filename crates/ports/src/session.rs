@@ -112,7 +112,8 @@ fn prefix(number: u32) -> String {
     format!("hf{number}")
 }
 
-/// Makes the directory of the lock files, unless it exists. Other users cannot create files in it.
+/// Makes the directory of the lock files, unless it exists. Other users cannot create files in it. Fails if it cannot
+/// be made.
 fn make_lock_directory() -> Result<(), PortError> {
     DirBuilder::new()
         .recursive(true)
@@ -125,7 +126,8 @@ fn lock_path(number: u32) -> PathBuf {
     PathBuf::from(LOCK_DIRECTORY).join(format!("{number}.lock"))
 }
 
-/// Locks the file of a session number, and returns it. Returns `None` if a living process holds the lock.
+/// Locks the file of a session number, and returns it. Returns `None` if a living process holds the lock. Fails if
+/// the file cannot be opened or locked.
 fn try_lock(number: u32) -> Result<Option<File>, PortError> {
     let path = lock_path(number);
     loop {
@@ -142,7 +144,7 @@ fn try_lock(number: u32) -> Result<Option<File>, PortError> {
 }
 
 /// Opens a file, which is made if necessary, locks it, and returns it. Returns `None` if a living process holds the
-/// lock.
+/// lock. Fails if the file cannot be opened or locked.
 fn try_lock_file(path: &Path) -> Result<Option<File>, PortError> {
     let file = OpenOptions::new()
         .create(true)
@@ -162,7 +164,8 @@ fn try_lock_file(path: &Path) -> Result<Option<File>, PortError> {
 }
 
 /// Starts a shell that waits for this process to end, and then removes the namespaces and interfaces of session
-/// `number` and its lock file. The open lock file is the shell's standard output only to stay locked.
+/// `number` and its lock file. The open lock file is the shell's standard output only to stay locked. Fails if the
+/// shell cannot be started.
 fn start_guard(number: u32, lock: &File) -> Result<Child, PortError> {
     let failed = |e: std::io::Error| PortError::io("starting the guard that cleans up", &e);
     let held = lock.try_clone().map_err(failed)?;
@@ -222,7 +225,7 @@ pub fn clean() -> Result<usize, PortError> {
 }
 
 /// Returns the session numbers in the names of the namespaces and interfaces that exist, whether their processes live
-/// or not.
+/// or not. Fails if the list of interfaces cannot be read.
 fn leftovers() -> Result<BTreeSet<u32>, PortError> {
     let mut numbers = BTreeSet::new();
     if let Ok(entries) = std::fs::read_dir(NETNS_DIRECTORY) {

@@ -22,7 +22,7 @@ unsafe impl Plain for libc::tpacket_stats {}
 // SAFETY: integers only.
 unsafe impl Plain for libc::xdp_mmap_offsets {}
 
-/// Opens a socket that is closed when the process executes another program.
+/// Opens a socket that is closed when the process executes another program. Fails if the kernel refuses it.
 pub(crate) fn open(
     family: libc::c_int,
     kind: libc::c_int,
@@ -37,7 +37,8 @@ pub(crate) fn open(
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Binds a socket to an address, which must be the C structure of the socket's address family.
+/// Binds a socket to an address, which must be the C structure of the socket's address family. Fails if the kernel
+/// refuses the address.
 pub(crate) fn bind<T>(fd: &OwnedFd, address: &T) -> io::Result<()> {
     // SAFETY: the pointer is to an address of the length given.
     let result = unsafe {
@@ -71,7 +72,7 @@ pub(crate) fn option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_i
     (result == 0 && length as usize == size_of::<T>()).then_some(value)
 }
 
-/// Sets a socket option to a value, which is a C structure or a number.
+/// Sets a socket option to a value, which is a C structure or a number. Fails if the kernel refuses the value.
 pub(crate) fn set_option<T>(
     fd: &OwnedFd,
     level: libc::c_int,

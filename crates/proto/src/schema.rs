@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 
 include!("generated/fields.rs");
 
-/// Returns the message with this name.
+/// Returns the message with this name. Returns `None` if there is no such message.
 pub(crate) fn message(name: &str) -> Option<&'static Message> {
     MESSAGES.iter().find(|message| message.name == name)
 }

@@ -14,7 +14,8 @@ pub fn p4info(data: &[u8]) -> String {
     out
 }
 
-/// Prints the fields of a message; `None` where the bytes are not one.
+/// Prints the fields of a message; `None` where the bytes are not one. `depth` is the number of levels by which lines
+/// are indented.
 fn fields(message: &Message, mut data: &[u8], depth: usize, out: &mut String) -> Option<()> {
     while data.has_remaining() {
         let (number, wire_type) = decode_key(&mut data).ok()?;

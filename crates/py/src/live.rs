@@ -41,7 +41,7 @@ pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
 }
 
 /// Removes the namespaces and interfaces of this program that ended processes have left behind. Returns the number of
-/// these processes.
+/// these processes. Raises :class:`HoldfastError` if the kernel refuses one.
 #[pyfunction]
 pub(crate) fn clean() -> PyResult<usize> {
     detached(::ports::clean).map_err(failed)

@@ -67,9 +67,10 @@ class Instrument(NamedTuple):
 
 
 def add_traffic(network: SimulatedNetwork, scenario: Scenario, *, multicast: bool) -> list[Instrument]:
-    """Add the scenario's flows to a network; return one instrument per reception, in the order of ``receptions_of``.
+    """Add the scenario's flows to a network; return an instrument for each reception (flow and receiver).
 
-    With ``multicast``, a flow with several receivers is sent once, to its group; otherwise once to each receiver.
+    They are in the order of ``receptions_of``. With ``multicast``, a flow with several receivers is sent once, to its group;
+    otherwise once to each receiver.
     """
     found: list[Instrument] = []
     for flow in flows_of(scenario):

@@ -51,7 +51,7 @@ def title(comparison: Ranking) -> str:
 
 
 def columns(comparison: Ranking) -> list[Column]:
-    """Return a world's usual columns: the mean loss to failures, that to the worst failure, and that without a failure."""
+    """Return the usual columns of a ranking: the mean loss to failures, that to the worst failure, and that without a failure."""
     return [
         ("lost", "mean", lambda s: count(s.lost_mean), comparison.clearly(lambda s: s.lost_mean)),
         ("worst failure", "lost", lambda s: f"{s.worst_failure}\n{count(s.lost_worst)}", None),

@@ -66,7 +66,8 @@ fn lowest(bits: &BitString) -> u32 {
 
 impl BierNode {
     /// Makes a BIER node with one forwarding table (BIFT) and no channels. BIER packets may arrive only at
-    /// `domain_port`.
+    /// `domain_port`. If `lowest_first` is true, each copy goes to the neighbour of the lowest bit left in the
+    /// BitString, else the neighbours are served in their order.
     pub fn new(
         bift_id: u32,
         neighbours: &[Neighbour],

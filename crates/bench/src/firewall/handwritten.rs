@@ -413,7 +413,9 @@ impl Firewall {
 }
 
 /// Updates the state of a TCP connection for a segment, or returns why the segment is dropped (no valid transition,
-/// or outside of the window).
+/// or outside of the window). `by_sender` is true if the sender of this segment opened the connection, `begins` if
+/// this is the first segment of a connection; `own` and `other` are the positions in `state.ends` of the sender and
+/// of the receiver.
 fn track(
     state: &mut Cell,
     [own, other]: [usize; 2],

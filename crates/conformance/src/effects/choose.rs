@@ -466,7 +466,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses an expression for a struct or header that lists its fields, in either order.
+    /// Chooses an expression for a struct or header that lists its fields, in either order. The fields' operators are
+    /// nested at most `depth` levels deep.
     fn literal(&mut self, ty: Type, depth: u32) -> Expr {
         let mut order = [0, 1];
         if self.choices.one_in(2) {
@@ -516,7 +517,8 @@ impl Scope {
         }
     }
 
-    /// Adds a parameter or local variable to the scope, and returns its position.
+    /// Adds a parameter or local variable to the scope, and returns its position. `writable` says whether statements
+    /// may assign to it.
     fn declare(&mut self, ty: Type, writable: bool) -> usize {
         self.variables
             .push((Variable::Local(self.next), ty, writable));

@@ -78,8 +78,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Chooses an expression of type `ty` that can be assigned to: a variable, an element of a stack (or a
-    /// field of one) with an index known only at run time, or a slice. `None` if nothing in scope fits.
+    /// Chooses an expression of type `ty` that can be assigned to: a variable, an element of a stack (or a field of
+    /// one) with an index known only at run time, or a slice. `None` if nothing in scope fits. `depth` limits the
+    /// nesting of expressions in an index.
     fn place(&mut self, ty: &Type, depth: u32) -> Option<String> {
         let chosen = self.choices.below(6);
         let element = match chosen {
@@ -124,8 +125,8 @@ impl Generator<'_> {
         Some(format!("{path}[(bit<2>) {index}]{field}"))
     }
 
-    /// Chooses a number that is known only at run time, as an index: a variable, or the result of a
-    /// function. `None` if there is neither.
+    /// Chooses a number that is known only at run time, as an index: a variable, or the result of a function. `None`
+    /// if there is neither. `depth` limits the nesting of expressions in the call's arguments.
     pub(super) fn index(&mut self, depth: u32) -> Option<String> {
         let call = match self.choices.below(3) {
             2 => self.call(&Type::Bit(8), depth),
@@ -135,8 +136,9 @@ impl Generator<'_> {
         call.or_else(|| Some(self.any_variable(false, number)?.0))
     }
 
-    /// Chooses a call of a function that returns `ty`, or another `bit` type with a cast to `ty`. `None` if
-    /// no function can be called.
+    /// Chooses a call of a function that returns `ty`, or another `bit` type with a cast to `ty`. `None` if no
+    /// function can be called. Its arguments are expressions nested less than `depth` levels deep; `None` also if
+    /// `depth` is 0.
     pub(super) fn call(&mut self, ty: &Type, depth: u32) -> Option<String> {
         // An argument may be a call again, but one level less deep.
         let depth = depth.checked_sub(1)?;

@@ -20,8 +20,9 @@ impl Generator<'_> {
         found.map(|(path, _)| path)
     }
 
-    /// Chooses a variable in scope for whose type `fits` returns true, and returns its path and type;
-    /// `None` if there is none. Within arguments, often chooses a variable that the statement already uses.
+    /// Chooses a variable in scope for whose type `fits` returns true, and returns its path and type; `None` if there
+    /// is none. Within arguments, often chooses a variable that the statement already uses. If `writable` is true,
+    /// only variables that can be assigned to are chosen.
     pub(super) fn any_variable(
         &mut self,
         writable: bool,
@@ -226,7 +227,7 @@ impl Generator<'_> {
 
     /// Chooses a rare kind of `bit<width>` expression: a cast from a serializable enum; else, in a parser, a
     /// lookahead or the last index of a stack; else a field of a stack's element, or an operand as
-    /// [`Generator::leaf`] chooses it.
+    /// [`Generator::leaf`] chooses it. `depth` limits the nesting of expressions in it.
     fn special(&mut self, width: u32, depth: u32) -> String {
         let mut serials = self.types.serials.iter();
         if let Some(i) = serials.position(|s| s.width == width) {
@@ -249,8 +250,8 @@ impl Generator<'_> {
         self.scope.variables.iter().any(|v| v.path == "hdr.stack")
     }
 
-    /// Chooses a `bit<width>` field of a stack's element whose index is known only at run time; `None` if
-    /// there is no such field.
+    /// Chooses a `bit<width>` field of a stack's element whose index is known only at run time; `None` if there is no
+    /// such field. `depth` limits the nesting of expressions in the index.
     fn stack_element(&mut self, width: u32, depth: u32) -> Option<String> {
         let mut stacks = self.scope.variables.iter();
         let stack = stacks.find_map(|v| match v.ty {
@@ -365,7 +366,8 @@ impl Generator<'_> {
         format!("({a} {operator} {b})")
     }
 
-    /// Chooses a comparison by `==` or `!=` of two values of any type that has these operators.
+    /// Chooses a comparison by `==` or `!=` of two values of a type other than `bit` and `int`; a comparison of
+    /// numbers (by any operator) if no variable has such a type. `depth` limits the nesting of expressions in it.
     fn equality(&mut self, depth: u32) -> String {
         let operator = self.choices.pick(&["==", "!="]);
         let types = self.types.clone();

@@ -103,7 +103,8 @@ impl Types {
         }
     }
 
-    /// Appends a variable and all its parts (fields, stack elements), at any depth, to `variables`.
+    /// Appends a variable and all its parts (fields, stack elements), at any depth, to `variables`. `writable` says
+    /// whether they can be assigned to; members of a tuple never can.
     pub fn expand(&self, path: &str, ty: &Type, writable: bool, variables: &mut Vec<Variable>) {
         variables.push(Variable {
             path: path.into(),
