@@ -85,7 +85,7 @@ def test_what_is_said_before_a_run_holds_in_it(given: scenario.Scenario, tmp_pat
             assert longest > DETECTION_MS + REACTION_MS - 10, (mechanism.name, pair)
     # Each of these says no to a wrong answer: the pair that no alternate helps, and the one that nothing can help.
     other = "there is another way, which the mechanism cannot use"
-    assert said["ip-frr"] == {pair: other for pair in PAIRS} | {("h5", "h3"): "s5-s1 is on every way"}
+    assert said["ip-frr"] == dict.fromkeys(PAIRS, other) | {("h5", "h3"): "s5-s1 is on every way"}
     assert said["1+1"] == said["reroute"] == {("h5", "h3"): "s5-s1 is on every way"}
     assert set(said["static"].values()) == {coverage.NOTHING} and len(said["static"]) == 5
 

@@ -15,9 +15,9 @@ use super::place::Value;
 use super::room::{Externs, ObjectRow};
 use super::{Body, Code, Context, ExternKind, Object, OwnObject, Room, Unit, build};
 use crate::errors;
+use crate::hir::Arg;
 use crate::meaning::Meaning::{Common, Own};
 use crate::meaning::{self, Algorithm, Function, Method, Property};
-use crate::hir::Arg;
 use crate::types::Ty;
 use ir::ENUM_WIDTH;
 

@@ -4,16 +4,13 @@
 use ir::{BinaryOp, Expr};
 
 use super::place::Value;
-use super::{Body, Room, build};
 use super::room::Externs;
-use crate::meaning::Meaning::Own;
+use super::{Body, Room, build};
 use crate::hir::Arg;
+use crate::meaning::Meaning::Own;
 
 static EXTERNS: Externs = Externs {
-    functions: &[(
-        "bit<8> hash(in bit<8>)",
-        Own(|l, call| l.ones(call.args)),
-    )],
+    functions: &[("bit<8> hash(in bit<8>)", Own(|l, call| l.ones(call.args)))],
     objects: &[],
     properties: &[],
     algorithms: &[],

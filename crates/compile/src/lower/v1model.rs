@@ -6,13 +6,13 @@ use ir::{BinaryOp, Expr, HashAlgorithm, StmtKind};
 use syntax::source::Span;
 
 use super::externs::Call;
-use super::room::{Externs, LowerFunction, ObjectRow};
 use super::place::{Lvalue, Place, Value};
+use super::room::{Externs, LowerFunction, ObjectRow};
 use super::{Body, FieldListKey, Room, Unit, build, control_plane_name};
 use crate::errors;
+use crate::hir::{self, Arg};
 use crate::meaning::Meaning::{Common, Own};
 use crate::meaning::{Algorithm, Function, Meaning, Method, Object, Property};
-use crate::hir::{self, Arg};
 use crate::types::Ty;
 
 /// The externs of v1model, with their meanings. The custom CRCs have the parameters that the reference target
@@ -101,7 +101,10 @@ static EXTERNS: Externs = Externs {
             type_params: &[0, 1],
             object: Common(Object::Meter),
             constructors: &["(bit<32>, MeterType)"],
-            methods: &[("void execute_meter(in _, out _)", Common(Method::MeterExecuteTo))],
+            methods: &[(
+                "void execute_meter(in _, out _)",
+                Common(Method::MeterExecuteTo),
+            )],
         },
         ObjectRow {
             name: "direct_meter",
@@ -185,8 +188,7 @@ const UPDATE: Lowered = statement!(l, call => l.update_checksum(call, false));
 const UPDATE_PAYLOAD: Lowered = statement!(l, call => l.update_checksum(call, true));
 const CLONE_NOTHING: Lowered = statement!(l, call => l.clone_packet(call, Preserved::Nothing));
 const CLONE_VALUES: Lowered = statement!(l, call => l.clone_packet(call, Preserved::Values));
-const CLONE_FIELD_LIST: Lowered =
-    statement!(l, call => l.clone_packet(call, Preserved::FieldList));
+const CLONE_FIELD_LIST: Lowered = statement!(l, call => l.clone_packet(call, Preserved::FieldList));
 const RESUBMIT_VALUES: Lowered = statement!(l, call => l.resubmit(call, Preserved::Values));
 const RESUBMIT_FIELD_LIST: Lowered = statement!(l, call => l.resubmit(call, Preserved::FieldList));
 const RECIRCULATE_VALUES: Lowered = statement!(l, call => l.recirculate(call, Preserved::Values));
@@ -466,9 +468,7 @@ impl Body<'_, '_> {
             if let Some(there) = there {
                 differ = build::binary(BinaryOp::And, Expr::Slot(there), differ, slots);
             }
-            let fail = l.capture(|l| {
-                l.set(error, build::constant(1, 1))
-            });
+            let fail = l.capture(|l| l.set(error, build::constant(1, 1)));
             l.emit_if(differ, fail, Vec::new());
         });
         self.emit_if(cond, body, Vec::new());
