@@ -38,9 +38,8 @@ def parse(path: Path, content: bytes, kind: type[HoldfastError]) -> Any:
         return int(text)
 
     try:
-        text = content.decode(json.detect_encoding(content))
         return json.loads(
-            text.removeprefix("\ufeff"),
+            _text(content),
             object_pairs_hook=pairs,
             parse_int=number,
             parse_constant=lambda name: refuse(f"{name} is no number in JSON"),
@@ -51,3 +50,47 @@ def parse(path: Path, content: bytes, kind: type[HoldfastError]) -> Any:
         raise kind(f"{path}: this is not text in UTF-8") from None
     except RecursionError:
         raise kind(f"{path}: it is nested too deeply") from None
+
+
+def line_of(content: bytes, place: str) -> int:
+    """Return the line of JSON text on which what is at a place begins, such as ``links.3``, or as much of the place as there is.
+
+    ``content`` is text that :func:`parse` takes. The time is linear in its length.
+    """
+    text, decoder = _text(content), json.JSONDecoder()
+    at, rest = _behind_space(text, 0), place
+    while rest and (found := _child(text, at, rest, decoder)) is not None:
+        at, rest = found
+    return text.count("\n", 0, at) + 1
+
+
+def _child(text: str, at: int, place: str, decoder: json.JSONDecoder) -> tuple[int, str] | None:
+    """Return where the child of a value begins that ``place`` begins with, and the rest of the place; None if there is none."""
+    if text[at] not in "{[":
+        return None
+    is_object, number = text[at] == "{", 0
+    at = _behind_space(text, at + 1)
+    while text[at] not in "}]":
+        name, begin = str(number), at
+        if is_object:
+            name, at = decoder.raw_decode(text, at)
+            at = _behind_space(text, _behind_space(text, at) + 1)
+        if place == name or place.startswith(f"{name}."):
+            # The place itself begins with the name of an object's member.
+            return begin if place == name else at, place[len(name) + 1 :]
+        _, at = decoder.raw_decode(text, at)
+        at = _behind_space(text, at)
+        if text[at] == ",":
+            at = _behind_space(text, at + 1)
+        number += 1
+    return None
+
+
+def _behind_space(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _text(content: bytes) -> str:
+    return content.decode(json.detect_encoding(content)).removeprefix("\ufeff")

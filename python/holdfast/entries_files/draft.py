@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast import _core
+from holdfast import _core, json_file
 from holdfast.control.desired import Desired, Entity
 from holdfast.control.entities import ProfileMember
 from holdfast.control.tables import MatchValue, TableEntry
@@ -38,6 +38,8 @@ class Draft:
     found: list[tuple[str, Entity]] = field(default_factory=list)
     """Place and object."""
     left_out: LeftOut = field(default_factory=LeftOut)
+    json_content: bytes | None = None
+    """The file's, if places are places in JSON; then errors have the line."""
 
     def __post_init__(self) -> None:
         known = self.program if isinstance(self.program, P4InfoIndex) else P4InfoIndex(message_of(self.program))
@@ -58,7 +60,10 @@ class Draft:
 
     def error(self, sentence: str) -> EntriesError:
         """Return an error at the current place of the file, for the caller to raise."""
-        return EntriesError(f"{self.path}{self._place}: {excerpt(sentence)}")
+        line = ""
+        if self.json_content is not None and self._place:
+            line = f":{json_file.line_of(self.json_content, self._place.lstrip(': '))}"
+        return EntriesError(f"{self.path}{line}{self._place}: {excerpt(sentence)}")
 
     def add(self, entity: Entity) -> None:
         """Add an object, with the current place in the file."""

@@ -46,6 +46,7 @@ _REPLICA = ("egress_port", "instance")
 def read(draft: Draft, content: bytes) -> None:
     """Add the objects that a JSON file describes to ``draft``. Raises :class:`EntriesError` with the place of a mistake."""
     document = json_file.parse(draft.path, content, EntriesError)
+    draft.json_content = content
     top = _object(draft, document, "the file", _TOP)
     if not set(_TOP[4:]) & top.keys():
         raise draft.error(f"there is none of {', '.join(_TOP[4:])} in it")

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from holdfast import units
+from holdfast import json_file, units
 from holdfast.errors import ParameterError, TopologyError, TopologyWarning
 from holdfast.left_out import LeftOut
 from holdfast.terminal import excerpt
@@ -64,8 +64,10 @@ class LinkDraft:
 class Draft:
     """What a file says of a topology."""
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, json_content: bytes | None = None) -> None:
+        """Begin with nothing. ``json_content``: the file's, if places are places in JSON; then errors have the line."""
         self.path = path
+        self._json_content = json_content
         self.name = name
         self.hosts: dict[str, HostDraft] = {}
         self.switches: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -94,7 +96,10 @@ class Draft:
 
     def error(self, sentence: str) -> TopologyError:
         """Return an error with the file and the current place, for the caller to raise."""
-        return TopologyError(f"{self.path}: {self._place}{': ' if self._place else ''}{excerpt(sentence)}")
+        line = ""
+        if self._json_content is not None and self._place:
+            line = f":{json_file.line_of(self._json_content, self._place)}"
+        return TopologyError(f"{self.path}{line}: {self._place}{': ' if self._place else ''}{excerpt(sentence)}")
 
     def leave_out(self, what: str) -> None:
         """Record that something (``what``) at the current place is left out, for a warning."""

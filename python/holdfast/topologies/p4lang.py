@@ -35,12 +35,13 @@ def fits(document: Any) -> bool:
     )
 
 
-def read(path: Path, document: Mapping[str, Any]) -> Topology:
+def read(path: Path, document: Mapping[str, Any], content: bytes | None = None) -> Topology:
     """Return the topology in a document that :func:`fits`.
 
-    Raises :class:`holdfast.errors.TopologyError` with the place of a mistake.
+    ``content``: the document's text. Raises :class:`holdfast.errors.TopologyError` with the place of a mistake, and its line in
+    the text.
     """
-    draft = Draft(path, path.parent.name if path.stem == "topology" and path.parent.name else path.stem)
+    draft = Draft(path, path.parent.name if path.stem == "topology" and path.parent.name else path.stem, content)
     for key in document:
         if key not in ("hosts", "switches", "links"):
             with draft.at(key):

@@ -258,12 +258,13 @@ def fits(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("topology"), dict) and "links" in document["topology"]
 
 
-def read(path: Path, document: Mapping[str, Any]) -> Topology:
+def read(path: Path, document: Mapping[str, Any], content: bytes | None = None) -> Topology:
     """Return the network in a document that :func:`fits`.
 
-    Raises :class:`holdfast.errors.TopologyError` with the place of a mistake.
+    ``content``: the document's text. Raises :class:`holdfast.errors.TopologyError` with the place of a mistake, and its line in
+    the text.
     """
-    draft = Draft(path, path.parent.name if path.stem == "p4app" and path.parent.name else path.stem)
+    draft = Draft(path, path.parent.name if path.stem == "p4app" and path.parent.name else path.stem, content)
     topology = document["topology"]
     network = Network(draft, strategy=topology.get("assignment_strategy"))
     with draft.at("topology"):

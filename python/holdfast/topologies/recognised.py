@@ -46,7 +46,7 @@ def read(text: str, parameters: Mapping[str, Any]) -> Topology:
         document = json_file.parse(path, content, TopologyError)
         for reader in (p4utils, p4lang):
             if reader.fits(document):
-                return _without(parameters, text, partial(reader.read, path, document))
+                return _without(parameters, text, partial(reader.read, path, document, content))
         if graph_files.fits(document):
             return graph_files.read_node_link(path, document, _chosen(parameters))
         raise TopologyError(
