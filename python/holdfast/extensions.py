@@ -120,7 +120,7 @@ class Door(Generic[T]):
         """Call a function that is not Holdfast's own and return its result, which must be a ``kind``; ``text`` names it in errors.
 
         Errors of the family pass. Raise :class:`holdfast.errors.ExtensionError` for any other error, with its line, and for
-        anything else that is returned.
+        anything else that is returned. ``call`` takes no arguments.
         """
         try:
             found = call()
@@ -133,7 +133,10 @@ class Door(Generic[T]):
         return found
 
     def _only(self, place: str, module: ModuleType) -> T:
-        """Return the only thing of this kind that ``module`` defines under a name without an underscore in front."""
+        """Return the only thing of this kind that ``module`` defines under a name without an underscore in front.
+
+        Raises :class:`ExtensionError` if there is none, or several.
+        """
         found: dict[str, T] = {}
         for name, value in vars(module).items():
             if not name.startswith("_") and all(value is not other for other in found.values()):

@@ -20,7 +20,10 @@ def read(path: Path, kind: type[HoldfastError], most_bytes: int = MOST_TEXT_BYTE
 
 
 def parse(path: Path, content: bytes, kind: type[HoldfastError]) -> Any:
-    """Return the value of JSON text in a Unicode encoding, as :func:`read` does; ``path`` is named in errors."""
+    """Return the value of JSON text in a Unicode encoding, as :func:`read` does; ``path`` is named in errors.
+
+    Raises ``kind`` if it is no JSON, or declares a key twice in one object.
+    """
 
     def refuse(what: str) -> NoReturn:
         raise kind(f"{path}: {excerpt(what, 120)}")

@@ -91,7 +91,8 @@ class Network(ABC):
     ) -> None:
         """Build the native network. ``programs``: one program for all switches, or a program by switch name.
 
-        ``detection_delay_ms``: the time from a port's change of state until the switch notices.
+        ``detection_delay_ms``: the time from a port's change of state until the switch notices. Raises :class:`NetworkError` for an
+        invalid seed, a switch without a program, or a program for an unknown switch.
         """
         try:
             number = operator.index(seed)
@@ -294,7 +295,8 @@ class Network(ABC):
         Packets that wait are sent at the new rate, none is dropped, and what is being sent goes on as before. Packets under way
         keep their delay; without jitter none overtakes another, so packets with a shorter delay may arrive right with the last of
         them. ``loss=0`` and ``jitter=Jitter(distribution="none")`` end what was there. With ``one_way``, only the direction from
-        ``a`` to ``b`` changes. Raises :class:`HoldfastError` for a value that a link cannot have.
+        ``a`` to ``b`` changes. Raises :class:`HoldfastError` for a value that a link cannot have, and if no
+        parameter is given.
         """
         values = {"rate_bps": rate_bps, "delay_ms": delay_ms, "loss": loss, "jitter": jitter}
         changed = Direction(**{parameter: value for parameter, value in values.items() if value is not None})  # type: ignore[arg-type]
@@ -350,10 +352,10 @@ class Network(ABC):
     ) -> None:
         """Make the link ``a-b`` or the switch ``name`` fail and be repaired at random times.
 
-        With ``one_way``, only the direction from ``a`` to ``b`` fails. ``mtbf_s`` is the mean time from the start, or a repair,
-        to the next failure, ``mttr_s`` that from a failure to its repair. No failure begins before ``start_s`` (now), none
-        at ``end_s`` or later. The failures and their times depend on the network's seed and on the name alone, not on other
-        failures.
+        With ``one_way``, only the direction from ``a`` to ``b`` fails. ``mtbf_s`` is the mean time from the start, or a repair, to
+        the next failure, ``mttr_s`` that from a failure to its repair. No failure begins before ``start_s`` (now), none at
+        ``end_s`` or later. The failures and their times depend on the network's seed and on the name alone, not on other failures.
+        Raises :class:`NetworkError` if a time is in the past, ``end_s`` is before ``start_s``, or a mean is zero.
         """
         for parameter, value_s in (("mtbf_s", mtbf_s), ("mttr_s", mttr_s)):
             if ps_of_s(parameter, value_s) == 0:
@@ -394,7 +396,8 @@ class Network(ABC):
         """Write packets that cross a port from now on, in both directions, into a pcap file; replace the file if it exists.
 
         A host's port is 0; a switch's ports are those of its links and packet generators, and the controller's. The file is
-        complete when :meth:`SimulatedNetwork.run` returns, or the wall clock has stopped.
+        complete when :meth:`SimulatedNetwork.run` returns, or the wall clock has stopped. Raises :class:`NetworkError` if there is
+        no such node or port.
         """
         links, generators = self.topology.links, self.topology.packet_generators
         ports = {
@@ -543,9 +546,10 @@ class Network(ABC):
 class SimulatedNetwork(Network):
     """Under the virtual clock. Hosts are modelled; controllers are called in process.
 
-    ``lookahead``: nodes handle the packets that are certain to come next at one visit, which is up to three times as fast.
-    Without it, packets of one instant are handled in the order in which they were sent, and not in that of links, switches
-    and flows. ``gives_way``: the network's own clients leave the switches to any client from outside, whatever its election id.
+    ``lookahead``: a node handles several packets in a row if nothing else can reach it between them, which is up to three times
+    as fast. Without it, packets of one instant are handled in the order in which they were sent, and not in that of links,
+    switches and flows. ``gives_way``: the network's own clients leave the switches to any client from outside, whatever its
+    election id.
     """
 
     def __init__(
@@ -641,7 +645,8 @@ class SimulatedNetwork(Network):
 
         A later call replaces what the host wanted. ``sources``: the host wants only these, or with ``excludes`` all but these;
         without any, all sources. ``version``: the latest version of the protocol by default; a host uses one version for all its
-        groups. From the first call on, a host receives only the groups that it has joined.
+        groups. From the first call on, a host receives only the groups that it has joined. Raises :class:`NetworkError` if nothing
+        would be wanted: no source, and ``excludes=False``.
         """
         wanted = not sources if excludes is None else excludes
         if not wanted and not sources:
@@ -674,7 +679,10 @@ class SimulatedNetwork(Network):
         return self._result(GroupStatistics, host=host, group=group)
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
-        """Add a TCP connection between two hosts; return its id, for the ``tcp_*`` methods."""
+        """Add a TCP connection between two hosts; return its id, for the ``tcp_*`` methods.
+
+        Raises :class:`NetworkError` if the source has no free port left.
+        """
         self._check_hosts(transfer)
         self._time_ps("start_s", transfer.start_s)
         used = self._tcp_ports.setdefault(transfer.source, set())
@@ -847,7 +855,10 @@ class LiveNetwork(Network):
 
     @property
     def p4runtime_address(self) -> str:
-        """The address at which the P4Runtime server of switches without ``grpc`` listens, for controllers in other processes."""
+        """The address at which the P4Runtime server of switches without ``grpc`` listens, for controllers in other processes.
+
+        Raises :class:`NetworkError` unless the network is running.
+        """
         if None not in self._servers:
             raise NetworkError("the network is not running")
         return self._servers[None].address

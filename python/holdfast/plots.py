@@ -85,7 +85,10 @@ def style(name: str) -> Style:
 
 
 def save(figure: Figure, *paths: Path) -> None:
-    """Write a figure as PNG or SVG, by the paths' suffixes, and close it; the same figure gives the same bytes."""
+    """Write a figure as PNG or SVG, by the paths' suffixes, and close it; the same figure gives the same bytes.
+
+    Raises :class:`HoldfastError` for another suffix, or if a file cannot be written.
+    """
     for path in paths:
         suffix = path.suffix.lower()
         if suffix not in (".png", ".svg"):
@@ -256,7 +259,10 @@ def intervals(
     xlabel: str,
     ylabel: str,
 ) -> Figure:
-    """Draw means with their confidence intervals (:func:`holdfast.statistics.summary`) over ``x``, at equal distances."""
+    """Draw means with their confidence intervals (:func:`holdfast.statistics.summary`) over ``x``, at equal distances.
+
+    There is a curve for each value of the column ``over``, and a panel for each value of the column ``panel``, if given.
+    """
     ticks, names = _distinct(frame, x), _distinct(frame, over)
     looks = _looks(names)
     panels = _panels(frame, panel)
@@ -318,7 +324,10 @@ def histograms(
     xlabel: str,
     ylabel: str = "% of the seeds",
 ) -> Figure:
-    """Draw the distribution of ``value`` for each value of ``over``, markers at the starts of bins and a normal fit."""
+    """Draw the distribution of ``value`` for each value of ``over``, markers at the starts of bins and a normal fit.
+
+    Raises :class:`HoldfastError` if ``bin_width`` is not above 0.
+    """
     if bin_width <= 0:
         raise HoldfastError(f"bin_width is {bin_width:g}; it must be above 0")
     looks = _looks(_distinct(frame, over))

@@ -54,7 +54,8 @@ def run(
     """Run ``parts`` of an experiment, or all if empty; return the comparison with the paper of each part that has numbers.
 
     ``seeds``: how many, from ``first_seed`` on; the experiment's number if None. ``quick``: run the experiment's quick version;
-    raises :class:`ExperimentError` if it has none. ``console`` gets the tables, ``progress`` the progress bars.
+    raises :class:`ExperimentError` if it has none. ``console`` gets the tables, ``progress`` the progress bars. ``ray``: address of
+    a Ray cluster on which the seeds run, if any.
     """
     chosen = [experiment.part(name) for name in dict.fromkeys(parts)] or list(experiment.parts)
     if not chosen:
@@ -103,7 +104,8 @@ def compare(part: Part, finding: Finding, seeds: int) -> pl.DataFrame | None:
     """Return the paper's numbers beside ours (over ``seeds`` seeds) in the paper's order, then numbers that only we have.
 
     ``verdict`` and the interval that it is on are those of the column's :class:`~holdfast.experiments.Criterion`; null where one of
-    the two numbers is missing. A part of which the paper prints no numbers has ours alone.
+    the two numbers is missing. A part of which the paper prints no numbers has ours alone. Returns None if a part has no numbers;
+    raises :class:`ExperimentError` if the paper has some, or if the columns of ours are not as required.
     """
     if finding.numbers is None:
         if part.published is not None:

@@ -40,7 +40,10 @@ class Scheduler:
     def add_port_change(
         self, controllers: Sequence[Controller], time_ps: int, switch: str, port: int, up: bool
     ) -> None:
-        """Schedule each controller's reaction to a port that changed at ``time_ps``, one reaction delay later."""
+        """Schedule each controller's reaction to a port that changed at ``time_ps``, one reaction delay later.
+
+        ``up`` is the port's new state.
+        """
         for controller in controllers:
             self.add(time_ps + controller.reaction_delay_ps, partial(controller.on_port_change, switch, port, up))
 

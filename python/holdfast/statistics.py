@@ -71,7 +71,10 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval (low, high) of a proportion; it stays within 0 and 1, and is not empty at 0 or 1."""
+    """Return Wilson's interval (low, high) of a proportion; it stays within 0 and 1, and is not empty at 0 or 1.
+
+    Raises :class:`SweepError` if ``successes`` is not from 0 to ``trials``, or ``trials`` is 0.
+    """
     if not 0 <= successes <= trials or trials == 0:
         raise SweepError(f"{successes} successes in {trials} trials are not a proportion")
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
@@ -107,7 +110,7 @@ def difference_of_proportions(
     """Return Newcombe's interval of our proportion less a reference proportion (Statistics in Medicine 17, 1998, method 10).
 
     ``low`` and ``high`` are Wilson's interval of ours; the reference is the proportion of ``reference_trials`` nearest to
-    ``reference``.
+    ``reference``. Raises :class:`SweepError` if ``reference`` is not from 0 to 1.
     """
     successes = round(reference * reference_trials)
     if not 0 <= successes <= reference_trials:
@@ -174,7 +177,7 @@ def paired(
     The baseline of a row is the row with the same seed and the same ``by`` columns except those in ``baseline``, which have the
     values given there. What is compared is the difference, or with ``ratio`` the quotient minus 1. Columns: those of
     :func:`summary`, then ``worse``, the proportion of seeds below their baseline, and its Wilson interval ``worse_low`` and
-    ``worse_high``.
+    ``worse_high``. Raises :class:`SweepError` if ``baseline`` has columns that are not in ``by``, or no row is the baseline.
     """
     if missing := baseline.keys() - set(by):
         raise SweepError(f"the baseline's columns have to be among {list(by)}; {sorted(missing)} are not")

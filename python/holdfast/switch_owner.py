@@ -48,7 +48,10 @@ class SwitchOwner(Generic[C]):
 
     @property
     def target(self) -> Pipeline[C] | None:
-        """The pipeline that reads and writes refer to: the saved one if there is one, else the running one."""
+        """The pipeline that reads and writes refer to: the saved one if there is one, else the running one.
+
+        None if there is neither.
+        """
         return self.saved or self.running
 
     def scratch(self, program: Program) -> Switch:

@@ -230,7 +230,7 @@ class Topology:
         """Give an IPv6 address to every host without one.
 
         With the default prefix it is ``2001:db8:0:<n>::1/64``, ``n`` the host's number. ``prefix`` must not be longer than 48 bits,
-        so that it has room for 2^16 subnets of 64 bits.
+        so that it has room for 2^16 subnets of 64 bits. Raises :class:`TopologyError` for others.
         """
         try:
             network = ipaddress.IPv6Network(prefix)
@@ -287,7 +287,8 @@ class Topology:
     def add_link(self, a: str, b: str, *like: Direction, **parameters: Any) -> Link:
         """Add a link and return it; ``parameters`` are fields of :class:`Link`. A port that is not given is the next free one.
 
-        ``like``: directions whose given parameters hold for both directions, unless ``parameters`` say otherwise.
+        ``like``: directions whose given parameters hold for both directions, unless ``parameters`` say otherwise. Raises
+        :class:`TopologyError` for unknown ends, a port in use, a link of a node with itself, or one between hosts.
         """
         for direction in like:
             parameters = {**{name: getattr(direction, name) for name in direction.model_fields_set}, **parameters}
@@ -331,7 +332,8 @@ class Topology:
     def add_packet_generator(self, switch: str, port: int, packet: bytes | str, **parameters: Any) -> PacketGenerator:
         """Add a packet generator to a switch and return it.
 
-        ``packet`` is bytes or hexadecimal text; ``parameters`` are the other fields of :class:`PacketGenerator`.
+        ``packet`` is bytes or hexadecimal text; ``parameters`` are the other fields of :class:`PacketGenerator`. Raises
+        :class:`TopologyError` if there is no such switch, or a parameter is invalid.
         """
         if switch not in self.switches:
             raise TopologyError(f"packet generator: there is no switch {switch!r} (known: {', '.join(self.switches)})")
@@ -577,7 +579,10 @@ class Topology:
         default_delay_ms: float = 1.0,
         **host_link: Any,
     ) -> Topology:
-        """Read a topology from a GraphML file of the Internet Topology Zoo's kind, see :mod:`holdfast.topologies.graphml`."""
+        """Read a topology from a GraphML file of the Internet Topology Zoo's kind, see :mod:`holdfast.topologies.graphml`.
+
+        The other arguments are explained there; ``host_link`` are parameters of the links of hosts.
+        """
         from holdfast.topologies import graphml
 
         return graphml.read(

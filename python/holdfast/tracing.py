@@ -12,7 +12,10 @@ from holdfast.p4runtime.device import Device
 
 
 def read_packets(text: str) -> list[bytes]:
-    """Read packets from hexadecimal text (blanks, colons and a leading 0x are allowed) or from a capture file (pcap, pcapng)."""
+    """Read packets from hexadecimal text (blanks, colons and a leading 0x are allowed) or from a capture file (pcap, pcapng).
+
+    Raises :class:`ScenarioError` for other text, and for a file that cannot be read.
+    """
     path = Path(text)
     # For long hexadecimal text these are false; Path's own would raise.
     is_there = os.path.exists(text) and not (os.path.isdir(text) and _is_hexadecimal(text))  # noqa: PTH110, PTH112

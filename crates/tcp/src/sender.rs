@@ -370,7 +370,8 @@ impl Sender {
         sequence + payload <= self.una.saturating_add(window)
     }
 
-    /// Records that a segment is sent, and starts the timers that it needs. Returns the segment.
+    /// Records that a segment is sent, and starts the timers that it needs. Returns the segment. `fin` is true if the
+    /// segment has the FIN flag, which takes one sequence number.
     pub(crate) fn sent(
         &mut self,
         now_ps: u64,
@@ -453,9 +454,10 @@ impl Sender {
         }
     }
 
-    /// Reports `acked` newly acknowledged bytes to the congestion control, which grows the window. If the configuration
-    /// validates windows and the congestion window does not limit the sender, reports only that the window was not used
-    /// up.
+    /// Reports `acked` newly acknowledged bytes to the congestion control, which grows the window. If the
+    /// configuration validates windows and the congestion window does not limit the sender, reports only that the
+    /// window was not used up. `window_limited` is true if the congestion window does limit it; `rtt_ps` is the
+    /// round-trip time that the acknowledgment measured, if any.
     pub(crate) fn grow(
         &mut self,
         now_ps: u64,

@@ -451,7 +451,7 @@ impl<'a> Inner<'a> {
     }
 
     /// Reads the first packet in a report's list of TLVs; returns an empty value if there is none. Fails if a TLV's
-    /// length is wrong or the packet's headers are incomplete.
+    /// length is wrong or the packet's headers are incomplete. `embeds` is as in [`Self::read`].
     fn read_tlvs(mut bytes: &'a [u8], embeds: Option<&Indicators>) -> Result<Inner<'a>, Malformed> {
         let mut found = Inner::default();
         while !bytes.is_empty() {
@@ -510,7 +510,8 @@ impl<'a> Inner<'a> {
     }
 
     /// Reads the bytes behind the IP header: the TCP or UDP ports, and INT headers if the indicators show that there
-    /// are any. Undoes in the 5-tuple what inserting INT headers changed (UDP port or protocol).
+    /// are any. Undoes in the 5-tuple what inserting INT headers changed (UDP port or protocol). `embeds` is as in
+    /// [`Self::read`].
     fn read_l4(
         bytes: &'a [u8],
         mut flow: FlowKey,

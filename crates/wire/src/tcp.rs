@@ -424,8 +424,8 @@ impl Header {
         Ok(())
     }
 
-    /// Appends only the TCP header to `out`, like [`Header::emit_virtual`], with `inserted_len` other bytes between its
-    /// first 20 bytes and its options; `insert` must append them.
+    /// Appends only the TCP header to `out`, like [`Header::emit_virtual`], with `inserted_len` other bytes between
+    /// its first 20 bytes and its options; `insert` must append them. Fails like [`Header::emit_virtual`].
     pub(crate) fn emit_virtual_with<A: Address>(
         &self,
         (inserted_len, insert): (usize, impl FnOnce(&mut Vec<u8>)),

@@ -47,7 +47,10 @@ def load(spec: str) -> Controller:
 
 
 def _parsed(spec: str) -> tuple[Path, str | None, dict[str, Any]]:
-    """Return file, name and arguments of a text such as ``hub.py:Hub(ports=4)``."""
+    """Return file, name and arguments of a text such as ``hub.py:Hub(ports=4)``.
+
+    Raises :class:`ConsoleError` if it is not of this form.
+    """
     file, colon, call = spec.partition(".py:")
     path = Path(f"{file}.py" if colon else spec)
     if not colon:

@@ -278,7 +278,10 @@ class Grammar:
 
 
 def _note(failure: _Failure, at: int, element: Element | None, error: Exception | None = None) -> None:
-    """Remember what was expected at ``at``, unless another form came further."""
+    """Remember what was expected at ``at``, unless another form came further.
+
+    ``error``: why a word there was not of the expected kind, if that is known.
+    """
     if at > failure.matched:
         failure.matched, failure.expected, failure.error = at, [], None
     if at == failure.matched:

@@ -299,7 +299,10 @@ class LiveHosts:
         return any(f":{_IPERF_PORT:04X}" in line and " 0A " in line for line in text.splitlines())
 
     def send(self, host: str, frame: bytes) -> None:
-        """Send a frame from a host's interface. From the first one on, frames that come to hosts are kept for :meth:`sniff`."""
+        """Send a frame from a host's interface. From the first one on, frames that come to hosts are kept for :meth:`sniff`.
+
+        Raises :class:`ConsoleError` if the interface refuses it.
+        """
         for each in self._topology.hosts:
             self._socket(each)
         try:
@@ -324,7 +327,10 @@ class LiveHosts:
         return found
 
     def _socket(self, host: str) -> socket.socket:
-        """Return a packet socket on a host's first interface, opened in its namespace when it is first wanted."""
+        """Return a packet socket on a host's first interface, opened in its namespace when it is first wanted.
+
+        Raises :class:`ConsoleError` if that fails.
+        """
         if host not in self._sockets:
             live = self._network.hosts[host]
             ours, theirs = socket.socketpair()

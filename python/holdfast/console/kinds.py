@@ -139,7 +139,10 @@ class _Flow:
 
 
 def _time_s(word: str) -> float:
-    """Return a time in seconds; a number alone is in seconds, as those of ping and iperf are."""
+    """Return a time in seconds; a number alone is in seconds, as those of ping and iperf are.
+
+    Raises :class:`ConsoleError` if it is not above 0 and at most 1,000,000 s.
+    """
     value = float(word) if units.is_plain(word) else units.time_s(word)
     if not 0 < value <= 1_000_000:
         raise ConsoleError(f"{word[:40]!r} is no time from 0 to 1000000 s")

@@ -49,7 +49,10 @@ def _held(client: Client) -> dict[str, int]:
 
 
 def reload(session: Session, path: Path, names: Sequence[str]) -> Result:
-    """Put a program into switches; what they hold stays where it fits."""
+    """Put a program into switches; what they hold stays where it fits.
+
+    Raises :class:`ConsoleError` if a controller from outside has a switch.
+    """
     from holdfast.console.session import Result
 
     program = compiled(path)

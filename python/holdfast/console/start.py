@@ -43,7 +43,7 @@ class Wanted:
     _compiled: dict[Path, _core.Program] = field(default_factory=dict)
 
     def programs(self) -> dict[str, _core.Program]:
-        """Return the program of each switch; each file is compiled once."""
+        """Return the program of each switch; each file is compiled once. Raises :class:`ConsoleError` if a switch has none."""
         found = {}
         for name, switch in self.topology.switches.items():
             if switch.kind == "bridge":

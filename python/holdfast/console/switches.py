@@ -122,14 +122,17 @@ def ports(session: Session, switch: str) -> Result:
 
 
 def tables(session: Session, switch: str, table: str | None) -> Result:
-    """Return the entries of a switch's tables, or of one."""
+    """Return the entries of a switch's tables, or of one. ``table``: the name of the one, None for all."""
     with session.clock.held():
         lines, total = table_lines(session.network.client(switch), table)
     return _result(lines, entries=total)
 
 
 def table_lines(client: Client, table: str | None) -> tuple[list[str], int]:
-    """Return the entries of a client's tables, or of one, as lines, and their number."""
+    """Return the entries of a client's tables, or of one, as lines, and their number.
+
+    ``table``: the name of the one, None for all.
+    """
     chosen = [client.p4info.tables[table]] if table else list(client.p4info.tables)
     lines, total = [], 0
     for info in chosen:
@@ -180,7 +183,10 @@ def _value(value: object, kind: str, width: int) -> str:
 
 
 def _number(value: object, width: int) -> str:
-    """Return a value as people write it: of 32 and 128 bits as an address of IP, of 48 as a MAC address."""
+    """Return a value as people write it: of 32 and 128 bits as an address of IP, of 48 as a MAC address.
+
+    ``width`` is the field's, in bits.
+    """
     if not isinstance(value, int):
         return str(value)
     if width == 32:
@@ -193,14 +199,20 @@ def _number(value: object, width: int) -> str:
 
 
 def counters(session: Session, switch: str, counter: str | None) -> Result:
-    """Return the cells that are not zero of a switch's counters, or of one; direct counters are beside their entries."""
+    """Return the cells that are not zero of a switch's counters, or of one; direct counters are beside their entries.
+
+    ``counter``: the name of the one, None for all.
+    """
     with session.clock.held():
         lines, packets = counter_lines(session.network.client(switch), counter)
     return _result(lines, packets=packets)
 
 
 def counter_lines(client: Client, counter: str | None) -> tuple[list[str], int]:
-    """Return the cells that are not zero of a client's counters, or of one, as lines, and the sum of their packets."""
+    """Return the cells that are not zero of a client's counters, or of one, as lines, and the sum of their packets.
+
+    ``counter``: the name of the one, None for all.
+    """
     chosen = [client.p4info.counters[counter]] if counter else list(client.p4info.counters)
     rows, packets = [], 0
     for info in chosen:

@@ -292,7 +292,10 @@ def _obey(state: _State, words: Sequence[str]) -> None:
 
 
 def _split(state: _State, arguments: Sequence[str], table: Table, form: str) -> tuple[list[str], list[str], int | None]:
-    """Split the arguments of a command that adds an entry: return the match, the words after ``=>``, and P4Runtime's priority."""
+    """Split the arguments of a command that adds an entry: return the match, the words after ``=>``, and P4Runtime's priority.
+
+    Raises :class:`EntriesError` if there is no ``=>``, or no priority where the table needs one.
+    """
     rest, priority = list(arguments), None
     if table.needs_priority:
         given = state.number(rest.pop(), "the priority") if rest and rest[-1] != "=>" else None

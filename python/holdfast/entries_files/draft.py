@@ -74,7 +74,10 @@ class Draft:
         self.left_out.add(what, self._place.lstrip(": "))
 
     def match(self, table: Table, given: Mapping[str, Any]) -> dict[str, MatchValue]:
-        """Convert an entry's match to the program's full names and to numbers; fields that match any value are left out."""
+        """Convert an entry's match to the program's full names and to numbers; fields that match any value are left out.
+
+        Raises :class:`EntriesError` if a field is given twice, or a value does not fit.
+        """
         found: dict[str, MatchValue] = {}
         for name, value in given.items():
             match_field = table.fields[name]

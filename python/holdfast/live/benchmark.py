@@ -207,7 +207,10 @@ class _Bench:
 def _limit(
     flood: Flood, worker_share: float, kernel_share: float | None, ns_per_packet: float, other_load: float
 ) -> str:
-    """Return a sentence that names what limits the measured rate, such as the switch's thread, as the measured loads show it."""
+    """Return a sentence that names what limits the measured rate, such as the switch's thread, as the measured loads show it.
+
+    ``kernel_share``: the part of the switch's time that it spent in the kernel, None if unknown.
+    """
     cores = os.cpu_count() or 1
     split = f"{ns_per_packet:.0f} ns per packet"
     if kernel_share is not None:

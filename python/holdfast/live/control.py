@@ -202,7 +202,10 @@ def control_socket(
 
 
 def _entities(live: LiveSwitch, request: Write | Read | AskPipeline) -> Iterable[bytes]:
-    """Execute an operator's request to write, read or show the pipeline; return the serialized messages of the answer."""
+    """Execute an operator's request to write, read or show the pipeline; return the serialized messages of the answer.
+
+    Raises :class:`holdfast.operations.verbs.RefusedError` for a request that is not in base64.
+    """
     device = live.device
     if isinstance(request, AskPipeline):
         asked = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=device.device_id)

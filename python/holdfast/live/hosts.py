@@ -102,6 +102,7 @@ class LiveHost:
         """Run a command in the host and wait for it; return its exit code and what it wrote.
 
         Raises :class:`LiveError` after ``timeout_s`` seconds, when its processes are killed, and with ``check`` if it fails.
+        ``input``: what it reads from its standard input; nothing if None.
         """
         what = command if isinstance(command, str) else shlex.join(command)
         source = subprocess.DEVNULL if input is None else subprocess.PIPE
@@ -138,7 +139,10 @@ class LiveHost:
     def send_load(
         self, interface: str, frames: list[bytes], *, duration_s: float, packets_per_s: float | None = None
     ) -> Load:
-        """Send frames from an interface of the host and return counts; see :meth:`holdfast._core.Namespace.send_load`."""
+        """Send frames from an interface of the host and return counts; see :meth:`holdfast._core.Namespace.send_load`.
+
+        They are sent as fast as possible, or at ``packets_per_s``.
+        """
         return self._here().send_load(interface, frames, duration_s=duration_s, packets_per_s=packets_per_s)
 
     def interface_counters(self, interface: str) -> InterfaceCounters:
@@ -162,7 +166,10 @@ class LiveHost:
             raise LiveError(f"{error} (of: {'; '.join(lines)})") from None
 
     def add_card(self, port: int) -> str:
-        """Add the network card of the host's port, without addresses; return the name of the interface at its outer end."""
+        """Add the network card of the host's port, without addresses; return the name of the interface at its outer end.
+
+        Raises :class:`LiveError` if the kernel refuses it.
+        """
         mac, vlan = self.host.cards[port].mac, self.host.vlan
         # The kernel's names of a namespace that existed already may be taken.
         taken = set() if self._foreign is None else self._foreign.interfaces()

@@ -63,6 +63,9 @@ class Client(ClientSession):
 
     Packet-ins and digests go to :attr:`on_packet_in` and :attr:`on_digest` if set (called from whatever thread delivers
     them), else into a queue that :meth:`poll` and :meth:`packets_in` read.
+
+    Methods raise :class:`holdfast.p4runtime.errors.P4RuntimeError` for names that the program does not have, for values that do
+    not fit, and if the device refuses a request.
     """
 
     # ---- Writing ----
@@ -99,15 +102,18 @@ class Client(ClientSession):
         idle_timeout_ns: int = 0,
         rates: Rates | None = None,
     ) -> None:
-        """Replace the action of an existing entry of a table, and its metadata, idle timeout and direct meter."""
+        """Replace the action of an existing entry of a table, and its metadata, idle timeout and direct meter.
+
+        The arguments are those of :meth:`insert`.
+        """
         self._write_entry("modify", table, match, action, params, priority, metadata, idle_timeout_ns, rates)
 
     def delete(self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None) -> None:
-        """Remove an entry from a table."""
+        """Remove an entry from a table. ``match`` and ``priority`` are those with which it was inserted."""
         self._write_entry("delete", table, match, None, None, priority, b"")
 
     def set_default(self, table: str, action: str, params: Mapping[str, Value] | None = None) -> None:
-        """Set the action that a table runs when no entry matches."""
+        """Set the action that a table runs when no entry matches. ``params``: the action's parameters by name."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity(table_entry={"table_id": info.id, "is_default_action": True})
         fill_action(entity.table_entry.action.action, info, action, params)

@@ -149,7 +149,10 @@ class ClientSession(abc.ABC):
         return self.arbitration is not None and self.arbitration.is_primary
 
     def arbitrate(self, election_id: int | None = None) -> None:
-        """Ask to become the primary, with a new election id if one is given. The answer comes as an :class:`Arbitration` event."""
+        """Ask to become the primary, with a new election id if one is given. The answer comes as an :class:`Arbitration` event.
+
+        Raises INVALID_ARGUMENT for an id of more than 128 bits.
+        """
         if election_id is not None:
             self.election_id = election_id
         if not 0 <= self.election_id < 1 << 128:
@@ -213,7 +216,7 @@ class ClientSession(abc.ABC):
     ) -> None:
         """Set the pipeline: from a compiled program, or from P4Info (text or message) and artifact.
 
-        The action ``commit`` takes neither.
+        The action ``commit`` takes neither. ``cookie``: a number that the device keeps with the pipeline and shows to clients.
         """
         if program is not None:
             if p4info is not None or artifact:
@@ -301,7 +304,10 @@ class ClientSession(abc.ABC):
         self._send(b"\x12" + _varint(len(packet)) + packet)
 
     def _pack_metadata(self, metadata: Mapping[str, Value]) -> bytes:
-        """Return the serialized metadata of a ``PacketOut``; fields of the packet-out header that are left out are zero."""
+        """Return the serialized metadata of a ``PacketOut``; fields of the packet-out header that are left out are zero.
+
+        Raises INVALID_ARGUMENT for metadata that the program does not have.
+        """
         message = p4runtime_pb2.PacketOut()
         header = self.p4info.packet_out
         if header is None and metadata:

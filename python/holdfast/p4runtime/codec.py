@@ -126,7 +126,8 @@ def to_int(value: Value | Pair, width: int, what: str = "value") -> int:
 def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[int, int]:
     """Return (value, prefix length in bits) from ``"10.0.0.0/24"``, a network, a pair, or a single value (all bits).
 
-    Raises INVALID_ARGUMENT if bits behind the prefix are not zero; the message has the value that was probably meant.
+    Raises INVALID_ARGUMENT if bits behind the prefix are not zero; the message has the value that was probably meant. ``width`` is
+    that of the field, in bits; ``what`` names the value in errors.
     """
     if isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network):
         value = str(value)
@@ -150,7 +151,8 @@ def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[in
 def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[int, int]:
     """Return (value, mask) from a pair, a prefix, or a single value (then the mask has all bits).
 
-    Raises INVALID_ARGUMENT if a bit of the value is outside the mask.
+    Raises INVALID_ARGUMENT if a bit of the value is outside the mask. ``width`` is that of the field, in bits; ``what`` names the
+    value in errors.
     """
     is_network = isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network)
     if is_network or (isinstance(value, str) and "/" in value):
@@ -167,7 +169,7 @@ def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[
 def to_range(value: Value | Pair, width: int, what: str = "range") -> tuple[int, int]:
     """Return (low, high), both included, from a pair, or from a single value, which is both.
 
-    Raises INVALID_ARGUMENT if low > high.
+    Raises INVALID_ARGUMENT if low > high. ``width`` is that of the field, in bits; ``what`` names the value in errors.
     """
     if not is_pair(value):
         number = to_int(value, width, what)

@@ -120,7 +120,7 @@ class Device:
     def load(self, program: Program) -> None:
         """Set the pipeline to a compiled program without a client, as if the switch had been delivered with it.
 
-        Clears the switch's state.
+        Clears the switch's state. Raises INVALID_ARGUMENT for a program without P4Info.
         """
         if not program.p4info:
             raise invalid_argument(f"program '{program.name}' carries no P4Info; compile it, or have a client push it")
@@ -292,7 +292,10 @@ class Device:
     def _applied(
         self, request: WriteRequest, check: Callable[[WriteRequest], None]
     ) -> tuple[_core.Batch, _core.Failures]:
-        """Apply the updates of a request; return the batch, and the updates that were refused."""
+        """Apply the updates of a request; return the batch, and the updates that were refused.
+
+        ``check`` raises if the client may not write.
+        """
         with self._lock:
             check(request)
             atomic = self._is_atomic(request.atomicity)

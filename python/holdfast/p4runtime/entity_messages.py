@@ -71,7 +71,10 @@ def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
 
 
 def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
-    """Write an action of a table with its parameters into an ``Action`` message."""
+    """Write an action of a table with its parameters into an ``Action`` message.
+
+    Raises INVALID_ARGUMENT for an action or parameter that is not the table's, and OUT_OF_RANGE for a value that does not fit.
+    """
     info = table.actions[action]
     message.action_id = info.id
     for name, value in (params or {}).items():
@@ -89,7 +92,10 @@ def _is_plain(value: Value | Pair, owner: MatchField | Param) -> TypeGuard[int]:
 
 
 def encoded_value(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
-    """Encode a number, or a string for a type that is translated to strings, as bytes."""
+    """Encode a number, or a string for a type that is translated to strings, as bytes.
+
+    Raises INVALID_ARGUMENT or OUT_OF_RANGE, with ``what`` in the message, for a value of another kind or one that does not fit.
+    """
     if owner.uri is None:
         return codec.encode(codec.to_int(value, owner.width, what))
     if not isinstance(value, str):

@@ -43,7 +43,11 @@ def _checked_width(width: int) -> int:
 
 
 def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
-    """Return the kind and the specification of a type; the names of structs, headers and enums are looked up in ``types``."""
+    """Return the kind and the specification of a type; the names of structs, headers and enums are looked up in ``types``.
+
+    ``depth``: how many types this one is nested in. Raises INVALID_ARGUMENT if that is too deep or a name is unknown, UNIMPLEMENTED
+    for types that are not supported.
+    """
     if depth > _MAX_DEPTH:
         raise invalid_argument("P4Info: types are nested too deeply, or in themselves")
     kind = spec.WhichOneof("type_spec")
@@ -104,7 +108,10 @@ def _width(spec: Proto, types: Proto, depth: int, parts: Iterator[int]) -> int:
 
 
 def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
-    """Convert a value to canonical ``P4Data``. A struct's value is one number with its first member in the highest bits."""
+    """Convert a value to canonical ``P4Data``. A struct's value is one number with its first member in the highest bits.
+
+    ``depth`` is only for the call for parts of a value: how many types they are in.
+    """
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
@@ -138,7 +145,7 @@ def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
 def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
     """Convert ``P4Data`` to one number, the reverse of :func:`to_p4data`.
 
-    Raises INVALID_ARGUMENT if the data are not of the type.
+    Raises INVALID_ARGUMENT if the data are not of the type. ``depth`` is as in :func:`to_p4data`.
     """
     if depth == 0:
         width_of(spec, types)
@@ -177,7 +184,10 @@ def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
 
 
 def to_plain(spec: Proto, types: Proto, value: int, depth: int = 0) -> Plain:
-    """Convert a value, one number as for :func:`to_p4data`, to a bool, number, text, list or dictionary that people can read."""
+    """Convert a value, one number as for :func:`to_p4data`, to a bool, number, text, list or dictionary that people can read.
+
+    ``depth`` is as in :func:`to_p4data`.
+    """
     if depth == 0:
         width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)

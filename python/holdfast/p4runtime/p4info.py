@@ -344,7 +344,8 @@ def parse_text(text: str) -> Proto:
 def _parsed(text: str) -> Proto:
     """Parse a ``P4Info`` in protobuf text format; equal texts are parsed once.
 
-    Every switch of a network has mostly the same text, and parsing it took half of a short simulation's time.
+    Every switch of a network has mostly the same text, and parsing it took half of a short simulation's time. Raises
+    INVALID_ARGUMENT for text that is no ``P4Info``.
     """
     message = p4info_pb2.P4Info()
     try:

@@ -696,7 +696,7 @@ class Server:
 
 
 def serve(devices: Iterable[Device], address: str, tls: TlsFiles | None = None, *, insecure: bool = False) -> Server:
-    """Start a :class:`Server` for these devices and return it."""
+    """Start a :class:`Server` for these devices and return it. Arguments are those of :class:`Server`; raises its errors."""
     server = Server(devices, address, tls, insecure=insecure)
     server.start()
     return server
@@ -715,7 +715,10 @@ def _stream_message(data: bytes) -> _Sized:
 
 
 def _handle_batch(device: Device, session: Session, stream: _Stream, batch: Proto) -> None:
-    """Process a batch of stream messages; an empty batch is a client's request that the server sends batches too."""
+    """Process a batch of stream messages; an empty batch is a client's request that the server sends batches too.
+
+    Raises INVALID_ARGUMENT for anything else, and RESOURCE_EXHAUSTED for too many messages.
+    """
     try:
         messages = stream_batches.messages_of(batch)
     except DecodeError:

@@ -31,7 +31,10 @@ _MODULES = ("p4.config.v1.p4types_pb2", "p4.config.v1.p4info_pb2", "p4.v1.p4data
 
 
 def _serialized_descriptor(path: Path) -> bytes:
-    """Return the ``serialized_pb`` literal, a file descriptor, in a generated ``_pb2.py`` file, without executing the file."""
+    """Return the ``serialized_pb`` literal, a file descriptor, in a generated ``_pb2.py`` file, without executing the file.
+
+    Raises :class:`ImportError` if there is none.
+    """
     for node in ast.parse(path.read_bytes(), str(path)).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             target = node.targets[0]
@@ -45,7 +48,10 @@ def _serialized_descriptor(path: Path) -> bytes:
 
 
 def _build(name: str) -> types.ModuleType:
-    """Build a ``_pb2`` module from the descriptor in its installed file, and register it as an imported module."""
+    """Build a ``_pb2`` module from the descriptor in its installed file, and register it as an imported module.
+
+    Raises :class:`ImportError` if the module is not installed.
+    """
     from google.protobuf.internal import builder
 
     spec = importlib.util.find_spec(name)

@@ -77,7 +77,10 @@ class _Lab:
         return f"line {self._lines.line(place)}"
 
     def topology(self) -> Topology:
-        """Return the topology of the lab: its nodes as switches and hosts, and the links between them."""
+        """Return the topology of the lab: its nodes as switches and hosts, and the links between them.
+
+        Raises :class:`TopologyError`, with the line of the file, if it describes none.
+        """
         draft, nodes = self._draft, self._lab["nodes"]
         links = list(self._links())
         for _, a, b, _ in links:

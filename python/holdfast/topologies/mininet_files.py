@@ -57,7 +57,10 @@ def read(spec: str) -> Topology:
 
 
 def _built(path: Path, name: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """Run the script in a process and return the network that it builds; kill it and its processes if it takes too long."""
+    """Run the script in a process and return the network that it builds; kill it and its processes if it takes too long.
+
+    Raises :class:`TopologyError` if that takes too long or gives no network, or one that is too large.
+    """
     stand_in = Path(__file__).with_name("mininet_stand_in.py")
     command = interpreter.script(stand_in, str(path.absolute()), name, *arguments)
     process = subprocess.Popen(

@@ -49,14 +49,17 @@ class Recorder:
         self.commands: list[tuple[str, str]] = []
 
     def add_node(self, name: str, kind: str, options: dict[str, Any]) -> str:
-        """Record a node in place of an earlier one of this name, and return its name."""
+        """Record a node in place of an earlier one of this name, and return its name.
+
+        Raises :class:`ValueError` for more than :data:`MOST_NODES` nodes.
+        """
         if len(self.nodes) >= MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} nodes")
         self.nodes[str(name)] = {"kind": kind, "options": options}
         return str(name)
 
     def add_link(self, a: str, b: str, options: dict[str, Any]) -> None:
-        """Record a link between two nodes, with its options."""
+        """Record a link between two nodes, with its options. Raises :class:`ValueError` for more than :data:`MOST_NODES` links."""
         if len(self.links) >= MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} links")
         self.links.append({"a": str(a), "b": str(b), "options": options})
@@ -247,7 +250,10 @@ class _Ports:
         self._used: dict[str, list[int]] = {}
 
     def number(self, node: str, port: Any, *, by_count: bool) -> int:
-        """Return the port of a link at a node: ``port`` if it is given, else the node's next free port."""
+        """Return the port of a link at a node: ``port`` if it is given, else the node's next free port.
+
+        The free port is the first one above those used, or with ``by_count`` the first port of all plus the number of links so far.
+        """
         used = self._used.setdefault(node, [])
         first = 0 if self._recorder.nodes.get(node, {}).get("kind") == "host" else 1
         if port is None:
@@ -303,7 +309,7 @@ class Topo:
         return self.recorder.nodes.get(str(name), {}).get("kind") == "switch"
 
     def nodes(self, sort: bool = True) -> list[str]:
-        """Return the names of all nodes."""
+        """Return the names of all nodes. They are sorted unless ``sort`` is False."""
         return sorted(self.recorder.nodes, key=natural) if sort else list(self.recorder.nodes)
 
     def hosts(self, sort: bool = True) -> list[str]:
@@ -652,7 +658,10 @@ def _only(topos: Any) -> str:
 
 
 def _made(module: ModuleType, name: str, arguments: list[str]) -> Any:
-    """Return the network that ``name`` in a script stands for: a class or function that is called, or a key of its ``topos``."""
+    """Return the network that ``name`` in a script stands for: a class or function that is called, or a key of its ``topos``.
+
+    Raises :class:`LookupError` if there is nothing of this name, or it cannot be called.
+    """
     topos = getattr(module, "topos", {})
     maker = getattr(module, name, None) or (topos.get(name) if isinstance(topos, dict) else None)
     if maker is None:

@@ -182,7 +182,10 @@ def _is_on_earth(place: list[str]) -> bool:
 
 
 def _native_link(words: _Words, name: str, unit: float | None, line: int) -> Edge:
-    """Read a link in the native format: ``( ends ) installed-capacity cost routing-cost setup-cost ( capacity cost ... )``."""
+    """Read a link in the native format: ``( ends ) installed-capacity cost routing-cost setup-cost ( capacity cost ... )``.
+
+    ``unit``: what a capacity of 1 is in bit/s; None if unknown, and the link then has no rate.
+    """
     ends = words.group()
     if len(ends) != 2:
         words.error(f"link {name!r} has {len(ends)} ends; 2 are expected")

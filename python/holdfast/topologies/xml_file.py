@@ -62,7 +62,10 @@ def parse(path: Path, content: bytes, read: Callable[[bytes | str], T]) -> T:
 
 
 def new_parser(path: Path) -> expat.XMLParserType:
-    """Return a parser that names elements ``namespace name``, and opens no other files or addresses."""
+    """Return a parser that names elements ``namespace name``, and opens no other files or addresses.
+
+    The parser raises :class:`TopologyError` for entities that the file does not declare, or that refer to other files.
+    """
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
 

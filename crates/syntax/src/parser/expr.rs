@@ -419,8 +419,8 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Returns whether the current `<` starts type arguments of `base`. It does if `base` is a type, or if
-    /// the token after it can only be a type.
+    /// Returns whether the current `<` starts type arguments of `base`. It does if `base` is a type, or if the token
+    /// after it can only be a type. If `call_likely` is true, it also does if `(` follows the matching `>`.
     fn at_type_args(&self, base: &Expr, call_likely: bool) -> bool {
         let names_type = match &base.kind {
             ExprKind::Path(path) => self.scopes.is_type(path.name.as_str()),

@@ -134,7 +134,8 @@ impl Parser<'_> {
     }
 
     /// Describes a gap in the tree: its place, its words, and whether it may declare a name that is not among these
-    /// words. At the top level every gap may be a declaration.
+    /// words. At the top level every gap may be a declaration. `top_level` is true for a gap outside of all
+    /// declarations.
     pub(super) fn hole(&self, gap: Gap, top_level: bool) -> Hole {
         let Gap { mut start, mut end } = gap;
         let declares = top_level || self.may_declare(&self.tokens[start..end]);

@@ -174,7 +174,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Evaluates expressions separated by commas, and returns the value of the last one.
+    /// Evaluates expressions separated by commas, and returns the value of the last one. `live` is as in
+    /// [`Self::ternary`].
     fn sequence(&mut self, live: bool) -> Value {
         let mut value = self.ternary(live)?;
         while self.eat(T::Comma) {

@@ -53,8 +53,9 @@ impl Rate {
         }
     }
 
-    /// Returns the delivery rate, in bytes per second, between the sending of the newest delivered segment and now.
-    /// Returns `None` if that time is zero or shorter than the smallest round-trip time.
+    /// Returns the rate, in bytes per second, at which the data acknowledged since the newest delivered segment was
+    /// sent were delivered. The time is that of their sending or that of their acknowledgment, whichever is longer.
+    /// Returns `None` if it is zero or shorter than the smallest round-trip time.
     fn sample(&mut self, newest: &Record, rtt_min_ps: u64) -> Option<u64> {
         let sending_ps = newest.sent_ps.saturating_sub(newest.first_sent_ps);
         let acking_ps = self.delivered_ps.saturating_sub(newest.delivered_ps);
@@ -240,7 +241,8 @@ impl Sender {
     }
 
     /// Marks the segments that are to be considered lost after an acknowledgment, by the rule of the configured
-    /// recovery.
+    /// recovery. If `widens` is true, a D-SACK indicated reordering, which RACK answers with a wider reordering
+    /// window.
     fn find_losses(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
         match self.recovery {
             Recovery::RackTlp { .. } => self.rack_detect(now_ps, delivery, widens),
