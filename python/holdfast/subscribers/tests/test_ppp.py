@@ -365,6 +365,15 @@ def test_echo_is_answered_with_our_number() -> None:
     assert link.owner.told == ["up", "echo"]
 
 
+@pytest.mark.parametrize("octets", [0, 247, 248, 600, 1400])
+def test_an_echo_of_any_length_comes_back_without_padding(octets: int) -> None:
+    link = Link()
+    link.open()
+    length, data = (8 + octets).to_bytes(2, "big"), bytes(range(256)) * 6
+    answer = link.hear((b"\x09\x21" + length + b"\xde\xad\xbe\xef" + data[:octets] + b"padding").hex())
+    assert answer == b"\x0a\x21" + length + link.lcp.magic.to_bytes(4, "big") + data[:octets]
+
+
 def test_protocol_reject_both_ways() -> None:
     link = Link()
     link.open()
