@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from holdfast_command import holdfast_process
+from holdfast_command import holdfast, holdfast_process
 
 from holdfast.compare import mechanisms
 
@@ -51,7 +51,7 @@ def test_the_command_prints_what_the_page_shows(folder: Path) -> None:
 
 def test_an_own_topology_and_own_traffic_are_compared(folder: Path) -> None:
     _, shown = blocks("")
-    done = holdfast_process(*shown.removeprefix("$ holdfast ").split(), "--out", "own", cwd=folder)
+    done = holdfast_process(*shown.removeprefix("$ holdfast ").split(), "--out", "own", "--jobs", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "spine 3 (5 switches): leaf0-spine0 down" in words(done.stdout) and "2 UDP streams" in done.stdout
     assert "reroute loses" in words(done.stdout)
@@ -66,7 +66,7 @@ def test_the_prompt_takes_the_controller(folder: Path) -> None:
 
 
 def test_the_program_has_no_read_of_an_invalid_header(folder: Path) -> None:
-    done = holdfast_process("compile", "backup.p4", "--check", cwd=folder)
+    done = holdfast("compile", "backup.p4", "--check", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
