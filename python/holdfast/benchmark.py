@@ -32,7 +32,8 @@ def run(
 ) -> list[ProgramMeasurement]:
     """Measure each of ``programs`` (empty: all) with packets of each size in bytes (empty: :data:`SIZES_BYTES`).
 
-    Return the results.
+    Return the results. ``quick``: measure with smaller tables and for a shorter time. ``progress`` is called with a sentence before
+    each measurement. Raises :class:`HoldfastError` for unknown programs.
     """
     results = []
     for program in _named(programs, _core.Benchmark.programs(), "benchmark"):
@@ -45,14 +46,20 @@ def run(
 
 
 def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableMeasurement]:
-    """Measure each of ``tables`` on its own, or all known tables if ``tables`` is empty, and return the results."""
+    """Measure each of ``tables`` on its own, or all known tables if ``tables`` is empty, and return the results.
+
+    ``quick`` and ``progress`` are as in :func:`run`.
+    """
     return _each(_named(tables, _core.tables(), "table"), _core.measure_table, quick, progress)
 
 
 def run_simulations(
     scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
 ) -> list[SimulationMeasurement]:
-    """Measure each of ``scenarios``, networks in virtual time, or all if ``scenarios`` is empty, and return the results."""
+    """Measure each of ``scenarios``, networks in virtual time, or all if ``scenarios`` is empty, and return the results.
+
+    ``quick`` and ``progress`` are as in :func:`run`.
+    """
     return _each(_named(scenarios, _core.simulations(), "simulation"), _core.measure_simulation, quick, progress)
 
 

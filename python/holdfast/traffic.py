@@ -160,7 +160,8 @@ class TcpOptions(Parameters):
         Acknowledgments are delayed by 40 ms, except for the first 16 segments. (Linux also sends them at once while it opens its
         receive window; with a large receive buffer, that is many more segments.) The retransmission timeout is the smoothed round
         trip plus at least 200 ms, the granularity of RFC 6298; it is not just at least 200 ms in all. CUBIC ends slow start early
-        by round-trip times (HyStart), and then grows by 5 % per round trip at least until the first loss; Reno does neither.
+        by round-trip times (HyStart), and then grows by 5 % per round trip at least until the first loss; Reno does neither. Raises
+        :class:`ParameterError` for another ``congestion``.
         """
         if congestion not in ("reno", "cubic"):
             raise ParameterError("TcpOptions", "congestion", f"Linux has 'reno' and 'cubic' here, not {congestion!r}")

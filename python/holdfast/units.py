@@ -110,7 +110,10 @@ def is_plain(text: str) -> bool:
 
 
 def _read(quantity: Quantity, text: str) -> Fraction:
-    """Parse a quantity that must not be negative, and return it in the base unit; a number alone is in the base unit."""
+    """Parse a quantity that must not be negative, and return it in the base unit; a number alone is in the base unit.
+
+    Raises :class:`ParameterError` if it cannot be parsed, or is negative.
+    """
     value = Fraction(text.strip()) if quantity is not TIME and is_plain(text) else quantity.read(text)
     if value < 0:
         raise _error(f"{text.strip()} is negative, and {quantity.what} is not")

@@ -155,7 +155,10 @@ def compose(text: str, most_values: int = MOST_VALUES) -> tuple[_Bounded, yaml.N
 
 
 def _measure(node: yaml.Node, sizes: dict[int, tuple[int, int]], above: set[int]) -> tuple[int, int]:
-    """Return the number of values below a node, with aliases followed, and the depth of their nesting; visit each node once."""
+    """Return the number of values below a node, with aliases followed, and the depth of their nesting; visit each node once.
+
+    Raises an error for an alias that contains itself, and for more than :data:`DEPTH` levels.
+    """
     if id(node) in above:
         raise _refused(node, "an alias that contains itself")
     if id(node) not in sizes:
@@ -243,7 +246,10 @@ def read(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> M:
 
 
 def read_located(path: Path, model: type[M], most_bytes: int = MOST_BYTES) -> Located[M]:
-    """Read a model as :func:`read` does, and return it with the line number of each of its values."""
+    """Read a model as :func:`read` does, and return it with the line number of each of its values.
+
+    Raises :class:`ScenarioError`, with the line, if the file is not as the model requires.
+    """
     with reading(path, ScenarioError):
         loader, root = compose(read_regular(path, most_bytes, ScenarioError).decode())
         if root is not None:

@@ -106,7 +106,10 @@ def _computed(topology: Topology) -> dict[str, tuple[float, float]]:
 
 
 def picture(topology: Topology, links: Sequence[LinkState], colours: Colours, chosen: str | None) -> dict[str, Any]:
-    """Return the whole picture; :func:`lines` has the part that changes."""
+    """Return the whole picture; :func:`lines` has the part that changes.
+
+    ``chosen``: the name of the link that is chosen, None if none is.
+    """
     nodes = len(topology.switches) + len(topology.hosts)
     return {
         "animation": False,
@@ -148,7 +151,7 @@ def lines(topology: Topology, links: Sequence[LinkState], colours: Colours, chos
     """Return the part of a picture's series that changes with a snapshot: its lines, and what is written on them.
 
     The lines are in the order of :func:`link_of_line`. What is written on a link is the label of a point in its middle, which comes
-    behind the nodes: labels of lines are neither moved nor kept apart by the library.
+    behind the nodes: labels of lines are neither moved nor kept apart by the library. ``chosen`` is as in :func:`picture`.
     """
     drawn = []
     for link in links:
@@ -212,7 +215,7 @@ def nodes_of(topology: Topology, colours: Colours) -> list[dict[str, Any]]:
 
 
 def link_of_line(number: int, links: Sequence[LinkState]) -> LinkState | None:
-    """Return the link that a line of the picture stands for."""
+    """Return the link that a line of the picture stands for; None if there is no such line."""
     index = number // 2 if len(links) <= BOTH_WAYS else number
     return links[index] if 0 <= index < len(links) else None
 

@@ -41,8 +41,9 @@ class RowList:
     ) -> None:
         """Build an empty list.
 
-        A heading with an asterisk is left out on narrow screens. ``choose``: None if first cells are no buttons. ``empty``: what
-        is said without any row. ``changed``: demands :meth:`show` of other rows.
+        A heading with an asterisk is left out on narrow screens. ``choose``: None if first cells are no buttons. ``empty``: what is
+        said without any row. ``changed``: demands :meth:`show` of other rows. ``act``: what a button in the last column does; None
+        without buttons. ``choose`` and ``act`` get the row's key.
         """
         self._choose, self._act, self._page, self._filter = choose, act, 0, ""
         self._changed = changed

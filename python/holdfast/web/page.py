@@ -176,7 +176,7 @@ class NetworkTab(Tab):
         self.verbs.do(line)
 
     def choose_link(self, name: str | None) -> None:
-        """Choose a link, wherever it was pressed."""
+        """Choose a link, wherever it was pressed. None, or the link that is chosen already, changes nothing."""
         if name and name != self.link:
             self.link = name
             self._link_choice.set_value(name)

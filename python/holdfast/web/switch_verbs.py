@@ -110,7 +110,7 @@ class _Named:
         return f"a {self.noun}"
 
     def read(self, subject: Any, word: str) -> str:
-        """Return the whole name of which ``word`` is the end."""
+        """Return the whole name of which ``word`` is the end. Raises :class:`ConsoleError` if there is none, or several."""
         known = self.known()
         found = [name for name in known if name == word or name.endswith(f".{word}")]
         if len(found) != 1:
@@ -144,7 +144,7 @@ class _Number:
     what: str = "a port's number"
 
     def read(self, subject: Any, word: str) -> int:
-        """Return the number."""
+        """Return the number. Raises :class:`ConsoleError` if there is no such port."""
         known = [str(port) for port in subject._live.ports]
         if word not in known:
             raise ConsoleError(f"there is no port {word[:20]!r} (known: {', '.join(known) or 'none'})")

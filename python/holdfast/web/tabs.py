@@ -46,7 +46,7 @@ class Tabs(Generic[T]):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def each(self, act: Callable[[T], None]) -> None:
-        """Have each tab do something, in the framework's thread."""
+        """Have each tab do something, in the framework's thread. ``act`` is called with each tab."""
         loop = self._loop
         if loop is None or loop.is_closed():
             return
@@ -155,7 +155,10 @@ def part(title: str) -> Any:
 
 
 def choice(name: str, options: list[str], value: str | None, chosen: Callable[[str | None], None] | None = None) -> Any:
-    """Build a field in which one of ``options`` is chosen; long lists are found by typing."""
+    """Build a field in which one of ``options`` is chosen; long lists are found by typing.
+
+    ``value`` is chosen first; ``chosen`` is called with each later choice.
+    """
     change = None if chosen is None else (lambda event: chosen(event.value))
     found = ui.select(options, label=name, value=value, with_input=len(options) > 8, on_change=change)
     return found.props("dense outlined options-dense").classes("field")

@@ -54,7 +54,10 @@ class Network:
                 self._ports[link.b, link.b_port] = link.a
 
     def send(self, switch: str, bift: Bift, bits: int, entropy: int) -> Outcome:
-        """Send a packet with the BitString ``bits`` from the BFIR ``switch``; return its deliveries, copies and expired copies."""
+        """Send a packet with the BitString ``bits`` from the BFIR ``switch``; return its deliveries, copies and expired copies.
+
+        ``entropy`` chooses a bucket of the BIFT, and so one of several equal paths.
+        """
         outcome = Outcome()
         if switch != self._dead:
             self._forward(outcome, switch, bift, bits, entropy, TTL, from_tunnel=False)

@@ -32,7 +32,8 @@ class Protector:
     def repairs(self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf) -> Repairs:
         """Return the repairs for ``destinations``, to which S sends over ``primary``; a destination in none of them has no backup.
 
-        ``next_hop``: returns E's hop towards a destination.
+        ``next_hop``: returns E's hop towards a destination. S, by number, is the switch in front of the failure, and E the
+        neighbour behind ``primary``.
         """
         if self._frr == "none":
             return {}

@@ -107,7 +107,8 @@ class SessionTables:
         """Add or replace sessions in the switch, in atomic batches.
 
         ``earlier``: by identifier, the sessions' usage on other planes. For a session that is not in it, the value known before is
-        kept, or is zero.
+        kept, or is zero. Raise :class:`NetworkError` for a session that the gateway cannot forward, or whose address another one
+        has.
         """
         given = list({session.session_id: session for session in sessions}.values())
         known = earlier or {}

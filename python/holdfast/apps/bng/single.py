@@ -81,7 +81,10 @@ class SinglePlane:
     # UserPlane
 
     def install(self, sessions: Iterable[Session]) -> None:
-        """Add or replace sessions, in atomic batches of 50."""
+        """Add or replace sessions, in atomic batches of 50.
+
+        Raise :class:`NetworkError` for one that cannot be forwarded, or whose address another one has.
+        """
         self.sessions.install(sessions)
 
     def remove(self, session_ids: Iterable[int]) -> dict[int, Usage]:

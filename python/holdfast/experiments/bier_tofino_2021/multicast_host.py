@@ -60,7 +60,10 @@ def send(group: str, port: int, address: str, count: int, interval_ns: int, payl
 
 
 def member(group: str, port: int, namespace: str, address: str) -> socket.socket:
-    """Open a UDP socket in the network namespace ``namespace``, and let it join the group on the interface ``address``."""
+    """Open a UDP socket in the network namespace ``namespace``, and let it join the group on the interface ``address``.
+
+    Raises :class:`OSError` if that is refused.
+    """
     with Path("/var/run/netns", namespace).open("rb") as there:
         if ctypes.CDLL(None, use_errno=True).setns(there.fileno(), CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")

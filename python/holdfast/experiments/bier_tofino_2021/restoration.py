@@ -94,7 +94,8 @@ def controller(topology: Topology, point: Mapping[str, Any], ip_ms: float, bier_
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Run one failure; return the time from the cut to the next arrival at the subscriber in ms, and packets lost and duplicated.
 
-    The moment of the cut between two packets is drawn from the seed.
+    The moment of the cut between two packets is drawn from the seed. Raises :class:`ExperimentError` if nothing arrives after the
+    cut.
     """
     topology = figure_10()
     there_and_back_ms = 2 * point["signalling_ms"]

@@ -81,7 +81,7 @@ def restored(observed: live_stream.Observed) -> dict[str, Any]:
 
     The first lost packet tells which arrivals were before the cut. ``after_detection_ms``: from the detection to the first arrival
     of a repaired packet, without ``waited_ms``, the time in which no packet was sent between the last lost one and the repaired
-    one.
+    one. Raises UndisturbedError if no packet was lost, and :class:`LiveError` if nothing arrived after the cut.
     """
     host = restoration.SUBSCRIBER
     arrivals, sent_ns = observed.arrivals[host], observed.sent_ns

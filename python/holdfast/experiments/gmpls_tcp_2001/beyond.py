@@ -51,7 +51,10 @@ def points(of: Sequence[Point], tcps: Sequence[str] | None = None) -> list[Point
 
 
 def _measured(setting: Setting, name: str, of: Sequence[Point], tcps: Sequence[str] | None = None) -> pl.DataFrame:
-    """Run the points ``of`` with each TCP; return a row per run, with the name of its TCP in the column ``tcp``."""
+    """Run the points ``of`` with each TCP; return a row per run, with the name of its TCP in the column ``tcp``.
+
+    ``tcps``: their names; all if None.
+    """
     frame = setting.sweep(name, goodput.MEASURE, points(of, tcps))
     each = len(of) * len(setting.seeds)
     return frame.with_columns(tcp=pl.Series([tcp for tcp in tcps or TCPS for _ in range(each)]))

@@ -263,7 +263,7 @@ def ahead(
 ) -> list[Claim]:
     """Return a claim per scenario and pair of mechanisms: the first one's goodput minus the second one's.
 
-    Goodput is in percent of the achievable, so the difference is in percentage points.
+    Goodput is in percent of the achievable, so the difference is in percentage points. ``scenarios``: their names; all if None.
     """
     goodputs = by_configuration(
         goodput.achievable(frame, value, window_s), ["mechanism", "scenario"], "achieved_percent"

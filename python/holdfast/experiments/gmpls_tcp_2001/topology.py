@@ -133,7 +133,8 @@ def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[st
 def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: bool = True) -> Scenario:
     """Build the network of section 5 (figure 6).
 
-    The backup path of the switched flows crosses LSR5-LSR6, with fixed flows if ``shared``, else alone.
+    The backup path of the switched flows crosses LSR5-LSR6, with fixed flows if ``shared``, else alone. ``recovery``: that of the
+    switched flows; local if None.
     """
     spine = ["LSR4", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR5", "LSR6", "LSR2"]
@@ -164,7 +165,7 @@ def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: 
 def rtt_change(parameters: Parameters, d_ms: float, *, recovery: Recovery | None = None) -> Scenario:
     """Build the network of sections 6 and 7 (figure 9).
 
-    The working path crosses LSR1-LSR2 in 1 ms; the backup path goes over LSR4 and LSR5 in ``d_ms``.
+    The working path crosses LSR1-LSR2 in 1 ms; the backup path goes over LSR4 and LSR5 in ``d_ms``. ``recovery`` is local if None.
     """
     spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR4", "LSR5", "LSR2"]
@@ -208,7 +209,8 @@ def _connection(
 ) -> Connection:
     """Return the pair of LSPs of the aggregate of all flows.
 
-    The last hop has a label of its own, by which the egress tells its inputs.
+    The last hop has a label of its own, by which the egress tells its inputs. ``detours`` are used by local recovery only,
+    ``backup`` by mechanisms with a backup path.
     """
     return Connection(
         a=sources,

@@ -53,7 +53,10 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _run(point: Mapping[str, Any], mode: str) -> float:
-    """Let all clients download at once with iperf3 through switches in one forwarding mode; return the goodput in Gb/s."""
+    """Let all clients download at once with iperf3 through switches in one forwarding mode; return the goodput in Gb/s.
+
+    Raises :class:`LiveError` if iperf3 fails or does not end.
+    """
     fast = {"rate_bps": 100_000_000_000, "queue_packets": 2000}
     topology = setup.two_ends(point["pairs"], clients=fast, servers=fast, path1=fast, path2=fast, direct=True)
     pairs = [(setup.server(pair), setup.client(pair)) for pair in range(1, point["pairs"] + 1)]

@@ -70,7 +70,7 @@ def counted(setting: Setting) -> pl.DataFrame:
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Run all programs of both ends under valgrind; return the instructions per packet of each.
 
-    They do not depend on the seed.
+    They do not depend on the seed. Raises :class:`ExperimentError` if valgrind fails.
     """
     del seed
     with tempfile.TemporaryDirectory() as directory:
@@ -132,7 +132,8 @@ def _total(dump: Path) -> int:
     """Return the instructions in :data:`COUNTED_OBJECTS` of one of callgrind's files (Callgrind Format Specification).
 
     A file has an object's full name once, with a number by which later lines refer to the object. A line of costs belongs to the
-    object named last, but the line after ``calls=`` has the callee's costs, which are not counted.
+    object named last, but the line after ``calls=`` has the callee's costs, which are not counted. Raises :class:`ExperimentError`
+    if there are none.
     """
     names: dict[str, str] = {}
     total, counts, is_call = 0, False, False

@@ -204,7 +204,7 @@ class Case:
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Measure the processor time in ns per packet of each program at both ends; programs take equally many turns, in rotation.
 
-    The seed is only the number of the run.
+    The seed is only the number of the run. Raises :class:`ExperimentError` if another number of packets leaves than should.
     """
     del seed
     result = {}

@@ -90,7 +90,10 @@ def _from_zero(axes: Any, value: str) -> None:
 
 
 def gain(gains: pl.DataFrame, theory: Callable[[float], float]) -> Figure:
-    """Draw Figure 4.2: the gain in bandwidth in % over packet length in bytes, measured and by equation 4.2."""
+    """Draw Figure 4.2: the gain in bandwidth in % over packet length in bytes, measured and by equation 4.2.
+
+    ``theory`` returns the gain in % by that equation for a length in bytes.
+    """
     figure, axes = plt.subplots(figsize=(5.6, 3.6), dpi=130)
     lengths = [MINIMUM_BYTES * 10 ** (i / 100) for i in range(219)]
     axes.plot(lengths, [theory(length) for length in lengths], color=ORANGE, linewidth=1.2, label="equation 4.2")

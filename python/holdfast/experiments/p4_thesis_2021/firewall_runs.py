@@ -109,7 +109,10 @@ def _program(variant: Variant) -> Program:
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Inject packets; return the percentage that arrived, and counts of the reasons for which others were dropped."""
+    """Inject packets; return the percentage that arrived, and the reasons for which others were dropped, as a list in text.
+
+    Raises :class:`ExperimentError` if the packets that arrived or were dropped are not all.
+    """
     at, of, to, granted = CASES[point["packets"]]
     controller = FirewallController(rules(*INSIDE), reaction_delay_ms=1)
     topology = figure_3_2()

@@ -51,7 +51,10 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def measured_once(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Run one flow in real time; return its measures, and ``max_lateness_ms``, the largest lateness of an event."""
+    """Run one flow in real time; return its measures, and ``max_lateness_ms``, the largest lateness of an event.
+
+    Raises :class:`LiveError` if iperf3 or ping fails.
+    """
     topology = setup.line(point["switches"], setup.MACHINE_PACKETS_PER_S)
     program, controller = telemetry_runs.forwarding(point["mode"], 1.0)
     seconds = int(point["run_s"])

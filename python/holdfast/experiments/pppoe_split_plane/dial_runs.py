@@ -57,7 +57,8 @@ def dial(plane: str, sessions: int, *, seed: int, packets: int, folder: Path) ->
 
     Times are of the processor, in seconds. ``setup_s``: of control plane and planes, for all sessions together. ``memory_mb``: of
     switches and control plane. ``restart_s``: until a new control plane has taken up all sessions. ``takeover_s``: to move the
-    sessions of the failed forwarding plane, ``taken_over`` of them, to the other one.
+    sessions of the failed forwarding plane, ``taken_over`` of them, to the other one. Raises :class:`ExperimentError` if a session
+    is missing, or packets are lost.
     """
     store = SqliteStore(folder / "sessions.db")
     world = Subscribers(plane, seed=seed, store=store, forwarding=2)

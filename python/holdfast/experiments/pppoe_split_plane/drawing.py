@@ -82,7 +82,10 @@ def _labelled(figure: Figure, axes: Any, quantity: str) -> Figure:
 
 
 def over(frame: pl.DataFrame, key: str, label: str, quantities: Mapping[str, str], title: str, *, logs: bool) -> Figure:
-    """Draw each of ``quantities`` over the column ``key``, a curve per kind of gateway."""
+    """Draw each of ``quantities`` (a label by column) over the column ``key``, a curve per kind of gateway.
+
+    ``label`` is that of the axis of ``key``, which is logarithmic with ``logs``.
+    """
     lines = (len(quantities) + 1) // 2
     figure, grid = plt.subplots(lines, 2, figsize=(9.2, 2.9 * lines + 0.6), dpi=130, squeeze=False)
     for axes, (value, name) in zip(grid.flat, quantities.items(), strict=False):

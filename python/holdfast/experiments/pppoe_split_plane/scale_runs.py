@@ -89,7 +89,8 @@ def scale(plane: str, sessions: int, *, seed: int, packets: int, setups: int, fo
     """Measure a gateway that has ``sessions`` sessions; return the costs of packets, setups and a restart.
 
     Times are of the processor. ``memory_mb``: of switches and control plane, beyond what they need without sessions.
-    ``upkeep_percent``: percent of a core, to look after established sessions; setups are measured without it.
+    ``upkeep_percent``: percent of a core, to look after established sessions; setups are measured without it. Raises
+    :class:`ExperimentError` if a session is missing, a setup fails, or packets are lost.
     """
     store = SqliteStore(folder / "sessions.db")
     world = Subscribers(plane, seed=seed, store=store)
