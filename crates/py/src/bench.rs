@@ -28,7 +28,7 @@ struct Rates<'a> {
 #[pymethods]
 impl Benchmark {
     /// Compiles the program and fills the tables of both versions. ``quick`` makes small tables and few measurements,
-    /// for tests.
+    /// for tests. Raises HoldfastError if there is no such program.
     #[new]
     #[pyo3(signature = (program, quick=false))]
     fn new(program: String, quick: bool) -> PyResult<Benchmark> {
@@ -65,7 +65,7 @@ impl Benchmark {
 }
 
 /// Builds and runs a scenario of the simulation several times, and returns its counts and median time; with
-/// ``quick``, sends only a small part of its packets.
+/// ``quick``, sends only a small part of its packets. Raises HoldfastError if there is no such scenario.
 #[pyfunction]
 #[pyo3(signature = (scenario, quick=false))]
 pub(crate) fn measure_simulation(scenario: &str, quick: bool) -> PyResult<Record> {
@@ -80,7 +80,7 @@ pub(crate) fn simulations() -> Vec<&'static str> {
 }
 
 /// Measures filling a table, looking up keys and emptying it, and returns the rates and times; with ``quick``, uses a
-/// hundredth of the entries.
+/// hundredth of the entries. Raises HoldfastError if there is no such table.
 #[pyfunction]
 #[pyo3(signature = (table, quick=false))]
 pub(crate) fn measure_table(table: &str, quick: bool) -> PyResult<Record> {

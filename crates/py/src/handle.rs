@@ -51,6 +51,7 @@ impl NetworkHandle {
     }
 
     /// Runs a closure on the network between events, while other Python threads may run, and returns its result.
+    /// Fails if the closure does, or if the thread of the wall clock has ended by an error.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
@@ -64,7 +65,7 @@ impl NetworkHandle {
     }
 
     /// Runs a closure on the network repeatedly until it returns `Some`, while other Python threads may run. Packets
-    /// are processed between its runs.
+    /// are processed between its runs. Fails like [`Self::call`].
     pub(crate) fn call_in_steps<T: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut net::Network) -> Option<Result<T, NetError>> + Send + 'static,

@@ -50,7 +50,8 @@ pub(crate) fn clean() -> PyResult<usize> {
 /// A Linux network namespace of this process. It ends, with its interfaces and processes, when it is closed or the
 /// process ends.
 ///
-/// IPv6 is off in it until it is given an IPv6 address. At the end of a ``with`` statement it is closed.
+/// IPv6 is off in it until it is given an IPv6 address. At the end of a ``with`` statement it is closed. Methods raise
+/// HoldfastError if it is closed, if a name or address is invalid, and if the kernel refuses what they ask for.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Namespace {
     // None when closed.

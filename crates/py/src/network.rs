@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Nodes and links on the virtual or the wall clock. Its Python interface is :mod:`holdfast.network`.
+///
+/// Methods raise HoldfastError for a node, port, link or flow that does not exist, for an invalid value, and after the
+/// thread of the wall clock has ended by an error.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Network {
     pub(crate) handle: Arc<NetworkHandle>,
@@ -190,8 +193,8 @@ impl Network {
     }
 
     /// Writes what happens to the packets of a switch from now on, as text, into a file (replaced if it exists; None:
-    /// standard output): at most ``most_per_s`` packets per second, which run on the interpreter, and the number of the
-    /// others. ``dump_bytes``: how many bytes of each are shown.
+    /// standard output): at most ``most_per_s`` packets per second, which run on the interpreter, and the number of
+    /// the others. ``dump_bytes``: how many bytes of each are shown. Raises HoldfastError if the file cannot be made.
     #[pyo3(signature = (switch, path, most_per_s, *, dump_bytes=0))]
     fn log_packets(
         &self,
@@ -370,15 +373,16 @@ impl Network {
     }
 
     /// Starts the wall clock: the network runs in a thread of its own until :meth:`stop`, from its present time on.
-    /// Each switch makes at most ``copies_per_s`` copies of copies per second, of all packets together (resubmissions,
-    /// recirculations and clones behind the first two passes); others are dropped as ``recirculation_limit``.
+    /// Each switch makes at most ``copies_per_s`` copies of copies per second, of all packets together
+    /// (resubmissions, recirculations and clones behind the first two passes); others are dropped as
+    /// ``recirculation_limit``. Raises HoldfastError if the clock runs already, or an interface cannot be opened.
     #[pyo3(signature = (*, copies_per_s=engine::COPIES_PER_S))]
     fn start(&self, copies_per_s: u64) -> PyResult<()> {
         detached(|| self.handle.start(copies_per_s)).map_err(failed)
     }
 
     /// Returns the notifications since the last call, under the wall clock. If there are none, waits up to
-    /// ``timeout_s`` seconds for the first.
+    /// ``timeout_s`` seconds for the first. Raises HoldfastError if the clock is not running.
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<Notification>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|e| failed(format!("timeout_s is {timeout_s}: {e}")))?;

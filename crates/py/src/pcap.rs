@@ -38,7 +38,8 @@ fn read_capture(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     Ok(Ok(bytes))
 }
 
-/// Reads the frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 if it has none).
+/// Reads the frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 if it has
+/// none). Raises HoldfastError for a file of another kind, and OSError for one that cannot be read.
 #[pyfunction]
 pub(crate) fn read_pcap(
     py: Python<'_>,

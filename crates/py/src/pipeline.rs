@@ -285,7 +285,7 @@ impl Pipeline {
     }
 
     /// Begins to answer a serialized ``ReadRequest`` with the entities as they are now; only counts may be those of a
-    /// later time.
+    /// later time. Raises INVALID_ARGUMENT for bytes that are not such a message.
     fn read(&self, switch: &Switch, request: PyBackedBytes) -> PyResult<Reading> {
         let pipeline = self.inner.clone();
         let request = detached(|| p4runtime::ReadRequest::decode(&request));
@@ -297,7 +297,8 @@ impl Pipeline {
         })
     }
 
-    /// Returns the packet that a serialized ``PacketOut`` sends into the CPU port.
+    /// Returns the packet that a serialized ``PacketOut`` sends into the CPU port. Raises INVALID_ARGUMENT for
+    /// metadata that do not belong to the program.
     fn packet_out(&self, message: &[u8]) -> PyResult<Vec<u8>> {
         let packet = self.inner.packet_out(message);
         packet.map_err(|error| refused(&error))

@@ -18,7 +18,7 @@ pub(crate) struct EntryEncoder {
 impl EntryEncoder {
     /// Creates an encoder for entries of a table. ``fields`` contain name, id, width in bits and match kind;
     /// ``actions`` contain name, id and parameters, each with name, id and width in bits. A field or action with
-    /// several names is given once for each.
+    /// several names is given once for each. Raises ValueError for an unknown match kind.
     #[new]
     fn new(
         table_id: u32,

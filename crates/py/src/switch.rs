@@ -20,6 +20,8 @@ enum Home {
 }
 
 /// A switch that stands alone, or is a node of a network; then the worker thread that owns it executes the calls.
+///
+/// Methods raise HoldfastError after that thread has ended by an error.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Switch {
     home: Home,
@@ -85,7 +87,8 @@ impl Switch {
         self.asked.cpu_port.unwrap_or(architecture.cpu_port)
     }
 
-    /// Runs a closure on the switch while other Python threads may run, and returns its result.
+    /// Runs a closure on the switch while other Python threads may run, and returns its result. Fails like
+    /// [`NetworkHandle::call`].
     pub(crate) fn with<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut engine::Switch) -> T + Send + 'static,
@@ -103,7 +106,7 @@ impl Switch {
     }
 
     /// Runs a closure on the switch repeatedly until it returns `Some`, and returns that. Packets may pass between
-    /// its runs.
+    /// its runs. Fails like [`NetworkHandle::call`].
     pub(crate) fn in_steps<T: Send + 'static>(
         &self,
         mut step: impl FnMut(&mut engine::Switch) -> Option<T> + Send + 'static,
@@ -214,7 +217,8 @@ impl Switch {
     }
 
     /// Exchanges program, entries and all other state with the switch ``prepared``, which must not be in a network,
-    /// between two packets. With ``reconciliation``, this switch keeps the state that it lists.
+    /// between two packets. With ``reconciliation``, this switch keeps the state that it lists. Raises HoldfastError
+    /// if ``prepared`` is in a network or this switch itself, or ``reconciliation`` was used already.
     #[pyo3(signature = (prepared, reconciliation=None))]
     fn replace_with(
         &self,
@@ -351,9 +355,10 @@ impl Switch {
         }
     }
 
-    /// Runs one packet on a switch outside of a network. Returns its outputs with their ports, in order. ``now_ps`` is
-    /// the present time by default. If it is more than a second before the latest time, the clock counts as set back,
-    /// and the ages of entries, of tokens and of digest messages begin again.
+    /// Runs one packet on a switch outside of a network. Returns its outputs with their ports, in order. ``now_ps``
+    /// is the present time by default. If it is more than a second before the latest time, the clock counts as set
+    /// back, and the ages of entries, of tokens and of digest messages begin again. Raises HoldfastError for a switch
+    /// in a network, and for a port or packet that cannot arrive.
     #[pyo3(signature = (port, packet, now_ps=None))]
     fn process(
         &self,
@@ -376,7 +381,7 @@ impl Switch {
 
     /// Processes a packet like :meth:`process`, but with the interpreter. Returns the trace as JSON or as indented
     /// text, including assignments to variables if ``assignments``. Tables and registers are used and changed as
-    /// usual.
+    /// usual. Raises HoldfastError like :meth:`process`.
     #[pyo3(signature = (port, packet, now_ps=None, *, text=false, assignments=false))]
     fn trace(
         &self,

@@ -10,7 +10,8 @@ use tcp::{
 };
 
 /// Builds a TCP configuration from a preset and options; each option sets the configuration's field of the same name.
-/// A preset's packets have the same length in both families, so that segments over IPv6 contain 20 bytes less.
+/// A preset's packets have the same length in both families, so that segments over IPv6 contain 20 bytes less. Fails
+/// for an unknown preset, option or name.
 pub(crate) fn config(
     preset: &str,
     options: &Bound<'_, PyDict>,
@@ -130,7 +131,8 @@ fn reduction(name: &str) -> PyResult<Reduction> {
     chosen("reduction must be", name, choices)
 }
 
-/// Reads the option ``hystart``: whether HyStart++ is used, or ``"classic"`` for the original HyStart.
+/// Reads the option ``hystart``: whether HyStart++ is used, or ``"classic"`` for the original HyStart. Fails for
+/// anything else.
 fn hystart(value: &Bound<'_, PyAny>) -> PyResult<Option<HyStart>> {
     if let Ok(wanted) = value.extract::<bool>() {
         return Ok(wanted.then_some(HyStart::PlusPlus));
@@ -186,7 +188,8 @@ fn exit(name: &str) -> PyResult<ExitWindow> {
     chosen("newreno_exit must be", name, choices)
 }
 
-/// Parses the name of a kind of loss recovery. Both forms of NewReno keep the preset's other details.
+/// Parses the name of a kind of loss recovery. Both forms of NewReno keep the preset's other details. Fails for an
+/// unknown name.
 fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
     let details = match preset {
         Recovery::NewReno(details) => details,

@@ -137,7 +137,8 @@ impl ReportSocket {
         py.detach(|| self.lock().drops())
     }
 
-    /// Makes the socket accept no more packets; those that wait can still be received.
+    /// Makes the socket accept no more packets; those that wait can still be received. Raises HoldfastError if the
+    /// kernel refuses that.
     fn refuse_more(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.lock().refuse_more()).map_err(failed)
     }
@@ -266,6 +267,7 @@ impl ReportCollector {
 
     /// Receives packets from a socket and processes them: waits up to ``timeout_s`` seconds for the first, then
     /// continues until none waits or ``for_s`` seconds have passed since the call. Returns the number of packets.
+    /// Raises HoldfastError if the socket fails.
     #[pyo3(signature = (socket, timeout_s, for_s=0.0))]
     fn receive(
         &self,
