@@ -277,8 +277,8 @@ TAKEN_BACK: list[tuple[str, Desired]] = [
     (f"{MADE}act_prof_delete_member profile 0", (SECOND,)),
     (f"{MADE}act_prof_delete_member shared 0", (SECOND,)),  # the table that the profile implements
     (f"{MADE}act_prof_modify_member profile NoAction 0", (ProfileMember("I.profile", 1, "NoAction", {}), SECOND)),
-    (f"{MADE}act_prof_modify_member profile forward 1 => 08:00:00:00:01:11 2\nact_prof_delete_member profile 0", (
-        ProfileMember("I.profile", 2, "I.forward", {"mac": MAC, "port": 2}),
+    (f"{MADE}act_prof_modify_member profile forward 1 => fe:00:00:00:01:11 2\nact_prof_delete_member profile 0", (
+        ProfileMember("I.profile", 2, "I.forward", {"mac": 0xFE0000000111, "port": 2}),
     )),
     (f"{GROUPED}act_prof_delete_group paths 0", (
         ProfileMember("I.paths", 1, "I.forward", {"mac": MAC, "port": 1}),
