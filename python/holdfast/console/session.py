@@ -659,7 +659,8 @@ def _number(text: str) -> float:
 
 def _rate(bps: float) -> str:
     for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if bps >= size:
+        # With three digits, what is a little less is one of this unit too.
+        if bps >= 0.9995 * size:
             return f"{bps / size:.3g} {unit}"
     return f"{bps:.3g} bit/s"
 
