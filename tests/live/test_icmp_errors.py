@@ -6,6 +6,7 @@ import re
 
 from holdfast import Topology
 from holdfast.apps.router import RouterController, compile_router
+from holdfast.console import Session
 from holdfast.live.network import running
 
 
@@ -35,3 +36,7 @@ def test_a_host_sees_the_path() -> None:
                 found = re.search(r"(?:From|bytes from) ([0-9a-f.:]+?)(?::|) icmp_seq", said)
                 hops.append(found[1] if found else said)
             assert hops == path
+        with Session(network) as session:
+            result = session.do("h1 traceroute h2")
+            assert result.ok
+            assert [line.split()[1] for line in result.text.splitlines()] == expected[str(end.address.ip)]

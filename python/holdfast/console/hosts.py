@@ -14,10 +14,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import IPv4Address
 from statistics import fmean
 from typing import Any, Protocol
 
 from holdfast import interpreter
+from holdfast.console import echo
+from holdfast.console.echo import Hop
 from holdfast.console.pace import Clock
 from holdfast.errors import ConsoleError
 from holdfast.live import packet_socket
@@ -79,6 +82,9 @@ class Hosts(Protocol):
 
     def udp(self, source: str, destination: str, rate_bps: int, duration_s: float) -> Streamed:
         """Send by UDP at a rate for a time."""
+
+    def hop(self, source: str, destination: str, ttl: int) -> Hop:
+        """Send one echo request with a TTL, and wait for the answer of whoever it is."""
 
     def send(self, host: str, frame: bytes) -> None:
         """Send a frame from a host."""
@@ -196,6 +202,29 @@ class SimulatedHosts:
         bps = 8 * UDP_PAYLOAD_BYTES * in_time / duration_s
         return Streamed(bps, found.sent, found.lost, None if jitter_ps is None else jitter_ps / 1e9)
 
+    def hop(self, source: str, destination: str, ttl: int) -> Hop:
+        """Send one echo request with a TTL, and wait for the answer of whoever it is, for a second at most."""
+        frame = echo.request(self._network.topology, source, destination, ttl)
+        kept, found = self._frames[source], list[tuple[tuple[float, bytes], IPv4Address, bool]]()
+
+        def came() -> bool:
+            for each in kept:
+                if (said := echo.answer(each[1], ttl)) is not None:
+                    found.append((each, *said))
+                    return True
+            return False
+
+        with self._clock.held():
+            sent_s = self._network.now_ps / PS_PER_S
+            self._network.send_frame(source, frame)
+        self._clock.wait(ANSWER_S, came)
+        with self._clock.held():
+            if not found and not came():
+                return Hop()
+            each, address, there = found[0]
+            kept.remove(each)
+        return Hop(str(address), 1000 * (each[0] - sent_s), there)
+
     def send(self, host: str, frame: bytes) -> None:
         """Send a frame from a host."""
         with self._clock.held():
@@ -265,6 +294,15 @@ class LiveHosts:
                 raise ConsoleError(f"ping: {(text.strip().splitlines() or ['it printed nothing'])[-1]}")
             found.append(Pinged(int(counts[1]), int(counts[2]), tuple(map(float, _RTT.findall(text)))))
         return found
+
+    def hop(self, source: str, destination: str, ttl: int) -> Hop:
+        """Run ping with a TTL; of errors it tells no time."""
+        command = ["ping", "-n", "-c", "1", "-W", str(ANSWER_S), "-t", str(ttl), self._address(destination)]
+        text = self._network.hosts[source].run(command, check=False).stdout
+        if (error := re.search(r"^From ([0-9.]+) icmp_seq", text, re.MULTILINE)) is not None:
+            return Hop(error[1])
+        times = _RTT.findall(text)
+        return Hop(self._address(destination), float(times[0]), there=True) if times else Hop()
 
     def tcp(self, source: str, destination: str, duration_s: float) -> Streamed:
         """Run iperf3 in both hosts."""

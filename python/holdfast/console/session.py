@@ -41,6 +41,9 @@ from holdfast.topology import Topology
 _NOT_FOUND = (126, 127)
 """The exit statuses of a shell that could not start a command."""
 
+MOST_HOPS, SILENT_HOPS = 30, 5
+"""Of a path that is shown, and of those in turn from which nobody answers."""
+
 TRACED_S = 1.0
 """For so long after a verb its first packet at a switch is waited for."""
 
@@ -194,6 +197,25 @@ class Session:
         Five echo requests a second, for TIME, or until flow FLOW stop. Number: flow.
         """
         return self._begun(Asked("ping", source, destination, time_s=time_s))
+
+    @verb("source:HOST traceroute destination:HOST")
+    def traceroute(self, source: str, destination: str) -> Result:
+        """Show the path to another host.
+
+        Send echo requests with TTL 1, 2 ... until it answers, or nobody does five times. Routers that send ICMP errors are shown.
+        Number: hops.
+        """
+        if source == destination:
+            raise ConsoleError(f"{source} has no path to itself over the network")
+        lines, silent, there = [], 0, False
+        for ttl in range(1, MOST_HOPS + 1):
+            found = self.hosts.hop(source, destination, ttl)
+            time = "" if found.rtt_ms is None else f"  {found.rtt_ms:.3f} ms"
+            lines.append(f"{ttl:>2}  {found.address or '*'}{time}")
+            there, silent = found.there, 0 if found.address else silent + 1
+            if there or silent >= SILENT_HOPS:
+                break
+        return Result("\n".join(lines), there, {"hops": len(lines)})
 
     @verb("source:HOST send frame:FRAME...")
     def send(self, source: str, frame: str | bytes) -> Result:
