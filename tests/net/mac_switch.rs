@@ -48,7 +48,7 @@ table t0 "stations" id 1 {
   default a1()
 "#;
     for (mac, port) in entries {
-        writeln!(text, "entry (exact 48w{mac}) a0(9w{port})").unwrap();
+        writeln!(text, "entry (48w{mac}) a0(9w{port})").unwrap();
     }
     text += r#"
   size 1024

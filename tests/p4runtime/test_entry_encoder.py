@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.entity_messages import fill_action, fill_key
 from holdfast.p4runtime.errors import P4RuntimeError
-from holdfast.p4runtime.p4info import Action, MatchField, MatchKind, Names, Param, Table
+from holdfast.p4runtime.p4info import MATCH_KINDS, Action, MatchField, Names, Param, Table
 from holdfast.p4runtime.stubs import p4runtime_pb2
 
-KINDS: tuple[MatchKind, ...] = ("exact", "lpm", "ternary", "range", "optional")
 WIDTHS = (1, 7, 8, 32, 48, 64, 65, 128, 256, 1024)
 
 
@@ -30,7 +29,7 @@ def entries(draw: st.DrawFn) -> tuple[Table, dict[str, Value | Pair], dict[str, 
     match: dict[str, Value | Pair] = {}
     values: dict[str, Value] = {}
     for id in range(1, draw(st.integers(1, 4)) + 1):
-        field = MatchField(id, f"hdr.f{id}", draw(st.sampled_from(WIDTHS)), draw(st.sampled_from(KINDS)))
+        field = MatchField(id, f"hdr.f{id}", draw(st.sampled_from(WIDTHS)), draw(st.sampled_from(sorted(MATCH_KINDS))))
         fields.append(field)
         number = numbers(field.width)
         other = st.integers(0, field.width + 1) if field.kind == "lpm" else number

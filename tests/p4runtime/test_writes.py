@@ -153,7 +153,7 @@ WRONG_ENTRIES: list[tuple[str, str, str, Callable[[Raw], Any]]] = [
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\0", -1)], r.action("drop"))),
     ("bits behind the prefix", "INVALID_ARGUMENT", "behind its prefix",
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\x0a\0\0\1", 8)], r.action("drop"))),
-    ("mask of 0", "INVALID_ARGUMENT", "the mask is zero",
+    ("mask of 0", "INVALID_ARGUMENT", "holds everything",
      lambda r: r.entry("acl", [exact(1, b"\1"), ternary(2, b"\0", b"\0")], r.action("drop"), priority=1)),
     ("bits outside the mask", "INVALID_ARGUMENT", "where the mask has none",
      lambda r: r.entry("acl", [exact(1, b"\1"), ternary(2, b"\3", b"\1")], r.action("drop"), priority=1)),

@@ -200,7 +200,7 @@ impl Configuration {
             Bits::from_u64(16, 0),
             Bits::from_limbs(512, &ports),
         ];
-        let key = KeyMatch::Exact(Bits::from_u64(20, BIFT_ID.into()));
+        let key = KeyMatch::Value(Bits::from_u64(20, BIFT_ID.into()));
         insert(switch, &bifts, vec![key], 0, args.into())
     }
 
@@ -234,8 +234,8 @@ impl Configuration {
         let copies = Target::new(switch, "BierEgress.copies", "BierEgress.copy")?;
         for (rid, neighbour) in (0u64..).zip(&self.neighbours) {
             let key = vec![
-                KeyMatch::Exact(Bits::from_u64(16, FIRST_GROUP.into())),
-                KeyMatch::Exact(Bits::from_u64(16, rid)),
+                KeyMatch::Value(Bits::from_u64(16, FIRST_GROUP.into())),
+                KeyMatch::Value(Bits::from_u64(16, rid)),
             ];
             let args = vec![
                 Bits::from_limbs(BSL, &neighbour.f_bm),
@@ -251,7 +251,7 @@ impl Configuration {
         let table = Target::new(switch, "next_hops", "next_hop")?;
         for (instance, neighbour) in (0u64..).zip(&self.neighbours) {
             let key = vec![
-                KeyMatch::Exact(Bits::from_u64(16, FIRST_GROUP.into())),
+                KeyMatch::Value(Bits::from_u64(16, FIRST_GROUP.into())),
                 only_of(&neighbour.f_bm),
             ];
             let args = vec![
@@ -275,7 +275,7 @@ impl Configuration {
         let table = Target::new(switch, "clusters", "cluster")?;
         let inside: Vec<Neighbour> = members.iter().map(|&at| self.neighbours[at]).collect();
         let pattern = only_of(&self.behind(&inside));
-        let group = KeyMatch::Exact(Bits::from_u64(16, FIRST_GROUP.into()));
+        let group = KeyMatch::Value(Bits::from_u64(16, FIRST_GROUP.into()));
         let args = vec![Bits::from_u64(16, cluster.into())];
         insert(switch, &table, vec![group, pattern], 100, args)
     }
@@ -302,8 +302,8 @@ impl Configuration {
         let table = Target::new(switch, "impose.channels", "impose.impose")?;
         for channel in &self.channels {
             let key = vec![
-                KeyMatch::Exact(Bits::from_u64(32, channel.source.into())),
-                KeyMatch::Exact(Bits::from_u64(32, channel.group.into())),
+                KeyMatch::Value(Bits::from_u64(32, channel.source.into())),
+                KeyMatch::Value(Bits::from_u64(32, channel.group.into())),
             ];
             let args = vec![
                 Bits::from_u64(16, BFIR_ID.into()),
@@ -330,7 +330,7 @@ impl Configuration {
 /// Makes a match for bit strings in which only bits of `bits` are set.
 fn only_of(bits: &BitString) -> KeyMatch {
     let others: BitString = std::array::from_fn(|i| !bits[i]);
-    KeyMatch::Ternary {
+    KeyMatch::Masked {
         value: Bits::zero(BSL),
         mask: Bits::from_limbs(BSL, &others),
     }

@@ -52,16 +52,18 @@ impl Match {
     fn of_width(self, width: u32) -> KeyMatch {
         let bits = |value| Bits::from_u128(width, value);
         match self {
-            Match::Exact(value) => KeyMatch::Exact(bits(value)),
-            Match::Lpm(value, prefix_len) => KeyMatch::Lpm {
+            Match::Exact(value) => KeyMatch::Value(bits(value)),
+            Match::Lpm(value, prefix_len) => KeyMatch::Prefix {
                 value: bits(value).and(&Bits::prefix_mask(width, prefix_len)),
                 prefix_len,
             },
-            Match::Ternary(value, mask) => KeyMatch::Ternary {
+            Match::Ternary(value, mask) => KeyMatch::Masked {
                 value: bits(value & mask),
                 mask: bits(mask),
             },
-            Match::Optional(value) => KeyMatch::Optional(value.map(bits)),
+            Match::Optional(value) => {
+                value.map_or(KeyMatch::Any, |value| KeyMatch::Value(bits(value)))
+            }
             Match::Range(low, high) => KeyMatch::Range {
                 low: bits(low),
                 high: bits(high),

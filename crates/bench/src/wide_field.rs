@@ -32,7 +32,7 @@ pub fn workload(count: usize) -> Result<Workload, String> {
             port: (i % 64) as u32,
             address: 0x0600_0000_0000 | i as u64,
         };
-        let matches = vec![KeyMatch::Exact(Bits::from_u64(16, i as u64))];
+        let matches = vec![KeyMatch::Value(Bits::from_u64(16, i as u64))];
         let call = ActionCall {
             action: ActionId(forward as u32),
             args: vec![

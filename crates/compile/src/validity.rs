@@ -9,7 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    BinaryOp, Expr, HeaderId, LabelId, Program, SlotId, Stmt, StmtKind, Target, Transition, UnaryOp,
+    BinaryOp, Effect, Expr, HeaderId, LabelId, Program, SlotId, Stmt, StmtKind, Target, Transition,
+    UnaryOp,
 };
 
 /// The headers that are known to be valid at a place; `None` at a place that no packet reaches.
@@ -183,12 +184,6 @@ impl Pass {
                 let zero = matches!(value, Expr::Const(bits) if bits.is_zero());
                 return self.unguarded(*dst, known).filter(|_| !zero);
             }
-            StmtKind::RegisterRead { dst, .. }
-            | StmtKind::MeterExecute { dst, .. }
-            | StmtKind::DirectMeterRead { dst, .. }
-            | StmtKind::Hash { dst, .. }
-            | StmtKind::Random { dst, .. }
-            | StmtKind::Lookahead { dst, .. } => return self.unguarded(*dst, known),
             StmtKind::SetValid(id) | StmtKind::Extract { header: id, .. } => {
                 known.iter_mut().for_each(|k| {
                     k.insert(*id);
@@ -242,7 +237,6 @@ impl Pass {
                 let met = meet(self.at_break.remove(label).flatten(), here);
                 self.at_break.insert(*label, met);
             }
-            StmtKind::Exit | StmtKind::Reject { .. } => *known = None,
             StmtKind::Apply { table, .. } => {
                 let (lost, actions) = self.tables.get(table.index()).cloned()?;
                 for action in actions {
@@ -253,7 +247,8 @@ impl Pass {
                     .iter_mut()
                     .for_each(|k| k.retain(|h| !lost.contains(h)));
             }
-            _ => {}
+            other if other.effect() == Effect::End => *known = None,
+            other => return self.unguarded(other.destination()?, known),
         }
         None
     }

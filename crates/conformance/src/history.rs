@@ -11,8 +11,8 @@ use engine::control::{
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
 use ir::{
-    ActionCall, ActionId, ActionProfileId, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId,
-    Program, RegisterId, TableId, ValueSetId,
+    ActionCall, ActionId, ActionProfileId, Bits, CounterId, Key, KeyMatch, MeterId, Program,
+    RegisterId, TableId, ValueSetId,
 };
 
 /// The number of entries that each table has at first.
@@ -419,7 +419,7 @@ fn value_set(choices: &mut Choices<'_>, program: &Program) -> Entity {
     let widths = &program.value_sets[value_set as usize].widths;
     let count = choices.below(4);
     let member = |choices: &mut Choices<'_>| {
-        let exact = |width: &u32| KeyMatch::Exact(key_value(choices, *width));
+        let exact = |width: &u32| KeyMatch::Value(key_value(choices, *width));
         widths.iter().map(exact).collect()
     };
     Entity::ValueSet {
@@ -510,34 +510,13 @@ fn key_value(choices: &mut Choices<'_>, width: u32) -> Bits {
 
 fn key_match(choices: &mut Choices<'_>, key: &Key) -> KeyMatch {
     let width = key.width;
-    match key.kind {
-        MatchKind::Exact => KeyMatch::Exact(key_value(choices, width)),
-        MatchKind::Lpm => {
-            let prefix_len = match choices.below(3) {
-                0 => width,
-                1 => width / 2,
-                _ => choices.below(256) % (width + 1),
-            };
-            let value = key_value(choices, width).and(&Bits::prefix_mask(width, prefix_len));
-            KeyMatch::Lpm { value, prefix_len }
-        }
-        MatchKind::Ternary => {
-            let mask = match choices.below(4) {
-                0 | 1 => Bits::zero(width),
-                2 => Bits::ones(width),
-                _ => choices.bits(width),
-            };
-            let value = key_value(choices, width).and(&mask);
-            KeyMatch::Ternary { value, mask }
-        }
-        MatchKind::Range => {
-            let (a, b) = (key_value(choices, width), key_value(choices, width));
-            let (low, high) = if a.ucmp(&b).is_le() { (a, b) } else { (b, a) };
-            KeyMatch::Range { low, high }
-        }
-        MatchKind::Optional if choices.one_in(2) => {
-            KeyMatch::Optional(Some(key_value(choices, width)))
-        }
-        MatchKind::Optional | MatchKind::Selector => KeyMatch::Optional(None),
-    }
+    let first = key_value(choices, width);
+    let second = match choices.below(6) {
+        0 | 1 => Bits::zero(width),
+        2 => Bits::ones(width),
+        3 => Bits::prefix_mask(width, width / 2),
+        4 => Bits::prefix_mask(width, choices.below(256) % (width + 1)),
+        _ => key_value(choices, width),
+    };
+    key.kind.of_two(first, second).normal()
 }

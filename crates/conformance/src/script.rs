@@ -252,7 +252,8 @@ impl Writer<'_> {
             return None;
         }
         let (name, args) = self.call(call);
-        let keys: Vec<String> = entry.matches.iter().map(key).collect();
+        let keys = table.keys.iter().zip(&entry.matches);
+        let keys: Vec<String> = keys.map(|(field, found)| key(field, found)).collect();
         let mut line = format!(
             "table_add {} {name} {} => {args}",
             table.name,
@@ -319,16 +320,16 @@ fn mirroring_add(session: &CloneSession) -> Option<String> {
     }
 }
 
-fn key(key: &KeyMatch) -> String {
-    match key {
-        KeyMatch::Exact(value) => number(value),
-        KeyMatch::Lpm { value, prefix_len } => format!("{}/{prefix_len}", number(value)),
-        KeyMatch::Ternary { value, mask } => format!("{}&&&{}", number(value), number(mask)),
-        KeyMatch::Range { low, high } => format!("{}->{}", number(low), number(high)),
-        KeyMatch::Optional(Some(value)) => {
+fn key(field: &ir::Key, found: &KeyMatch) -> String {
+    match found {
+        KeyMatch::Any => "0&&&0".to_string(),
+        KeyMatch::Value(value) if field.kind.is_exact() => number(value),
+        KeyMatch::Value(value) => {
             format!("{}&&&{}", number(value), number(&Bits::ones(value.width())))
         }
-        KeyMatch::Optional(None) => "0&&&0".to_string(),
+        KeyMatch::Prefix { value, prefix_len } => format!("{}/{prefix_len}", number(value)),
+        KeyMatch::Masked { value, mask } => format!("{}&&&{}", number(value), number(mask)),
+        KeyMatch::Range { low, high } => format!("{}->{}", number(low), number(high)),
     }
 }
 

@@ -57,7 +57,7 @@ fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
     let mut updates = Vec::new();
     let mut tell = |operation, entity| updates.push(Update { operation, entity });
     for set in 0..program.value_sets.len() as u32 {
-        let members = DOMAIN_PORTS.map(|port| vec![KeyMatch::Exact(bits(9, port))]);
+        let members = DOMAIN_PORTS.map(|port| vec![KeyMatch::Value(bits(9, port))]);
         let entity = Entity::ValueSet {
             value_set: ValueSetId(set),
             members: members.to_vec(),
@@ -131,13 +131,13 @@ fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
         insert(
             ".port_settings",
             ".configure",
-            vec![KeyMatch::Exact(bits(9, port))],
+            vec![KeyMatch::Value(bits(9, port))],
             0,
             &settings,
         );
     }
     for (prefix, port) in [(0x0a00_0000, 1), (0x0a01_0000, 3), (0xc0a8_0000, 2)] {
-        let route = KeyMatch::Lpm {
+        let route = KeyMatch::Prefix {
             value: bits(32, prefix),
             prefix_len: 16,
         };
@@ -146,7 +146,7 @@ fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
         });
     }
     for (prefix, port) in [(0, 3), (2, 2)] {
-        let route = KeyMatch::Lpm {
+        let route = KeyMatch::Prefix {
             value: Bits::from_u64(64, prefix).resize(128),
             prefix_len: 127,
         };
@@ -155,7 +155,7 @@ fn first(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
         });
     }
     for (list, address) in [(".watchlist", 32), (".watchlist_v6", 128)] {
-        let anything = [1, address, address, 8, 16, 16].map(|width| KeyMatch::Ternary {
+        let anything = [1, address, address, 8, 16, 16].map(|width| KeyMatch::Masked {
             value: Bits::zero(width),
             mask: Bits::zero(width),
         });

@@ -9,10 +9,10 @@ use ir::{ActionCall, KeyMatch};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// One match per key field, of the field's kind and width, in canonical form: bits that the match ignores are
-    /// zero. That of a selector field is `Optional(None)`.
+    /// zero. That of a field that is not looked up is [`KeyMatch::Any`].
     pub matches: Vec<KeyMatch>,
-    /// The priority, above zero, in a table with ternary, range or optional fields, where the highest one wins; zero
-    /// in other tables.
+    /// The priority, above zero, in a table with priorities ([`ir::Table::needs_priority`]), where the highest one
+    /// wins; zero in other tables.
     pub priority: i32,
     /// The action of a hit.
     pub action: EntryAction,

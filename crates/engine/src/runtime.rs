@@ -20,8 +20,8 @@ use crate::random::Random;
 use crate::table::{Lookup, Table, forget_last};
 use crate::value_set::ValueSet;
 use ir::{
-    ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
-    RegisterId, TableId, ValueSetId,
+    ActionCall, ActionProfileId, Bits, CounterId, DigestId, MeterId, Program, RegisterId, TableId,
+    ValueSetId,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Implementation {
         let mut offset = 0;
         let mut selector_fields = Vec::new();
         for key in &table.keys {
-            if key.kind == MatchKind::Selector {
+            if !key.kind.is_looked_up() {
                 selector_fields.push((offset, key.width));
             }
             offset += key.width.div_ceil(64) as usize;

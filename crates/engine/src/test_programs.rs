@@ -73,15 +73,15 @@ table t1 "ternary" id 2 {
   key "value" id 1: 16 ternary
   action a0 table_only action a1 default_only
   default a1 ()
-  entry (ternary 16w0x1200 & 16w0xff00) priority 2 a0 (9w7)
+  entry (16w0x1200 & 16w0xff00) priority 2 a0 (9w7)
   size 0
 }
 table t2 "constant" id 3 {
   key "value" id 1: 16 lpm
   action a0
   default a0 (9w1) const_default_action
-  entry (lpm 16w0x1200 / 8) a0 (9w2)
-  entry (lpm 16w0x1234 / 16) a0 (9w3)
+  entry (16w0x1200 / 8) a0 (9w2)
+  entry (16w0x1234 / 16) a0 (9w3)
   const_entries size 10
 }
 table t3 "keyless" id 4 { action a0 action a1 default a0 (9w4) size 1 }

@@ -439,10 +439,10 @@ pub(crate) fn hex(value: &Bits) -> String {
 /// Writes a match in the usual notation: `value/length`, `value &&& mask`, `low..high`, or `*`.
 fn match_text(key_match: &KeyMatch) -> String {
     match key_match {
-        KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => hex(value),
-        KeyMatch::Optional(None) => "*".to_string(),
-        KeyMatch::Lpm { value, prefix_len } => format!("{}/{prefix_len}", hex(value)),
-        KeyMatch::Ternary { value, mask } => format!("{} &&& {}", hex(value), hex(mask)),
+        KeyMatch::Value(value) => hex(value),
+        KeyMatch::Any => "*".to_string(),
+        KeyMatch::Prefix { value, prefix_len } => format!("{}/{prefix_len}", hex(value)),
+        KeyMatch::Masked { value, mask } => format!("{} &&& {}", hex(value), hex(mask)),
         KeyMatch::Range { low, high } => format!("{}..{}", hex(low), hex(high)),
     }
 }

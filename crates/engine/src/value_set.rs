@@ -1,6 +1,6 @@
 //! Parser value sets: a few members that the control plane lists, tried one after the other.
 
-use ir::{Bits, KeyMatch};
+use ir::KeyMatch;
 
 /// One value set.
 #[derive(Clone, Debug)]
@@ -36,28 +36,8 @@ impl ValueSet {
             member.iter().zip(&self.widths).all(|(key_match, &width)| {
                 let limbs = width.div_ceil(64) as usize;
                 at += limbs;
-                matches(key_match, &key[at - limbs..at])
+                key_match.accepts(&key[at - limbs..at])
             })
         })
-    }
-}
-
-/// Returns true if a value, given as limbs with the least significant first, satisfies a match.
-fn matches(key_match: &KeyMatch, value: &[u64]) -> bool {
-    let equal = |wanted: &Bits, mask: &Bits| {
-        let masked = value.iter().zip(mask.limbs()).map(|(v, m)| v & m);
-        masked.eq(wanted.limbs().iter().copied())
-    };
-    match key_match {
-        KeyMatch::Exact(wanted) | KeyMatch::Optional(Some(wanted)) => value == wanted.limbs(),
-        KeyMatch::Optional(None) => true,
-        KeyMatch::Ternary { value, mask } => equal(value, mask),
-        KeyMatch::Lpm { value, prefix_len } => {
-            equal(value, &Bits::prefix_mask(value.width(), *prefix_len))
-        }
-        KeyMatch::Range { low, high } => {
-            low.limbs().iter().rev().le(value.iter().rev())
-                && value.iter().rev().le(high.limbs().iter().rev())
-        }
     }
 }

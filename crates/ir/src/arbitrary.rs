@@ -368,21 +368,18 @@ impl Generator {
     }
 
     fn keys(&mut self) -> Vec<Key> {
-        use MatchKind::*;
-        let mut lpm = false;
-        // Tables of only exact keys (sometimes with one prefix) are the usual ones, so they are made more often.
+        // Tables without priorities are the usual ones, so they are made more often.
         let plain = self.rng.one_in(2);
-        let mut keys = Vec::new();
+        let mut keys: Vec<Key> = Vec::new();
         for id in 1..=self.rng.below(4) {
-            let kinds = if plain {
-                &[Exact, Exact, Lpm][..]
-            } else {
-                &[Exact, Lpm, Ternary, Range, Optional][..]
+            let has_prefix = keys.iter().any(|key| key.kind.is_prefix());
+            let is_possible = |kind: &MatchKind| {
+                kind.is_looked_up()
+                    && !(plain && kind.has_priority())
+                    && !(has_prefix && kind.is_prefix())
             };
-            let mut kind = self.rng.pick(kinds);
-            if kind == Lpm && std::mem::replace(&mut lpm, true) {
-                kind = Exact;
-            }
+            let kinds: Vec<MatchKind> = MatchKind::ALL.into_iter().filter(is_possible).collect();
+            let kind = self.rng.pick(&kinds);
             let width = self.rng.pick(&KEY_WIDTHS);
             keys.push(Key {
                 name: format!("k{id}"),
@@ -432,30 +429,7 @@ impl Generator {
     }
 
     fn key_match(&mut self, key: &Key) -> KeyMatch {
-        let value = self.rng.small_bits(key.width);
-        match key.kind {
-            MatchKind::Exact | MatchKind::Selector => KeyMatch::Exact(value),
-            MatchKind::Lpm => {
-                let prefix_len = self.rng.below(key.width + 1);
-                let value = self
-                    .rng
-                    .bits(key.width)
-                    .and(&Bits::prefix_mask(key.width, prefix_len));
-                KeyMatch::Lpm { value, prefix_len }
-            }
-            MatchKind::Ternary => {
-                let mask = self.rng.small_bits(key.width);
-                KeyMatch::Ternary {
-                    value: value.and(&mask),
-                    mask,
-                }
-            }
-            MatchKind::Range => {
-                let (low, high) = self.ordered(value, key.width);
-                KeyMatch::Range { low, high }
-            }
-            MatchKind::Optional => KeyMatch::Optional(self.rng.one_in(2).then_some(value)),
-        }
+        self.rng.key_match(key.kind, key.width)
     }
 
     fn ordered(&mut self, a: Bits, width: u32) -> (Bits, Bits) {

@@ -23,12 +23,14 @@
 //! [`MAX_STEPS`] steps in one pipeline the packet is dropped and counted.
 
 mod expr;
+mod match_kind;
 mod objects;
 mod parser;
 mod stmt;
 mod tables;
 
 pub use expr::*;
+pub use match_kind::*;
 pub use objects::*;
 pub use parser::*;
 pub use stmt::*;

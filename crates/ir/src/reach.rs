@@ -1,6 +1,6 @@
 //! The number of bytes of a packet that a program may read.
 
-use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, statements};
+use crate::{Effect, Expr, HeaderId, Program, StateId, Stmt, StmtKind, statements};
 
 /// Distances in bits from the beginning of a packet, the largest possible ones: the position of the cursor,
 /// and the end of the farthest bit that is looked at.
@@ -90,12 +90,7 @@ impl Program {
     }
 
     fn depth_of_stmt(&self, stmt: &Stmt) -> Option<Depth> {
-        let moves = |stmt: &Stmt| {
-            matches!(
-                stmt.kind,
-                StmtKind::Extract { .. } | StmtKind::Lookahead { .. } | StmtKind::Advance { .. }
-            )
-        };
+        let moves = |stmt: &Stmt| stmt.kind.effect() == Effect::Packet;
         match &stmt.kind {
             StmtKind::Extract { header, .. } => Some(Depth::taken(self.header_bits(*header))),
             StmtKind::Lookahead { dst, offset } => Some(Depth {

@@ -1,4 +1,4 @@
-//! Which statements a program has, what they and expressions read, and where a parser goes. It does not know what values mean.
+//! Which statements a program has, what expressions read, and where a parser goes. It does not know what values mean.
 
 use crate::{Block, Expr, Header, Program, SlotId, StateId, Stmt, StmtKind, Target, Transition};
 
@@ -58,78 +58,6 @@ pub fn statements(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
             return Some(stmt);
         }
     })
-}
-
-impl StmtKind {
-    /// Returns the bodies inside the statement; none for a statement without bodies.
-    pub fn inner(&self) -> Vec<&[Stmt]> {
-        match self {
-            StmtKind::If {
-                then, otherwise, ..
-            } => vec![then, otherwise],
-            StmtKind::Switch { cases, default, .. } => {
-                let cases = cases.iter().map(|(_, body)| &body[..]);
-                cases.chain([&default[..]]).collect()
-            }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => vec![body],
-            _ => Vec::new(),
-        }
-    }
-
-    /// Returns the expressions that the statement itself evaluates, without those of the statements inside of it.
-    pub fn exprs(&self) -> Vec<&Expr> {
-        use StmtKind::*;
-        match self {
-            Assign { value, .. } | Switch { value, .. } => vec![value],
-            If { cond, .. } | Assert { cond } => vec![cond],
-            Apply { keys, .. } => keys.iter().collect(),
-            RegisterRead { index, .. } | Count { index, .. } | MeterExecute { index, .. } => {
-                vec![index]
-            }
-            RegisterWrite { index, value, .. } => vec![index, value],
-            Hash { data: values, .. } | Digest { values, .. } | Log { values, .. } => {
-                values.iter().collect()
-            }
-            Random { low, high, .. } => vec![low, high],
-            Clone { session: value, .. }
-            | Truncate { length: value }
-            | Advance { bits: value }
-            | Reject { error: value } => vec![value],
-            Extract { varbit_length, .. } => varbit_length.iter().collect(),
-            DirectMeterRead { .. }
-            | SetValid(_)
-            | SetInvalid(_)
-            | Block { .. }
-            | Loop { .. }
-            | Break(_)
-            | Exit
-            | Resubmit { .. }
-            | Recirculate { .. }
-            | Lookahead { .. }
-            | Emit(_) => Vec::new(),
-        }
-    }
-
-    /// Returns the slot to which the statement itself writes a value. `None` for statements that write none
-    /// or several, such as `Apply` and `Extract`.
-    pub fn destination(&self) -> Option<SlotId> {
-        use StmtKind::*;
-        match self {
-            Assign { dst, .. }
-            | RegisterRead { dst, .. }
-            | MeterExecute { dst, .. }
-            | DirectMeterRead { dst, .. }
-            | Hash { dst, .. }
-            | Random { dst, .. }
-            | Lookahead { dst, .. } => Some(*dst),
-            _ => None,
-        }
-    }
-
-    /// Returns whether the statement's own expressions read a slot for which `wanted` returns true.
-    pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
-        self.exprs().into_iter().any(|expr| expr.reads(wanted))
-    }
 }
 
 impl Expr {

@@ -55,8 +55,7 @@
 //! table_action = "action" aN ["table_only" | "default_only"]
 //! call       = aN "(" bits,* ")"
 //! entry      = "entry" "(" match,* ")" ["priority" ["-"] number] call ["const"]
-//! match      = "exact" bits | "lpm" bits "/" number | "ternary" bits "&" bits | "range" bits ".." bits
-//!            | "optional" (bits | "_")
+//! match      = "_" | bits | bits "/" number | bits "&" bits | bits ".." bits
 //! state      = "state" sN string [loc] "{" statement* transition "}"
 //! transition = "goto" target | "select" "(" expr,* ")" "{" ("case" "(" set,* ")" target)* "}"
 //! target     = sN | "accept" | "reject"
@@ -114,7 +113,7 @@ pub use parser::{ParseError, parse};
 pub use preamble::preamble;
 pub use printer::print;
 
-use crate::{BinaryOp, CounterUnit, HashAlgorithm, MatchKind, UnaryOp};
+use crate::{BinaryOp, CounterUnit, HashAlgorithm, UnaryOp};
 
 /// The version of the text form that this build reads and writes.
 pub const VERSION: u32 = 1;
@@ -149,15 +148,6 @@ const BINARY: &Words<BinaryOp> = &[
     ("ule", BinaryOp::Ule),
     ("slt", BinaryOp::Slt),
     ("sle", BinaryOp::Sle),
-];
-
-const MATCH_KINDS: &Words<MatchKind> = &[
-    ("exact", MatchKind::Exact),
-    ("lpm", MatchKind::Lpm),
-    ("ternary", MatchKind::Ternary),
-    ("range", MatchKind::Range),
-    ("optional", MatchKind::Optional),
-    ("selector", MatchKind::Selector),
 ];
 
 const COUNTER_UNITS: &Words<CounterUnit> = &[

@@ -93,7 +93,7 @@ fn routes(switch: &mut Switch) {
     let mut route = |prefix_len: u32, address: u32| {
         let mask = Bits::prefix_mask(32, prefix_len);
         let entry = Entry::new(
-            vec![KeyMatch::Lpm {
+            vec![KeyMatch::Prefix {
                 value: Bits::from_u64(32, address.into()).and(&mask),
                 prefix_len,
             }],

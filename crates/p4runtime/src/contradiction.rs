@@ -3,7 +3,7 @@
 
 use crate::info::{Array, Field, Info, Table};
 use crate::values::Type;
-use ir::{MatchKind, Program};
+use ir::Program;
 
 /// Compares a P4Info with a program. Returns a sentence about the first statement in the P4Info that is not true of
 /// the program; `None` if all are true.
@@ -32,13 +32,13 @@ fn tables(program: &Program, info: &Info) -> Option<String> {
 
 fn fields(declared: &ir::Table, table: &Table) -> Option<String> {
     let keys = declared.keys.iter();
-    let keys: Vec<_> = keys.filter(|key| key.kind != MatchKind::Selector).collect();
+    let keys: Vec<_> = keys.filter(|key| key.kind.is_looked_up()).collect();
     for field in &table.fields.list {
         let Some(key) = keys.iter().find(|key| key.id == field.id) else {
             return Some(format!("it has no match field with id {}", field.id));
         };
         if field.kind != key.kind {
-            let (kind, given) = (kind_name(key.kind), kind_name(field.kind));
+            let (kind, given) = (key.kind.name(), field.kind.name());
             return Some(format!(
                 "match field '{}' is {kind}, in the P4Info {given}",
                 key.name
@@ -164,18 +164,6 @@ fn others(program: &Program, info: &Info) -> Option<String> {
             .then(|| format!("action profile '{name}' is a selector for only one of them"))
     });
     value_sets.or(digests).or(profiles)
-}
-
-/// Returns the name of a match kind in P4Info, in lower case.
-pub(crate) fn kind_name(kind: MatchKind) -> &'static str {
-    match kind {
-        MatchKind::Exact => "exact",
-        MatchKind::Lpm => "lpm",
-        MatchKind::Ternary => "ternary",
-        MatchKind::Range => "range",
-        MatchKind::Optional => "optional",
-        MatchKind::Selector => "a selector's",
-    }
 }
 
 /// Compares a width in the program (`own`) with that in the P4Info (`claimed`), both in bits. Returns a phrase that

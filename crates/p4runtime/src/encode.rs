@@ -2,6 +2,7 @@
 //! filled in after its contents have been written. Where a decoded message is needed, it is decoded from these bytes.
 
 use crate::entries;
+use crate::field_match::put_match;
 use crate::info::{Field, Table};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
@@ -9,7 +10,7 @@ use crate::values;
 use engine::control::{EntryAction, InstalledEntry, Target};
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
-use ir::{ActionCall, Bits, KeyMatch};
+use ir::{ActionCall, Bits};
 use prost::Message;
 use prost::encoding::{WireType, bool, bytes, encode_key, encode_varint, int32, int64, message};
 use prost::encoding::{uint32, uint64};
@@ -51,66 +52,15 @@ pub(crate) fn put_number(out: &mut Vec<u8>, tag: u32, number: u32) {
     }
 }
 
-fn put_bits(out: &mut Vec<u8>, tag: u32, value: &Bits) {
+pub(crate) fn put_bits(out: &mut Vec<u8>, tag: u32, value: &Bits) {
     nested(out, tag, |out| values::put_bytestring(out, value));
 }
 
-fn put_value(out: &mut Vec<u8>, tag: u32, field: Option<&Field>, value: &Bits) {
+pub(crate) fn put_value(out: &mut Vec<u8>, tag: u32, field: Option<&Field>, value: &Bits) {
     match field.and_then(|field| field.translation.as_ref()) {
         None => put_bits(out, tag, value),
         Some(translation) => bytes::encode(tag, &translation.to_controller(value), out),
     }
-}
-
-/// Appends a `FieldMatch` as field number `tag`, or nothing if the match accepts any value.
-pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &KeyMatch) {
-    let dont_care = match key_match {
-        KeyMatch::Exact(_) | KeyMatch::Optional(Some(_)) => false,
-        KeyMatch::Optional(None) => true,
-        KeyMatch::Lpm { prefix_len, .. } => *prefix_len == 0,
-        KeyMatch::Ternary { mask, .. } => mask.is_zero(),
-        KeyMatch::Range { low, high } => low.is_zero() && *high == Bits::ones(high.width()),
-    };
-    if dont_care {
-        return;
-    }
-    // Of a translated field, what is in fact exact is the controller's; a program's own entries may have other masks.
-    let part = Some(field).filter(|field| field.is_whole);
-    let own = field.own_width.max(1);
-    let whole_width = |value: &Bits| field.mask_width(&field.shown(value));
-    nested(out, tag, |out| {
-        put_number(out, 1, field.id);
-        match key_match {
-            KeyMatch::Exact(value) => {
-                nested(out, 2, |out| put_value(out, 1, Some(field), value));
-            }
-            KeyMatch::Optional(Some(value)) => {
-                nested(out, 7, |out| put_value(out, 1, Some(field), value));
-            }
-            KeyMatch::Optional(None) => {}
-            KeyMatch::Ternary { value, mask } => nested(out, 3, |out| {
-                put_value(out, 1, part, value);
-                match part {
-                    Some(_) if *mask == Bits::ones(own) => {
-                        put_bits(out, 2, &Bits::ones(whole_width(value)));
-                    }
-                    _ => put_bits(out, 2, mask),
-                }
-            }),
-            KeyMatch::Range { low, high } => nested(out, 6, |out| {
-                put_value(out, 1, part, low);
-                put_value(out, 2, part, high);
-            }),
-            KeyMatch::Lpm { value, prefix_len } => nested(out, 4, |out| {
-                put_value(out, 1, part, value);
-                let length = match part {
-                    Some(_) if *prefix_len == own => whole_width(value),
-                    _ => *prefix_len,
-                };
-                put_number(out, 2, length);
-            }),
-        }
-    });
 }
 
 impl Pipeline {

@@ -2,8 +2,8 @@
 //!
 //! A message becomes what the engine takes, or the error that the specification names. Nothing here knows which entries exist.
 
-use crate::contradiction::kind_name;
 use crate::errors::{denied, invalid};
+use crate::field_match::{FieldMatch, field_match};
 use crate::info::{Action, Field, Names, Table, unknown};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
@@ -11,7 +11,7 @@ use crate::values;
 use bytes::Bytes;
 use engine::control::{ControlError, EntryAction, Note, Target};
 use engine::refuse;
-use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, TableId};
+use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, TableId};
 use prost::Message;
 
 /// What identifies an entry: its table, its matches and its priority.
@@ -24,12 +24,12 @@ impl Table {
 
     /// Returns the matches of an entry, one per key field of the program. Fails with INVALID_ARGUMENT if a given field
     /// is unknown, repeated or wrong.
-    pub fn matches(&self, given: &[m::FieldMatch]) -> Result<Vec<KeyMatch>, ControlError> {
+    pub fn matches(&self, given: &[FieldMatch]) -> Result<Vec<KeyMatch>, ControlError> {
         let mut used = 0;
         let mut matches = Vec::with_capacity(self.keys.len());
         for key in &self.keys {
             let Some(at) = key else {
-                matches.push(KeyMatch::Optional(None));
+                matches.push(KeyMatch::Any);
                 continue;
             };
             let field = &self.fields.list[*at];
@@ -48,11 +48,11 @@ impl Table {
         let label = &self.label;
         refuse!(
             self.needs_priority && message.priority <= 0 => InvalidArgument,
-            "{label}: an entry needs a priority above zero (a key field is ternary, range or optional)"
+            "{label}: an entry needs a priority above zero (several entries may match a packet)"
         );
         refuse!(
             !self.needs_priority && message.priority != 0 => InvalidArgument,
-            "{label}: no priority, because all key fields are exact or lpm"
+            "{label}: no priority, because one entry at most matches best"
         );
         Ok((self.table_id(), matches, message.priority))
     }
@@ -109,7 +109,7 @@ impl Table {
 pub(crate) fn check_given(
     label: &str,
     fields: &Names<Field>,
-    given: &[m::FieldMatch],
+    given: &[FieldMatch],
     used: usize,
 ) -> Result<(), ControlError> {
     if used == given.len() {
@@ -125,173 +125,6 @@ pub(crate) fn check_given(
         }
     }
     Ok(())
-}
-
-/// Converts the match of one field; if `given` is `None`, the match accepts any value. Fails with INVALID_ARGUMENT if
-/// `given` does not fit the field.
-pub(crate) fn field_match(
-    label: &str,
-    field: &Field,
-    given: Option<&m::FieldMatch>,
-) -> Result<KeyMatch, ControlError> {
-    let own = field.own_width;
-    let Some(given) = given else {
-        let zero = || Bits::zero(own.max(1));
-        return match field.kind {
-            MatchKind::Lpm => Ok(KeyMatch::Lpm {
-                value: zero(),
-                prefix_len: 0,
-            }),
-            MatchKind::Ternary => Ok(KeyMatch::Ternary {
-                value: zero(),
-                mask: zero(),
-            }),
-            MatchKind::Range => Ok(KeyMatch::Range {
-                low: zero(),
-                high: Bits::ones(own.max(1)),
-            }),
-            MatchKind::Optional | MatchKind::Selector => Ok(KeyMatch::Optional(None)),
-            MatchKind::Exact => Err(invalid(format!(
-                "{label}: exact match field '{}' is missing",
-                field.name
-            ))),
-        };
-    };
-    let what = || format!("{label}, match field '{}'", field.name);
-    let refused = |why: &str| invalid(format!("{}: {why}", what()));
-    let value = |bytes: &Bytes| field.value(bytes, &what);
-    let bits = |bytes: &Bytes, part: &str| {
-        let number = values::number(bytes, field.width, own);
-        number.map_err(|why| refused(&format!("{part}{why}")))
-    };
-    let kind = given.kind.as_ref();
-    if field.width == 0 && field.translation.is_none() && kind.is_some_and(|k| k.is(field.kind)) {
-        return Err(refused(
-            "its type has no values in P4Runtime, so entries cannot name it",
-        ));
-    }
-    match (field.kind, kind) {
-        (of, Some(given)) if field.is_whole && given.is(of) => whole_match(field, given, &what),
-        (MatchKind::Exact, Some(m::MatchKind::Exact(one))) => {
-            Ok(KeyMatch::Exact(value(&one.value)?))
-        }
-        (MatchKind::Optional, Some(m::MatchKind::Optional(one))) => {
-            Ok(KeyMatch::Optional(Some(value(&one.value)?)))
-        }
-        (MatchKind::Lpm, Some(m::MatchKind::Lpm(lpm))) => {
-            let (value, length) = (bits(&lpm.value, "")?, lpm.prefix_len);
-            let width = field.width;
-            let prefix_len = match u32::try_from(length) {
-                Ok(length) if (1..=width).contains(&length) => length,
-                _ => {
-                    let hint = match length {
-                        0 => "; leave a don't-care field out",
-                        _ => "",
-                    };
-                    return Err(refused(&format!(
-                        "prefix length {length} is not between 1 and {width}{hint}"
-                    )));
-                }
-            };
-            if value.and(&Bits::prefix_mask(own, prefix_len)) != value {
-                return Err(refused(&format!(
-                    "the value has bits set behind its prefix of {length} bits"
-                )));
-            }
-            Ok(KeyMatch::Lpm { value, prefix_len })
-        }
-        (MatchKind::Ternary, Some(m::MatchKind::Ternary(two))) => {
-            let (value, mask) = (bits(&two.first, "")?, bits(&two.second, "mask: ")?);
-            if mask.is_zero() {
-                return Err(refused("the mask is zero; leave a don't-care field out"));
-            }
-            if value.and(&mask) != value {
-                return Err(refused("the value has bits set where the mask has none"));
-            }
-            Ok(KeyMatch::Ternary { value, mask })
-        }
-        (MatchKind::Range, Some(m::MatchKind::Range(two))) => {
-            let (low, high) = (bits(&two.first, "low: ")?, bits(&two.second, "high: ")?);
-            if low.ucmp(&high).is_gt() {
-                return Err(refused("the low end is above the high end"));
-            }
-            if low.is_zero() && high == Bits::ones(own) {
-                return Err(refused(
-                    "the range holds everything; leave a don't-care field out",
-                ));
-            }
-            Ok(KeyMatch::Range { low, high })
-        }
-        (wanted, found) => {
-            let found = found.map_or("unset", m::MatchKind::word);
-            let wanted = kind_name(wanted);
-            Err(refused(&format!(
-                "the match is {found}, the field is {wanted}"
-            )))
-        }
-    }
-}
-
-/// Converts the match of a translated field. Fails unless the match accepts exactly one value (specification,
-/// "Translation of Match Fields"); `what` names the field in the message.
-fn whole_match(
-    field: &Field,
-    given: &m::MatchKind,
-    what: &dyn Fn() -> String,
-) -> Result<KeyMatch, ControlError> {
-    let own = field.own_width.max(1);
-    let (bytes, is_whole, wanted) = match given {
-        m::MatchKind::Exact(one) => return Ok(KeyMatch::Exact(field.value(&one.value, what)?)),
-        m::MatchKind::Optional(one) => {
-            let value = field.value(&one.value, what)?;
-            return Ok(KeyMatch::Optional(Some(value)));
-        }
-        m::MatchKind::Ternary(two) => {
-            let width = field.mask_width(&two.first);
-            let mask = values::number(&two.second, width, width);
-            let whole = mask.is_ok_and(|mask| mask == Bits::ones(width));
-            (&two.first, whole, format!("its mask is {width} ones"))
-        }
-        m::MatchKind::Lpm(lpm) => {
-            let width = field.mask_width(&lpm.value);
-            let whole = u32::try_from(lpm.prefix_len) == Ok(width);
-            (&lpm.value, whole, format!("its prefix has {width} bits"))
-        }
-        m::MatchKind::Range(two) => {
-            let (low, high) = (&*two.first, &*two.second);
-            let whole = match field.width {
-                0 => low == high,
-                _ => values::canonical(low) == values::canonical(high),
-            };
-            (&two.first, whole, "both its ends are one value".to_owned())
-        }
-        m::MatchKind::Other(_) => return Err(invalid(format!("{}: the match is other", what()))),
-    };
-    refuse!(
-        !is_whole => InvalidArgument,
-        "{}: the field is translated, so {wanted}, or it is left out", what()
-    );
-    let value = field.value(bytes, what)?;
-    Ok(match given {
-        m::MatchKind::Ternary(_) => KeyMatch::Ternary {
-            value,
-            mask: Bits::ones(own),
-        },
-        m::MatchKind::Lpm(_) => KeyMatch::Lpm {
-            value,
-            prefix_len: own,
-        },
-        _ => KeyMatch::Range {
-            low: value.clone(),
-            high: value,
-        },
-    })
-}
-
-impl m::MatchKind {
-    fn is(&self, kind: MatchKind) -> bool {
-        self.word() == kind_name(kind)
-    }
 }
 
 impl Field {

@@ -338,18 +338,9 @@ impl Builder<'_> {
             Some(Match::MatchType(kind)) => MatchType::try_from(*kind).ok(),
             _ => None,
         };
-        let kind = match kind {
-            Some(MatchType::Exact) => MatchKind::Exact,
-            Some(MatchType::Lpm) => MatchKind::Lpm,
-            Some(MatchType::Ternary) => MatchKind::Ternary,
-            Some(MatchType::Range) => MatchKind::Range,
-            Some(MatchType::Optional) => MatchKind::Optional,
-            _ => {
-                return Err(invalid(format!(
-                    "P4Info: {what} has an unsupported match type"
-                )));
-            }
-        };
+        let kind = kind.and_then(|kind| MatchKind::of_name(&kind.as_str_name().to_lowercase()));
+        let kind =
+            kind.ok_or_else(|| invalid(format!("P4Info: {what} has an unsupported match type")))?;
         let translation = self.translation(&message.type_name)?;
         // An enum or error without a representation has no width, and no value that a client could give.
         let is_text = translation.as_ref().is_some_and(|t| t.width == 0);
@@ -474,22 +465,21 @@ impl Builder<'_> {
         let fields: Vec<_> = fields.collect();
         let fields = Names::new("match field", place, fields)?;
         let keys = declared.iter().flat_map(|table| &table.keys);
-        let keys = keys.map(|key| match key.kind {
-            MatchKind::Selector => None,
-            _ => fields.position(key.id),
+        let keys = keys.map(|key| {
+            let is_field = key.kind.is_looked_up();
+            is_field.then(|| fields.position(key.id)).flatten()
         });
         let keys: Vec<Option<usize>> = keys.collect();
         let known = keys.iter().enumerate();
         let known = known.filter_map(|(key, field)| Some((key, (*field)?)));
         let mut by_id: Vec<(usize, usize)> = known.collect();
         by_id.sort_by_key(|(_, field)| fields.list[*field].id);
-        let unordered = [MatchKind::Ternary, MatchKind::Range, MatchKind::Optional];
         let meter = |id: &u32| Some((*id, *direct_meters.get(id)?));
         let mut counters = resources.iter().filter(|id| direct_counters.contains(id));
         Ok(Table {
             keys,
             by_id,
-            needs_priority: fields.list.iter().any(|f| unordered.contains(&f.kind)),
+            needs_priority: fields.list.iter().any(|f| f.kind.has_priority()),
             // That of an indirect table is constant (specification, "Default Entry").
             has_const_default: message.const_default_action_id != 0
                 || message.implementation_id != 0,

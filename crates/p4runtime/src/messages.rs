@@ -4,6 +4,7 @@
 //! These are on the path of every update, so their shape is ours: byte strings are parts of the request that they came in, large parts
 //! are boxed. `official` compares them with the generated messages. Fields that are not declared here are passed over.
 
+use crate::field_match::FieldMatch;
 use bytes::Bytes;
 
 /// Declares messages: `Name { field: type = (kind) "tag"; }`, and for a oneof `| field: type = "type" "tags";`.
@@ -67,10 +68,6 @@ messages! {
         is_const: bool = (bool) "13";
     }
     IdleTimeout { elapsed_ns: i64 = (int64) "1"; }
-    FieldMatch { field_id: u32 = (uint32) "1"; | kind: MatchKind = "MatchKind" "2, 3, 4, 6, 7, 100"; }
-    One { value: Bytes = (bytes = "bytes") "1"; }
-    Two { first: Bytes = (bytes = "bytes") "1"; second: Bytes = (bytes = "bytes") "2"; }
-    Lpm { value: Bytes = (bytes = "bytes") "1"; prefix_len: i32 = (int32) "2"; }
     TableAction { | kind: ActionKind = "ActionKind" "1, 2, 3, 4"; }
     Action { action_id: u32 = (uint32) "1"; params: Vec<Argument> = (message, repeated) "4"; }
     Argument { param_id: u32 = (uint32) "2"; value: Bytes = (bytes = "bytes") "3"; }
@@ -125,14 +122,6 @@ messages! {
 }
 
 oneofs! {
-    MatchKind {
-        Exact: One = (message) "2" "exact";
-        Ternary: Two = (message) "3" "ternary";
-        Lpm: Lpm = (message) "4" "lpm";
-        Range: Two = (message) "6" "range";
-        Optional: One = (message) "7" "optional";
-        Other: Any = (message) "100" "other";
-    }
     ActionKind {
         Action: Action = (message) "1" "action";
         Member: u32 = (uint32) "2" "action_profile_member_id";

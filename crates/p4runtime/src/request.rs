@@ -4,6 +4,8 @@
 //! way is refused here, and for the client to say.
 
 use crate::encode::{nested, put_number};
+use crate::field_match::tag;
+use ir::{Form, MatchKind};
 use smallvec::SmallVec;
 
 /// A number without leading zeros, in network order; zero has no bytes.
@@ -66,35 +68,6 @@ pub enum Given {
     Pair(Number, Number),
 }
 
-/// The match kind of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Match {
-    /// One value.
-    Exact,
-    /// A prefix.
-    Lpm,
-    /// A value under a mask.
-    Ternary,
-    /// From a value to another one.
-    Range,
-    /// One value, or anything.
-    Optional,
-}
-
-impl Match {
-    /// Returns the match kind with this name in P4; `None` if there is none.
-    pub fn of_name(name: &str) -> Option<Match> {
-        Some(match name {
-            "exact" => Match::Exact,
-            "lpm" => Match::Lpm,
-            "ternary" => Match::Ternary,
-            "range" => Match::Range,
-            "optional" => Match::Optional,
-            _ => return None,
-        })
-    }
-}
-
 /// The id and the width of a match field or of an action's parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
@@ -136,14 +109,14 @@ pub struct EntryEncoder {
     /// The id of the table in the program.
     pub table: u32,
     /// The fields whose values are numbers, by name, with their match kinds.
-    pub fields: Named<(Slot, Match)>,
+    pub fields: Named<(Slot, MatchKind)>,
     /// The actions of the table, by name.
     pub actions: Named<ActionShape>,
 }
 
 impl EntryEncoder {
     /// Finds the key field with this name, with its match kind; `None` if there is none.
-    pub fn field(&self, name: &str) -> Option<(Slot, Match)> {
+    pub fn field(&self, name: &str) -> Option<(Slot, MatchKind)> {
         find(&self.fields, name).copied()
     }
 
@@ -175,13 +148,13 @@ fn put_value(out: &mut Vec<u8>, tag: u32, value: &Number) {
 impl EntryBytes {
     /// Adds the match of a field, or nothing if it accepts any value. Returns false if `given` cannot be a match of
     /// the field.
-    pub fn put_match(&mut self, (slot, kind): (Slot, Match), given: &Given) -> bool {
+    pub fn put_match(&mut self, (slot, kind): (Slot, MatchKind), given: &Given) -> bool {
         let Slot { id, width } = slot;
         let fits = |number: &Number| number.bits() <= width;
-        let mut put = |tag, fill: &dyn Fn(&mut Vec<u8>)| {
+        let mut put = |fill: &dyn Fn(&mut Vec<u8>)| {
             nested(&mut self.bytes, 2, |out| {
                 put_number(out, 1, id);
-                nested(out, tag, fill);
+                nested(out, tag(kind), fill);
             });
         };
         let two = |first: &Number, second: &Number| {
@@ -191,14 +164,11 @@ impl EntryBytes {
                 put_value(out, 2, &second);
             }
         };
-        match (kind, given) {
-            (Match::Exact, Given::Number(value)) if fits(value) => {
-                put(2, &|out| put_value(out, 1, value));
+        match (kind.form(), given) {
+            (Form::Value, Given::Number(value)) if fits(value) => {
+                put(&|out| put_value(out, 1, value));
             }
-            (Match::Optional, Given::Number(value)) if fits(value) => {
-                put(7, &|out| put_value(out, 1, value));
-            }
-            (Match::Lpm, Given::Pair(value, length)) if fits(value) => {
+            (Form::Prefix, Given::Pair(value, length)) if fits(value) => {
                 let Some(length) = length.small().filter(|length| *length <= width) else {
                     return false;
                 };
@@ -206,20 +176,20 @@ impl EntryBytes {
                     return false;
                 }
                 if length > 0 {
-                    put(4, &|out| {
+                    put(&|out| {
                         put_value(out, 1, value);
                         put_number(out, 2, length);
                     });
                 }
             }
-            (Match::Ternary, Given::Pair(value, mask)) if fits(mask) && value.is_within(mask) => {
+            (Form::Masked, Given::Pair(value, mask)) if fits(mask) && value.is_within(mask) => {
                 if !mask.is_zero() {
-                    put(3, &two(value, mask));
+                    put(&two(value, mask));
                 }
             }
-            (Match::Range, Given::Pair(low, high)) if fits(high) && !low.is_above(high) => {
+            (Form::Range, Given::Pair(low, high)) if fits(high) && !low.is_above(high) => {
                 if !(low.is_zero() && high.is_all_ones(width)) {
-                    put(6, &two(low, high));
+                    put(&two(low, high));
                 }
             }
             _ => return false,
@@ -279,7 +249,7 @@ mod tests {
         let slot = |id, width| Slot { id, width };
         let encoder = EntryEncoder {
             table: 3,
-            fields: vec![("dst".into(), (slot(1, 32), Match::Lpm))],
+            fields: vec![("dst".into(), (slot(1, 32), MatchKind::Lpm))],
             actions: vec![(
                 "act".into(),
                 ActionShape {
@@ -311,7 +281,7 @@ mod tests {
                 panic!("no table entry");
             };
             assert_eq!(entry.table_id, 3);
-            let Some(m::MatchKind::Lpm(lpm)) = &entry.matches[0].kind else {
+            let Some(crate::field_match::Match::Lpm(lpm)) = &entry.matches[0].kind else {
                 panic!("no prefix");
             };
             assert_eq!((&lpm.value[..], lpm.prefix_len), (&[10, 0, 0, 0][..], 8));
@@ -336,21 +306,29 @@ mod tests {
             );
             !encoder.entry().put_match((slot, kind), &given)
         };
-        assert!(refused(Match::Exact, 9, Given::Number(number(512))));
-        assert!(refused(Match::Lpm, 32, Given::Pair(number(1), number(8))));
-        assert!(refused(Match::Lpm, 32, Given::Pair(number(0), number(33))));
+        assert!(refused(MatchKind::Exact, 9, Given::Number(number(512))));
         assert!(refused(
-            Match::Ternary,
+            MatchKind::Lpm,
+            32,
+            Given::Pair(number(1), number(8))
+        ));
+        assert!(refused(
+            MatchKind::Lpm,
+            32,
+            Given::Pair(number(0), number(33))
+        ));
+        assert!(refused(
+            MatchKind::Ternary,
             32,
             Given::Pair(number(3), number(5))
         ));
         assert!(refused(
-            Match::Range,
+            MatchKind::Range,
             32,
             Given::Pair(number(256), number(255))
         ));
         assert!(!refused(
-            Match::Range,
+            MatchKind::Range,
             32,
             Given::Pair(number(255), number(256))
         ));

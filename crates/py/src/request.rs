@@ -1,6 +1,7 @@
 //! Python's numbers to updates of table entries; crate `p4runtime` makes those.
 
-use p4runtime::{ActionShape, Given, Match, Named, Number, Slot};
+use ir::MatchKind;
+use p4runtime::{ActionShape, Given, Named, Number, Slot};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyTuple};
@@ -26,7 +27,7 @@ impl EntryEncoder {
         actions: Vec<(String, u32, Vec<Param>)>,
     ) -> PyResult<EntryEncoder> {
         let fields = fields.into_iter().map(|(name, id, width, kind)| {
-            let kind = Match::of_name(&kind)
+            let kind = MatchKind::of_name(&kind)
                 .ok_or_else(|| PyValueError::new_err(format!("there is no match kind '{kind}'")))?;
             Ok((name, (Slot { id, width }, kind)))
         });
@@ -106,14 +107,14 @@ fn called<T>(name: &Bound<'_, PyAny>, find: impl FnOnce(&str) -> Option<T>) -> O
 }
 
 /// Reads a match from Python: one number or a pair of numbers. `None` if it is neither, or a number does not fit.
-fn given(value: &Bound<'_, PyAny>, (slot, kind): (Slot, Match)) -> PyResult<Option<Given>> {
+fn given(value: &Bound<'_, PyAny>, (slot, kind): (Slot, MatchKind)) -> PyResult<Option<Given>> {
     let Ok(pair) = value.cast_exact::<PyTuple>() else {
         return Ok(number(value, slot.width)?.map(Given::Number));
     };
     if pair.len() != 2 {
         return Ok(None);
     }
-    let second_width = if kind == Match::Lpm { 16 } else { slot.width };
+    let second_width = if kind.is_prefix() { 16 } else { slot.width };
     let first = number(&pair.get_item(0)?, slot.width)?;
     let second = number(&pair.get_item(1)?, second_width)?;
     Ok(first

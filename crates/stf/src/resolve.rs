@@ -3,7 +3,7 @@
 //! A name may omit the part in front of a dot if it stays unambiguous. It changes no state.
 
 use crate::script::{Call, Number, Pattern};
-use ir::{Action, ActionId, Bits, Key, KeyMatch, MatchKind, Program, TableId};
+use ir::{Action, ActionId, Bits, Form, Key, KeyMatch, Program, TableId};
 
 /// A result whose error is a message for the author of the script.
 pub(crate) type Resolved<T> = Result<T, String>;
@@ -119,30 +119,16 @@ fn brackets(name: &str) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
+/// Returns the match of a field that a script does not mention: any value, or zero if entries have to state a value.
 fn anything(key: &Key) -> KeyMatch {
-    let zero = Bits::zero(key.width);
-    match key.kind {
-        MatchKind::Exact => KeyMatch::Exact(zero),
-        MatchKind::Lpm => KeyMatch::Lpm {
-            value: zero,
-            prefix_len: 0,
-        },
-        MatchKind::Ternary => KeyMatch::Ternary {
-            value: zero.clone(),
-            mask: zero,
-        },
-        MatchKind::Range => KeyMatch::Range {
-            low: zero,
-            high: Bits::ones(key.width),
-        },
-        MatchKind::Optional | MatchKind::Selector => KeyMatch::Optional(None),
-    }
+    let zero = || KeyMatch::Value(Bits::zero(key.width));
+    key.kind.any(key.width).unwrap_or_else(zero)
 }
 
 fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
     // `*`, `0x*` and `0b***`: any value, of whatever kind the key is, as p4testgen and p4c's own scripts write it.
     if let Pattern::Number(number) = pattern
-        && key.kind != MatchKind::Exact
+        && key.kind.has_any()
         && number.is_anything()
     {
         return Ok(anything(key));
@@ -150,66 +136,57 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
     let width = key.width;
     let value_of = |number: &Number| value(number, width, &key.name);
     let exact_of = |number: &Number| exact(number, width, &key.name);
-    Ok(match (key.kind, pattern) {
-        (MatchKind::Exact, Pattern::Number(number)) => KeyMatch::Exact(exact_of(number)?),
-        (MatchKind::Optional, Pattern::Number(number)) if number.has_wildcard() => {
+    Ok(match (key.kind.form(), pattern) {
+        (Form::Value, Pattern::Number(number)) if key.kind.has_any() && number.has_wildcard() => {
             return Err(partial(key));
         }
-        (MatchKind::Optional, Pattern::Number(number)) => {
-            KeyMatch::Optional(Some(exact_of(number)?))
-        }
-        (MatchKind::Range, Pattern::Number(number)) => KeyMatch::Range {
+        (Form::Value, Pattern::Number(number)) => KeyMatch::Value(exact_of(number)?),
+        (Form::Range, Pattern::Number(number)) => KeyMatch::Range {
             low: exact_of(number)?,
             high: exact_of(number)?,
         },
-        (MatchKind::Range, Pattern::Range(low, high)) => KeyMatch::Range {
+        (Form::Range, Pattern::Range(low, high)) => KeyMatch::Range {
             low: exact_of(low)?,
             high: exact_of(high)?,
         },
-        (MatchKind::Optional, Pattern::Masked(number, mask)) => {
+        (Form::Value, Pattern::Masked(number, mask)) => {
             let mask = exact_of(mask)?;
-            match (mask.is_zero(), mask == Bits::ones(width)) {
-                (true, _) => KeyMatch::Optional(None),
-                (_, true) => KeyMatch::Optional(Some(exact_of(number)?)),
-                _ => return Err(partial(key)),
+            match (key.kind.has_any(), mask == Bits::ones(width)) {
+                (_, true) => KeyMatch::Value(exact_of(number)?),
+                (true, _) if mask.is_zero() => KeyMatch::Any,
+                (true, _) => return Err(partial(key)),
+                (false, _) => return Err(no_match(key)),
             }
         }
-        (MatchKind::Lpm, Pattern::Masked(number, mask)) => {
+        (Form::Prefix, Pattern::Masked(number, mask)) => {
             let mask = exact_of(mask)?;
             let length = mask.count_ones();
             match mask == Bits::prefix_mask(width, length) {
-                true => lpm(key, exact_of(number)?, length)?,
+                true => prefix(key, exact_of(number)?, length)?,
                 false => {
                     return Err(format!(
-                        "the mask of `{}`, which is lpm, is no prefix",
-                        key.name
+                        "the mask of `{}`, which is {}, is no prefix",
+                        key.name,
+                        key.kind.name()
                     ));
                 }
             }
         }
-        (MatchKind::Exact, Pattern::Masked(number, mask))
-            if exact_of(mask)? == Bits::ones(width) =>
-        {
-            KeyMatch::Exact(exact_of(number)?)
-        }
-        (MatchKind::Ternary, Pattern::Number(number)) => {
-            ternary(value_of(number)?, number.mask(width))
-        }
-        (MatchKind::Ternary, Pattern::Masked(number, mask)) => {
-            ternary(exact_of(number)?, exact_of(mask)?)
-        }
-        (MatchKind::Ternary, Pattern::Prefix(number, length)) => {
+        (Form::Masked, Pattern::Number(number)) => masked(value_of(number)?, number.mask(width)),
+        (Form::Masked, Pattern::Masked(number, mask)) => masked(exact_of(number)?, exact_of(mask)?),
+        (Form::Masked, Pattern::Prefix(number, length)) => {
             let mask = prefix_mask(key, *length)?;
-            ternary(exact_of(number)?, mask)
+            masked(exact_of(number)?, mask)
         }
-        (MatchKind::Lpm, Pattern::Prefix(number, length)) => lpm(key, exact_of(number)?, *length)?,
-        (MatchKind::Lpm, Pattern::Number(number)) if !number.is_prefix() => {
+        (Form::Prefix, Pattern::Prefix(number, length)) => prefix(key, exact_of(number)?, *length)?,
+        (Form::Prefix, Pattern::Number(number)) if !number.is_prefix() => {
             return Err(format!(
-                "`{}` is lpm: no digit may stand behind a `*`",
-                key.name
+                "`{}` is {}: no digit may stand behind a `*`",
+                key.name,
+                key.kind.name()
             ));
         }
-        (MatchKind::Lpm, Pattern::Number(number)) => {
+        (Form::Prefix, Pattern::Number(number)) => {
             let length = match number.bits_per_digit() {
                 Some(per_digit) => {
                     let given = number.digits.iter().filter(|d| d.is_some()).count();
@@ -217,31 +194,36 @@ fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
                 }
                 None => width,
             };
-            lpm(key, value_of(number)?, length)?
+            prefix(key, value_of(number)?, length)?
         }
-        (kind, _) => {
-            return Err(format!(
-                "this is no match for `{}`, which is {}",
-                key.name,
-                format!("{kind:?}").to_ascii_lowercase()
-            ));
-        }
+        _ => return Err(no_match(key)),
     })
+}
+
+fn no_match(key: &Key) -> String {
+    format!(
+        "this is no match for `{}`, which is {}",
+        key.name,
+        key.kind.name()
+    )
 }
 
 /// Returns the error message for a match of an `optional` key that compares only some of its bits.
 fn partial(key: &Key) -> String {
-    format!("`{}` is optional: all of its bits count, or none", key.name)
+    format!(
+        "`{}` is {}: all of its bits count, or none",
+        key.name,
+        key.kind.name()
+    )
 }
 
-fn ternary(value: Bits, mask: Bits) -> KeyMatch {
-    let value = value.and(&mask);
-    KeyMatch::Ternary { value, mask }
+fn masked(value: Bits, mask: Bits) -> KeyMatch {
+    KeyMatch::Masked { value, mask }.normal()
 }
 
-fn lpm(key: &Key, value: Bits, prefix_len: u32) -> Resolved<KeyMatch> {
+fn prefix(key: &Key, value: Bits, prefix_len: u32) -> Resolved<KeyMatch> {
     let value = value.and(&prefix_mask(key, prefix_len)?);
-    Ok(KeyMatch::Lpm { value, prefix_len })
+    Ok(KeyMatch::Prefix { value, prefix_len })
 }
 
 fn prefix_mask(key: &Key, length: u32) -> Resolved<Bits> {

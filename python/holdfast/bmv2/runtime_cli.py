@@ -22,7 +22,7 @@ from holdfast.numerals import is_numeral
 from holdfast.operations import verbs
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.client import Client, Rates
-from holdfast.p4runtime.p4info import Table
+from holdfast.p4runtime.p4info import MatchField, Table
 from holdfast.p4runtime.received import Entry, Group, Member
 from holdfast.terminal import printable
 
@@ -203,7 +203,7 @@ class RuntimeCli(cmd.Cmd):
         width = max([20, *(len(field.name) for field in table.fields)])
         for field in table.fields:
             value = entry.match.get(field.name)
-            self._say(f"* {field.name:{width}}: {field.kind.upper():10}{_value_text(value, field.kind, field.width)}")
+            self._say(f"* {field.name:{width}}: {field.kind.upper():10}{_value_text(value, field)}")
         if table.needs_priority:
             self._say(f"Priority: {commands.HIGHEST - entry.priority}")
         self._say(self._action_text(entry))
@@ -536,15 +536,16 @@ def _hex(value: int | str, width: int) -> str:
     return value if isinstance(value, str) else f"{value:0{(width + 7) // 8 * 2}x}"
 
 
-def _value_text(value: int | str | tuple[int, int] | None, kind: str, width: int) -> str:
+def _value_text(value: int | str | tuple[int, int] | None, field: MatchField) -> str:
     """Format a match as BMv2 shows it; a field that matches any value has a prefix length or mask of zero."""
-    if kind == "lpm":
+    width = field.width
+    if field.form == "prefix":
         prefix, length = value if isinstance(value, tuple) else (0, 0)
         return f"{_hex(prefix, width)}/{length}"
-    if kind == "range":
+    if field.form == "range":
         low, high = value if isinstance(value, tuple) else (0, codec.all_ones(width))
         return f"{_hex(low, width)} -> {_hex(high, width)}"
-    if kind in ("ternary", "optional"):
+    if field.has_any:
         bits, mask = value if isinstance(value, tuple) else (value or 0, 0 if value is None else codec.all_ones(width))
         return f"{_hex(bits, width)} &&& {_hex(mask, width)}"
     return _hex(value if isinstance(value, int | str) else 0, width)

@@ -153,8 +153,8 @@ def table_lines(client: Client, table: str | None) -> tuple[list[str], int]:
 
 def entry_text(info: Table, entry: Entry) -> str:
     """Return a table entry on one line."""
-    kinds = {each.name: (each.kind, each.width) for each in info.fields}
-    key = ", ".join(f"{name}={_value(value, *kinds.get(name, ('exact', 0)))}" for name, value in entry.match.items())
+    fields = {each.name: (each.form, each.width) for each in info.fields}
+    key = ", ".join(f"{name}={_value(value, *fields.get(name, ('value', 0)))}" for name, value in entry.match.items())
     what = _action(entry, info)
     priority = f"  priority {entry.priority}" if entry.priority else ""
     counter = f"  {entry.counter[0]} packets, {entry.counter[1]} bytes" if entry.counter else ""
@@ -171,13 +171,13 @@ def _action(entry: Entry, info: Table) -> str:
     return f"{entry.action}({params})"
 
 
-def _value(value: object, kind: str, width: int) -> str:
+def _value(value: object, form: str, width: int) -> str:
     if not isinstance(value, tuple):
         return _number(value, width)
     first, second = value
-    if kind == "lpm":
+    if form == "prefix":
         return f"{_number(first, width)}/{second}"
-    if kind == "range":
+    if form == "range":
         return f"{first}..{second}"
     return f"{_number(first, width)} &&& {second:#x}"
 

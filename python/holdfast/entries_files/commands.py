@@ -323,7 +323,7 @@ def _key(state: _State, match_field: MatchField, text: str) -> Any:
     what, width = f"match field '{match_field.name}'", match_field.width
     if match_field.uri is not None:
         return text
-    if match_field.kind == "lpm":
+    if match_field.form == "prefix":
         value, slash, length = text.rpartition("/")
         if not slash:
             raise state.draft.error(f"{what} is {text!r}; write a prefix, such as 10.0.0.0/8")
@@ -331,13 +331,13 @@ def _key(state: _State, match_field: MatchField, text: str) -> Any:
         if bits > width:
             raise state.draft.error(f"{what}: a prefix of {bits} bits in a field of {width}")
         return codec.to_int(value, width, what) & codec.prefix_mask(width, bits), bits
-    if match_field.kind == "ternary":
+    if match_field.form == "masked":
         value, given, mask = text.partition("&&&")
         if not given:
             raise state.draft.error(f"{what} is {text!r}; write value&&&mask")
         bits = codec.to_int(mask, width, f"{what}: mask")
         return codec.to_int(value, width, what) & bits, bits
-    if match_field.kind == "range":
+    if match_field.form == "range":
         low, given, high = text.partition("->")
         if not given:
             raise state.draft.error(f"{what} is {text!r}; write low->high")

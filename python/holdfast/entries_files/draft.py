@@ -20,6 +20,7 @@ from holdfast.left_out import LeftOut
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
+from holdfast.p4runtime.entity_messages import pair_of
 from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.p4runtime.p4info import MatchField, P4InfoIndex, Param, Table, message_of
 from holdfast.p4runtime.received import Member
@@ -159,23 +160,14 @@ def _number(owner: MatchField | Param, value: Any, what: str) -> int | str:
 
 def _match_value(match_field: MatchField, value: Any, what: str) -> MatchValue | None:
     """Convert the value of a match field to the form in which a switch returns it; None if it matches any value."""
-    width = match_field.width
     if value is None:
         return None
-    if match_field.kind in ("exact", "optional") or match_field.uri is not None:
+    if match_field.form == "value" or match_field.uri is not None:
         return _number(match_field, value, what)
-    if match_field.kind == "lpm":
-        number, length = codec.to_prefix(_one(value), width, what)
-        return (number, length) if length else None
-    if match_field.kind == "ternary":
-        if isinstance(value, str) and "&&&" in value:
-            value = tuple(part.strip() for part in value.split("&&&"))
-        number, mask = codec.to_ternary(_one(value), width, what)
-        return (number, mask) if mask else None
-    if isinstance(value, str) and "->" in value:
-        value = tuple(part.strip() for part in value.split("->"))
-    low, high = codec.to_range(_one(value), width, what)
-    return None if (low, high) == (0, codec.all_ones(width)) else (low, high)
+    between = {"masked": "&&&", "range": "->"}.get(match_field.form)
+    if isinstance(value, str) and between and between in value:
+        value = tuple(part.strip() for part in value.split(between))
+    return pair_of(match_field, _one(value), what)
 
 
 def _one(value: Any) -> Any:

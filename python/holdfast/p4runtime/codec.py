@@ -148,7 +148,7 @@ def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[in
     return number, length
 
 
-def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[int, int]:
+def to_ternary(value: Value | Pair, width: int, what: str = "value and mask") -> tuple[int, int]:
     """Return (value, mask) from a pair, a prefix, or a single value (then the mask has all bits).
 
     Raises INVALID_ARGUMENT if a bit of the value is outside the mask. ``width`` is that of the field, in bits; ``what`` names the

@@ -11,9 +11,9 @@ from typing import TypeGuard
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.errors import invalid_argument
-from holdfast.p4runtime.p4info import Action, MatchField, P4InfoIndex, Param, Table
+from holdfast.p4runtime.p4info import Action, Form, MatchField, P4InfoIndex, Param, Table
 from holdfast.p4runtime.received import Entry
-from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+from holdfast.p4runtime.stubs import Proto
 
 
 def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], priority: int | None) -> None:
@@ -25,49 +25,45 @@ def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], pr
             _fill_match(message, table.name, table.fields[name], value)
 
 
+_PARTS: dict[Form, tuple[str, str]] = {
+    "value": ("value", ""),
+    "prefix": ("value", "prefix_len"),
+    "masked": ("value", "mask"),
+    "range": ("low", "high"),
+}
+"""Fields of the message of a match, by form."""
+
+
 def _fill_match(message: Proto, table: str, match_field: MatchField, value: Value | Pair) -> None:
     """Add a field's ``FieldMatch`` to a ``TableEntry``; a match of any value (mask 0, full range, ...) is left out."""
-    width = match_field.width
-    if match_field.kind == "exact" and _is_plain(value, match_field):
-        message.match.add(field_id=match_field.id).exact.value = codec.encode(value)
-        return
     what = f"table '{table}', match field '{match_field.name}'"
-    if match_field.kind in ("exact", "optional"):
-        encoded = encoded_value(match_field, value, what)
-        getattr(message.match.add(field_id=match_field.id), match_field.kind).value = encoded
-    elif match_field.uri is not None:
-        _fill_string(message.match.add(field_id=match_field.id), match_field, encoded_value(match_field, value, what))
-    elif match_field.kind == "lpm":
-        number, length = codec.to_prefix(value, width, what)
-        if length:
-            message.match.add(field_id=match_field.id).lpm.MergeFrom(
-                p4runtime_pb2.FieldMatch.LPM(value=codec.encode(number), prefix_len=length)
-            )
-    elif match_field.kind == "ternary":
-        number, mask = codec.to_ternary(value, width, what)
-        if mask:
-            message.match.add(field_id=match_field.id).ternary.MergeFrom(
-                p4runtime_pb2.FieldMatch.Ternary(value=codec.encode(number), mask=codec.encode(mask))
-            )
+    form = match_field.form
+    if form == "value" or match_field.uri is not None:
+        first = encoded_value(match_field, value, what)
+        # A string is matched exactly whatever the kind of the field (specification, "Translation of Match Fields").
+        whole: dict[Form, int | bytes] = {"prefix": 8 * len(first), "masked": b"\xff" * len(first), "range": first}
+        second = whole.get(form)
     else:
-        low, high = codec.to_range(value, width, what)
-        if (low, high) != (0, codec.all_ones(width)):
-            message.match.add(field_id=match_field.id).range.MergeFrom(
-                p4runtime_pb2.FieldMatch.Range(low=codec.encode(low), high=codec.encode(high))
-            )
+        pair = pair_of(match_field, value, what)
+        if pair is None:
+            return
+        first = codec.encode(pair[0])
+        second = pair[1] if form == "prefix" else codec.encode(pair[1])
+    part = getattr(message.match.add(field_id=match_field.id), match_field.kind)
+    names = _PARTS[form]
+    setattr(part, names[0], first)
+    if second is not None:
+        setattr(part, names[1], second)
 
 
-def _fill_string(message: Proto, match_field: MatchField, value: bytes) -> None:
-    """Fill the match of a field whose values are strings for clients.
-
-    It is exact whatever the kind of the field (specification, "Translation of Match Fields").
-    """
-    if match_field.kind == "lpm":
-        message.lpm.MergeFrom(p4runtime_pb2.FieldMatch.LPM(value=value, prefix_len=8 * len(value)))
-    elif match_field.kind == "ternary":
-        message.ternary.MergeFrom(p4runtime_pb2.FieldMatch.Ternary(value=value, mask=b"\xff" * len(value)))
-    else:
-        message.range.MergeFrom(p4runtime_pb2.FieldMatch.Range(low=value, high=value))
+def pair_of(match_field: MatchField, value: Value | Pair, what: str) -> tuple[int, int] | None:
+    """Return both parts of a match that is more than a value, as its form has them; None if it accepts any value."""
+    width = match_field.width
+    if match_field.form == "range":
+        pair = codec.to_range(value, width, what)
+        return None if pair == (0, codec.all_ones(width)) else pair
+    pair = (codec.to_prefix if match_field.form == "prefix" else codec.to_ternary)(value, width, what)
+    return pair if pair[1] else None
 
 
 def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
@@ -148,20 +144,13 @@ def _read_param(action: Action, message: Proto) -> tuple[str, int | str]:
 
 
 def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[int, int]:
-    def number(data: bytes) -> int:
-        return int.from_bytes(data, "big")
-
-    kind = match_field.kind
-    if match_field.uri is not None and kind in ("lpm", "ternary", "range"):
-        part = getattr(message, kind)
-        return decoded_value(match_field, part.low if kind == "range" else part.value)
-    if kind == "lpm":
-        return number(message.lpm.value), message.lpm.prefix_len
-    if kind == "ternary":
-        return number(message.ternary.value), number(message.ternary.mask)
-    if kind == "range":
-        return number(message.range.low), number(message.range.high)
-    return decoded_value(match_field, getattr(message, kind).value)
+    part, (first, second) = getattr(message, match_field.kind), _PARTS[match_field.form]
+    if match_field.form == "value" or match_field.uri is not None:
+        return decoded_value(match_field, getattr(part, first))
+    other = getattr(part, second)
+    return int.from_bytes(getattr(part, first), "big"), other if isinstance(other, int) else int.from_bytes(
+        other, "big"
+    )
 
 
 def fill_replicas(message: Proto, replicas: Sequence[tuple[int, int]]) -> None:

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf import text_format
 
@@ -18,10 +18,26 @@ from holdfast._core import EntryEncoder, Program
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, quoted
 from holdfast.p4runtime.stubs import Proto, p4info_pb2, p4runtime_pb2
 
-MatchKind: TypeAlias = Literal["exact", "lpm", "ternary", "range", "optional"]
+Form: TypeAlias = Literal["value", "prefix", "masked", "range"]
+"""How entries state a match: as a value, a prefix with its length, a value with a mask, or both ends of a range."""
 
-_MATCH_KINDS: dict[int, MatchKind] = {2: "exact", 3: "lpm", 4: "ternary", 5: "range", 6: "optional"}
 
+class MatchKind(NamedTuple):
+    """A row of :data:`MATCH_KINDS`. ``has_any``: entries may match any value; ``has_priority``: entries have priorities."""
+
+    form: Form
+    has_any: bool
+    has_priority: bool
+
+
+MATCH_KINDS = {
+    "exact": MatchKind("value", has_any=False, has_priority=False),
+    "lpm": MatchKind("prefix", has_any=True, has_priority=False),
+    "ternary": MatchKind("masked", has_any=True, has_priority=True),
+    "range": MatchKind("range", has_any=True, has_priority=True),
+    "optional": MatchKind("value", has_any=True, has_priority=True),
+}
+"""What a client has to know of match kinds, by name; as the native core knows it (``ir::MatchKind``)."""
 
 MAX_WIDTH = 65_536
 """The largest width of a value, in bits, that is accepted: P4Info is untrusted, and numbers of this width are computed
@@ -48,9 +64,19 @@ class MatchField(Named):
     """A key field of a table. ``width`` in bits; 0 for a string and for what clients cannot give."""
 
     width: int
-    kind: MatchKind
+    kind: str
     uri: str | None = None
     """Of a type that is translated to strings; it may be empty."""
+
+    @cached_property
+    def form(self) -> Form:
+        """How entries state the match of this field."""
+        return MATCH_KINDS[self.kind].form
+
+    @cached_property
+    def has_any(self) -> bool:
+        """True if entries may match any value of this field."""
+        return MATCH_KINDS[self.kind].has_any
 
 
 @dataclass(frozen=True)
@@ -84,8 +110,8 @@ class Table(Object):
 
     @cached_property
     def needs_priority(self) -> bool:
-        """True if entries must have a priority, as a field is ternary, range or optional."""
-        return any(f.kind in ("ternary", "range", "optional") for f in self.fields)
+        """True if entries must have a priority, as several may match a packet."""
+        return any(MATCH_KINDS[f.kind].has_priority for f in self.fields)
 
     @cached_property
     def encoder(self) -> EntryEncoder:
@@ -285,9 +311,10 @@ class P4InfoIndex:
         return translated.uri if translated is not None and translated.HasField("sdn_string") else None
 
     def _match_field(self, message: Proto, where: str) -> MatchField:
-        kind = _MATCH_KINDS.get(message.match_type)
+        match_types = p4info_pb2.MatchField.MatchType
+        kind = match_types.Name(message.match_type).lower() if message.match_type in match_types.values() else ""
         what = f"match field '{message.name}'{where}"
-        if kind is None:
+        if kind not in MATCH_KINDS:
             raise invalid_argument(f"P4Info: {what} has an unsupported match type")
         uri = self._uri(message.type_name.name)
         # An enum or error without a representation has no width, and no value that a client could give.

@@ -579,9 +579,7 @@ impl Checked {
     fn check_key_names(&mut self, keys: &[TableKey]) {
         let mut first: BTreeMap<&str, &TableKey> = BTreeMap::new();
         let named = |key: &TableKey| key.annotations.iter().any(|a| a.name.as_str() == "name");
-        let seen = keys
-            .iter()
-            .filter(|k| k.match_kind != ir::MatchKind::Selector);
+        let seen = keys.iter().filter(|k| k.match_kind.is_looked_up());
         for key in seen {
             match first.get(&*key.name) {
                 Some(other) if named(key) || named(other) => {
@@ -608,19 +606,11 @@ impl Checked {
             ));
             return None;
         }
-        let kind = match text {
-            "exact" => ir::MatchKind::Exact,
-            "lpm" => ir::MatchKind::Lpm,
-            "ternary" => ir::MatchKind::Ternary,
-            "range" => ir::MatchKind::Range,
-            "optional" => ir::MatchKind::Optional,
-            "selector" => ir::MatchKind::Selector,
-            _ => {
-                let _ = self.unsupported(name.span, &format!("match kind `{text}`"));
-                return None;
-            }
-        };
-        Some(kind)
+        let kind = ir::MatchKind::of_name(text);
+        if kind.is_none() {
+            let _ = self.unsupported(name.span, &format!("match kind `{text}`"));
+        }
+        kind
     }
 
     /// Returns the control-plane name of a key without `@name`: the text of its expression, with the
@@ -717,21 +707,14 @@ impl Checked {
         (action.sig.clone(), action.directed)
     }
 
-    /// Reports a priority in an entry of a table that has no ternary, range or optional key, or whose entries
-    /// are constant. In any other table in which some entry has a priority, reports a first entry without
-    /// one.
+    /// Reports a priority in an entry of a table whose entries have none, or are constant. In any other table in
+    /// which some entry has a priority, reports a first entry without one.
     fn check_priorities(&mut self, table: &Table) {
         let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
         let Some(at) = table.entries.iter().find_map(explicit) else {
             return;
         };
-        let prioritised = table.keys.iter().any(|k| {
-            matches!(
-                k.match_kind,
-                ir::MatchKind::Ternary | ir::MatchKind::Range | ir::MatchKind::Optional
-            )
-        });
-        if !prioritised {
+        if !table.keys.iter().any(|k| k.match_kind.has_priority()) {
             self.report(errors::needless_priority(at, &table.name));
         } else if table.const_entries {
             self.report(errors::priority_of_const(at));
@@ -745,28 +728,17 @@ impl Checked {
     /// Reports a set in a table entry that the match kind of its key cannot express, such as a range for `lpm`.
     fn entry_match(&mut self, set: &crate::hir::Keyset, kind: ir::MatchKind, span: Span) {
         use crate::hir::Keyset as K;
-        use ir::MatchKind as M;
-        let name = match kind {
-            M::Exact => "exact",
-            M::Lpm => "lpm",
-            M::Ternary => "ternary",
-            M::Range => "range",
-            M::Optional => "optional",
-            M::Selector => "selector",
+        let fits = match set {
+            K::Value(_) => true,
+            K::Any => kind.has_any(),
+            K::Mask(..) => matches!(kind.form(), ir::Form::Prefix | ir::Form::Masked),
+            K::Range(..) => kind.form() == ir::Form::Range,
+            K::ValueSet(_) => false,
         };
-        let fits = match (kind, set) {
-            (_, K::ValueSet(_)) => false,
-            (M::Exact, K::Value(_)) => true,
-            (M::Exact, _) => false,
-            (M::Lpm | M::Ternary, K::Range(..)) => false,
-            (M::Optional, K::Mask(..) | K::Range(..)) => false,
-            (M::Range, K::Mask(..)) => false,
-            _ => true,
-        };
-        if !fits {
-            self.report(errors::entry_match(span, name));
+        if !fits && kind.is_looked_up() {
+            self.report(errors::entry_match(span, kind.name()));
         }
-        if let (M::Lpm, K::Mask(_, mask)) = (kind, set)
+        if let (true, K::Mask(_, mask)) = (kind.is_prefix(), set)
             && let Some(value) = mask.as_int()
             && let Some(width) = self.module.types.scalar_width(&mask.ty)
         {

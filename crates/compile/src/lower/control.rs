@@ -393,11 +393,7 @@ impl Unit<'_> {
     }
 
     fn table_keys(&mut self, def: &hir::Table) -> Vec<ir::Key> {
-        let lpm = def
-            .keys
-            .iter()
-            .filter(|k| k.match_kind == ir::MatchKind::Lpm)
-            .count();
+        let lpm = def.keys.iter().filter(|k| k.match_kind.is_prefix()).count();
         if lpm > 1 {
             self.report(errors::two_lpm_keys(def.span, &def.name));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ir::{BinaryOp, Bits, Expr, KeyMatch, KeySet, MatchKind};
+use ir::{BinaryOp, Bits, Expr, KeyMatch, KeySet};
 
 use syntax::source::Span;
 
@@ -23,12 +23,7 @@ impl Body<'_, '_> {
         def: &hir::Table,
         actions: &[ir::TableAction],
     ) -> Vec<ir::ConstEntry> {
-        let prioritised = def.keys.iter().any(|k| {
-            matches!(
-                k.match_kind,
-                MatchKind::Ternary | MatchKind::Range | MatchKind::Optional
-            )
-        });
+        let prioritised = def.keys.iter().any(|k| k.match_kind.has_priority());
         let priorities = if prioritised {
             self.priorities(def)
         } else {
@@ -37,7 +32,7 @@ impl Body<'_, '_> {
         let mut out: Vec<ir::ConstEntry> = Vec::new();
         let mut seen: HashSet<(Vec<KeyMatch>, i32)> = HashSet::new();
         for (entry, priority) in def.entries.iter().zip(priorities) {
-            if def.keys.is_empty() || def.keys.iter().any(|k| k.match_kind == MatchKind::Selector) {
+            if def.keys.is_empty() || !def.keys.iter().all(|k| k.match_kind.is_looked_up()) {
                 self.report(errors::unsupported(
                     entry.span,
                     "an entry of a table without a key or with a selector",
@@ -74,15 +69,14 @@ impl Body<'_, '_> {
     /// Returns the match of one key field in an entry: two matches if a range of signed numbers crosses zero,
     /// none if a range is empty. Returns `None` after an error.
     fn key_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<Vec<KeyMatch>> {
-        if let (MatchKind::Range, Keyset::Range(a, b)) = (key.match_kind, set) {
-            let ranges = self.ranges(a, b, &key.expr.ty)?.into_iter();
-            return Some(
-                ranges
-                    .map(|(low, high)| KeyMatch::Range { low, high })
-                    .collect(),
-            );
+        let width = self.module.types.scalar_width(&key.expr.ty)?;
+        let sets = self.key_set(set, &key.expr)?.into_iter();
+        let matches: Option<Vec<_>> = sets.map(|set| key.match_kind.of_set(&set, width)).collect();
+        if let (None, Keyset::Mask(_, mask)) = (&matches, set) {
+            // A constructor's argument; the checker has refused all other sets that the kind cannot express.
+            self.report(errors::lpm_mask(mask.span));
         }
-        Some(vec![self.one_match(set, key)?])
+        matches
     }
 
     /// Returns the range from `low` to `high` as ranges of unsigned numbers: none if it is empty, two if it
@@ -100,60 +94,6 @@ impl Body<'_, '_> {
         Some(match empty {
             true => Vec::new(),
             false => vec![(low, high)],
-        })
-    }
-
-    fn one_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<KeyMatch> {
-        let width = self.module.types.scalar_width(&key.expr.ty)?;
-        Some(match (key.match_kind, set) {
-            (MatchKind::Exact, Keyset::Value(v)) => KeyMatch::Exact(self.constant_bits(v)?),
-            (MatchKind::Lpm, Keyset::Any) => KeyMatch::Lpm {
-                value: Bits::zero(width),
-                prefix_len: 0,
-            },
-            (MatchKind::Lpm, Keyset::Value(v)) => KeyMatch::Lpm {
-                value: self.constant_bits(v)?,
-                prefix_len: width,
-            },
-            (MatchKind::Lpm, Keyset::Mask(v, m)) => {
-                let (value, mask) = (self.constant_bits(v)?, self.constant_bits(m)?);
-                KeyMatch::Lpm {
-                    value: value.and(&mask),
-                    prefix_len: mask.count_ones(),
-                }
-            }
-            (MatchKind::Ternary, Keyset::Any) => KeyMatch::Ternary {
-                value: Bits::zero(width),
-                mask: Bits::zero(width),
-            },
-            (MatchKind::Ternary, Keyset::Value(v)) => KeyMatch::Ternary {
-                value: self.constant_bits(v)?,
-                mask: Bits::ones(width),
-            },
-            (MatchKind::Ternary, Keyset::Mask(v, m)) => {
-                let (value, mask) = (self.constant_bits(v)?, self.constant_bits(m)?);
-                KeyMatch::Ternary {
-                    value: value.and(&mask),
-                    mask,
-                }
-            }
-            (MatchKind::Range, Keyset::Any) => KeyMatch::Range {
-                low: Bits::zero(width),
-                high: Bits::ones(width),
-            },
-            (MatchKind::Range, Keyset::Value(v)) => {
-                let value = self.constant_bits(v)?;
-                KeyMatch::Range {
-                    low: value.clone(),
-                    high: value,
-                }
-            }
-            (MatchKind::Optional, Keyset::Any) => KeyMatch::Optional(None),
-            (MatchKind::Optional, Keyset::Value(v)) => {
-                KeyMatch::Optional(Some(self.constant_bits(v)?))
-            }
-            // The checker has refused everything else.
-            _ => return None,
         })
     }
 

@@ -379,7 +379,7 @@ impl Builder<'_> {
                 .zip(&mut lowered.program.tables[info.table.index()].keys)
             {
                 out.id = id;
-                if key.match_kind == ir::MatchKind::Selector {
+                if !key.match_kind.is_looked_up() {
                     continue;
                 }
                 let (bitwidth, type_name) = self.exposed(&key.expr.ty);
@@ -745,28 +745,20 @@ impl Builder<'_> {
 /// Returns the match kind that the annotation `@match` gives to a part of a value set's key; exact without
 /// the annotation.
 fn match_kind(annotations: &[Annotation]) -> ir::MatchKind {
-    match find(annotations, "match").map(|a| &a.body) {
-        Some(ast::AnnotationBody::Tokens(tokens)) => match tokens.first().map(|t| &*t.text) {
-            Some("ternary") => ir::MatchKind::Ternary,
-            Some("lpm") => ir::MatchKind::Lpm,
-            Some("range") => ir::MatchKind::Range,
-            Some("optional") => ir::MatchKind::Optional,
-            _ => ir::MatchKind::Exact,
-        },
-        _ => ir::MatchKind::Exact,
-    }
+    let named = match find(annotations, "match").map(|a| &a.body) {
+        Some(ast::AnnotationBody::Tokens(tokens)) => {
+            tokens.first().and_then(|t| ir::MatchKind::of_name(&t.text))
+        }
+        _ => None,
+    };
+    let looked_up = named.filter(|kind| kind.is_looked_up());
+    looked_up.unwrap_or(ir::MatchKind::Exact)
 }
 
 fn with_kind(field: p4::MatchField, kind: ir::MatchKind) -> p4::MatchField {
     use p4::match_field::{Match, MatchType};
-    let kind = match kind {
-        ir::MatchKind::Exact => MatchType::Exact,
-        ir::MatchKind::Lpm => MatchType::Lpm,
-        ir::MatchKind::Ternary => MatchType::Ternary,
-        ir::MatchKind::Range => MatchType::Range,
-        ir::MatchKind::Optional => MatchType::Optional,
-        ir::MatchKind::Selector => MatchType::Unspecified,
-    };
+    let kind = MatchType::from_str_name(&kind.name().to_uppercase());
+    let kind = kind.unwrap_or(MatchType::Unspecified);
     let r#match = Some(Match::MatchType(kind as i32));
     p4::MatchField { r#match, ..field }
 }

@@ -410,27 +410,11 @@ impl<'p> Walker<'p> {
     fn changed(&self, body: &[Stmt]) -> BTreeSet<SlotId> {
         let mut out = BTreeSet::new();
         for stmt in ir::statements(body) {
-            out.extend(stmt.kind.destination());
-            match &stmt.kind {
-                StmtKind::SetValid(id)
-                | StmtKind::SetInvalid(id)
-                | StmtKind::Extract { header: id, .. } => {
-                    let header = &self.program.headers[id.index()];
-                    out.insert(header.valid);
-                    out.extend(header.field_slots());
+            out.extend(stmt.kind.written(self.program));
+            if let StmtKind::Apply { table, .. } = &stmt.kind {
+                for action in &self.program.tables[table.index()].actions {
+                    out.extend(self.changed(&self.program.actions[action.action.index()].body));
                 }
-                StmtKind::Apply {
-                    table,
-                    hit,
-                    action_run,
-                    ..
-                } => {
-                    out.extend([*hit, *action_run].into_iter().flatten());
-                    for action in &self.program.tables[table.index()].actions {
-                        out.extend(self.changed(&self.program.actions[action.action.index()].body));
-                    }
-                }
-                _ => {}
             }
         }
         out

@@ -3,6 +3,7 @@
 use super::call::CALLS;
 use super::types::Type;
 use super::{DEPTH, Direction, Generator, Parameter, SMALL_STATEMENTS, Section};
+use ir::{Form, MatchKind};
 
 #[derive(Clone, Debug)]
 pub(super) struct Action {
@@ -29,27 +30,6 @@ struct Attached {
 
 /// The units of counters; meters have the first two.
 const UNITS: [&str; 3] = ["packets", "bytes", "packets_and_bytes"];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Match {
-    Exact,
-    Ternary,
-    Lpm,
-    Range,
-    Optional,
-}
-
-impl Match {
-    fn name(self) -> &'static str {
-        match self {
-            Match::Exact => "exact",
-            Match::Ternary => "ternary",
-            Match::Lpm => "lpm",
-            Match::Range => "range",
-            Match::Optional => "optional",
-        }
-    }
-}
 
 impl Generator<'_> {
     pub(super) fn declare_actions(&mut self) {
@@ -198,26 +178,26 @@ impl Generator<'_> {
 
     /// Declares the key of a table. If `selects` is true, the table has an action selector, and its key ends with one or
     /// two more fields of match kind `selector`. Returns the type and match kind of each other key field.
-    fn declare_keys(&mut self, selects: bool) -> Vec<(Type, Match)> {
+    fn declare_keys(&mut self, selects: bool) -> Vec<(Type, MatchKind)> {
         let count = match self.choices.below(6) {
             0..=2 => 1,
             3 | 4 => 2,
             _ if selects => 1,
             _ => self.choices.below(4),
         };
-        let mut keys: Vec<(Type, Match)> = Vec::new();
+        let mut keys: Vec<(Type, MatchKind)> = Vec::new();
         self.open("key =");
         for _ in 0..count {
-            let has_lpm = keys.iter().any(|(_, kind)| *kind == Match::Lpm);
+            let has_prefix = keys.iter().any(|(_, kind)| kind.is_prefix());
             let (text, ty) = self.key();
             let bits = matches!(ty, Type::Bit(_));
-            let kind = match self.choices.below(8) {
-                2 | 3 if bits => Match::Ternary,
-                4 | 5 if bits && !has_lpm => Match::Lpm,
-                6 if bits => Match::Range,
-                7 if bits => Match::Optional,
-                _ => Match::Exact,
+            let is_possible = |kind: &MatchKind| {
+                kind.is_looked_up()
+                    && (bits || kind.is_exact())
+                    && !(has_prefix && kind.is_prefix())
             };
+            let kinds: Vec<MatchKind> = MatchKind::ALL.into_iter().filter(is_possible).collect();
+            let kind = self.choices.pick(&kinds);
             let name = self.name("key");
             self.line(format!("{text} : {} @name(\"{name}\");", kind.name()));
             keys.push((ty, kind));
@@ -300,7 +280,7 @@ impl Generator<'_> {
         )
     }
 
-    fn declare_entries(&mut self, keys: &[(Type, Match)], actions: &[Action]) {
+    fn declare_entries(&mut self, keys: &[(Type, MatchKind)], actions: &[Action]) {
         let fixed = if self.choices.one_in(2) { "const " } else { "" };
         let mut largest = match keys[0].0 {
             Type::Bit(width) | Type::Int(width) if width < 3 => 2,
@@ -329,7 +309,7 @@ impl Generator<'_> {
 
     /// Chooses the match of a key field in an entry. `own`: the number of the entry, for the first key
     /// field, which gets a different value in each entry, so that no two entries are equal.
-    fn key_set(&mut self, ty: &Type, kind: Match, own: Option<u32>) -> String {
+    fn key_set(&mut self, ty: &Type, kind: MatchKind, own: Option<u32>) -> String {
         let Type::Bit(width) = *ty else {
             return match (ty, own) {
                 (Type::Bool, Some(i)) => (i == 1).to_string(),
@@ -340,16 +320,16 @@ impl Generator<'_> {
             Some(i) => format!("{width}w{}", i & ((1 << width.min(2)) - 1)),
             None => self.literal(width),
         };
-        match (kind, own) {
-            (Match::Ternary, None) => match self.choices.below(3) {
+        match (kind.form(), own) {
+            (Form::Masked, None) => match self.choices.below(3) {
                 0 => "_".into(),
                 1 => format!("{value} &&& {}", self.literal(width)),
                 _ => value,
             },
-            (Match::Range, _) if width <= 64 && self.choices.one_in(2) => {
+            (Form::Range, _) if width <= 64 && self.choices.one_in(2) => {
                 format!("{value}..{width}w{}", u64::MAX >> (64 - width))
             }
-            (Match::Optional, None) if self.choices.one_in(2) => "_".into(),
+            (Form::Value, None) if kind.has_any() && self.choices.one_in(2) => "_".into(),
             _ => value,
         }
     }

@@ -11,7 +11,7 @@ use crate::refuse;
 use crate::runtime::Attached;
 use crate::switch::Switch;
 use crate::table::{NewEntry, capacity};
-use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, TableId};
+use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, Program, TableId};
 use std::borrow::Cow;
 
 impl Switch {
@@ -346,7 +346,11 @@ impl Switch {
             "table {} has {} key fields, the entry matches {}", declared.name, declared.keys.len(), matches.len()
         );
         for (key, key_match) in declared.keys.iter().zip(matches) {
-            check_match(key, key_match).map_err(|why| {
+            let fault = match key_match.is_of(key.kind) {
+                true => key_match.check(key.width),
+                false => Err(format!("a match of another kind than {}", key.kind.name())),
+            };
+            fault.map_err(|why| {
                 invalid(format!("field {} of {}: {why}", key.name, declared.name))
             })?;
         }
@@ -511,60 +515,4 @@ fn check_args(program: &Program, action: ActionId, args: &[Bits]) -> Result<(), 
         );
     }
     Ok(())
-}
-
-/// Checks that a match fits a key field in kind, width and canonical form. Returns an error that describes the fault
-/// in words.
-pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), String> {
-    use KeyMatch as M;
-    let fits = matches!(
-        (key.kind, key_match),
-        (MatchKind::Exact, M::Exact(_))
-            | (MatchKind::Lpm, M::Lpm { .. })
-            | (MatchKind::Ternary, M::Ternary { .. })
-            | (MatchKind::Range, M::Range { .. })
-            | (MatchKind::Optional, M::Optional(_))
-            | (MatchKind::Selector, M::Optional(None))
-    );
-    if !fits {
-        return Err(format!("a match of another kind than {:?}", key.kind));
-    }
-    check_values(key.width, key_match)
-}
-
-/// Checks that the values of a match are `width` bits wide and in canonical form: no ones outside of a prefix or mask,
-/// no empty range. Returns an error that describes the fault in words.
-pub(super) fn check_values(width: u32, key_match: &KeyMatch) -> Result<(), String> {
-    use KeyMatch as M;
-    let values: &[&Bits] = match key_match {
-        M::Exact(value) | M::Optional(Some(value)) | M::Lpm { value, .. } => &[value],
-        M::Ternary { value, mask } => &[value, mask],
-        M::Range { low, high } => &[low, high],
-        M::Optional(None) => &[],
-    };
-    if let Some(value) = values.iter().find(|v| v.width() != width) {
-        return Err(format!("{width} bits wide, the value {}", value.width()));
-    }
-    match key_match {
-        M::Lpm { prefix_len, .. } if *prefix_len > width => {
-            Err(format!("{width} bits wide, the prefix {prefix_len}"))
-        }
-        M::Lpm { value, prefix_len } => {
-            let mask = Bits::prefix_mask(width, *prefix_len);
-            canonical(value, &mask, "beyond the prefix")
-        }
-        M::Ternary { value, mask } => canonical(value, mask, "outside the mask"),
-        M::Range { low, high } if low.ucmp(high).is_gt() => {
-            Err("the lowest value is above the highest".to_string())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn canonical(value: &Bits, mask: &Bits, place: &str) -> Result<(), String> {
-    if value.and(mask) == *value {
-        Ok(())
-    } else {
-        Err(format!("the value has ones {place}"))
-    }
 }

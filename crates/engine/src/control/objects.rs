@@ -1,7 +1,7 @@
 //! Counters, registers, meters, multicast groups, clone sessions and value sets.
 
 use super::ControlErrorCode::*;
-use super::entries::{attached_meter, check_values, reconfigured};
+use super::entries::{attached_meter, reconfigured};
 use super::{ControlError, Operation, Undo, invalid};
 use crate::Time;
 use crate::digest::{DigestConfig, DigestList};
@@ -492,7 +492,8 @@ impl Switch {
                 "members of {} have {} fields", object.name, object.widths.len()
             );
             for (&width, key_match) in object.widths.iter().zip(member) {
-                check_values(width, key_match)
+                key_match
+                    .check(width)
                     .map_err(|why| invalid(format!("{}: {why}", object.name)))?;
             }
         }

@@ -69,11 +69,11 @@ fn bits(width: u32, value: u64) -> Bits {
 }
 
 fn exact(value: u64) -> Vec<KeyMatch> {
-    vec![KeyMatch::Exact(bits(8, value))]
+    vec![KeyMatch::Value(bits(8, value))]
 }
 
 fn ternary(value: u64, mask: u64) -> Vec<KeyMatch> {
-    vec![KeyMatch::Ternary {
+    vec![KeyMatch::Masked {
         value: bits(16, value),
         mask: bits(16, mask),
     }]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Makes an entry for a table with one exact key of 8 bits, which matches the key 3.
 fn entry(action: ActionId, args: Vec<Bits>) -> Entry {
-    let matches = vec![KeyMatch::Exact(Bits::from_u64(8, 3))];
+    let matches = vec![KeyMatch::Value(Bits::from_u64(8, 3))];
     Entry::new(matches, 0, ActionCall { action, args })
 }
 
@@ -146,7 +146,7 @@ fn value_sets_select() {
     }
     .switch();
     assert_eq!(send(&mut switch, &[4, 9, 9]), [(1, vec![4, 0, 0])]);
-    let member = |value| vec![KeyMatch::Exact(Bits::from_u64(8, value))];
+    let member = |value| vec![KeyMatch::Value(Bits::from_u64(8, value))];
     let members = vec![member(3), member(4)];
     let value_set = ir::ValueSetId(0);
     switch

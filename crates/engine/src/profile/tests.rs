@@ -31,9 +31,9 @@ fn forward(port: u64) -> ActionCall {
 }
 
 fn matches(table: TableId, kind: u64) -> Vec<KeyMatch> {
-    let kind = KeyMatch::Exact(Bits::from_u64(8, kind));
+    let kind = KeyMatch::Value(Bits::from_u64(8, kind));
     match table {
-        SELECTED => vec![kind, KeyMatch::Optional(None)],
+        SELECTED => vec![kind, KeyMatch::Any],
         _ => vec![kind],
     }
 }

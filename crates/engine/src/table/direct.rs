@@ -1,7 +1,7 @@
 //! A map from a narrow key to entries that is an array: for tables with one exact field that are declared for a large
 //! part of all values of the field. A lookup is one load, from memory that is small.
 
-use ir::{Key, MatchKind, Table};
+use ir::{Key, Table};
 
 /// The largest width of the field.
 const MOST_BITS: u32 = 16;
@@ -13,13 +13,9 @@ const VALUES_PER_ENTRY: u64 = 4;
 /// by the key is worth its memory.
 pub fn is_direct(table: &Table) -> bool {
     match &table.keys[..] {
-        [
-            Key {
-                kind: MatchKind::Exact,
-                width,
-                ..
-            },
-        ] => *width <= MOST_BITS && table.size.saturating_mul(VALUES_PER_ENTRY) >= 1 << *width,
+        [Key { kind, width, .. }] if kind.is_exact() => {
+            *width <= MOST_BITS && table.size.saturating_mul(VALUES_PER_ENTRY) >= 1 << *width
+        }
         _ => false,
     }
 }

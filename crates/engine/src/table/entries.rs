@@ -2,8 +2,8 @@
 //! constant) only for those that have it. It knows nothing of lookups.
 
 use super::free_numbers::{FreeNumbers, shrink};
-use super::shape::{KeyField, KeyShape, Limbs};
-use ir::{Bits, KeyMatch, MatchKind};
+use super::shape::{KeyField, KeyShape, Limbs, Search};
+use ir::{Bits, KeyMatch};
 use smallvec::smallvec;
 use std::collections::BTreeMap;
 
@@ -63,13 +63,10 @@ pub(super) struct Entries {
 impl Entries {
     /// Makes an empty store for entries whose keys have this shape.
     pub fn new(shape: &KeyShape) -> Entries {
-        use MatchKind::*;
-        let (form, stride) = if shape.has(&[Ternary, Range, Optional]) {
-            (Form::Masked, 2 * shape.limbs())
-        } else if shape.has(&[Lpm]) {
-            (Form::Prefix, shape.limbs() + 1)
-        } else {
-            (Form::Exact, shape.limbs())
+        let (form, stride) = match shape.search() {
+            Search::Masked => (Form::Masked, 2 * shape.limbs()),
+            Search::Prefix(_) => (Form::Prefix, shape.limbs() + 1),
+            Search::Exact => (Form::Exact, shape.limbs()),
         };
         let mut entries = Entries {
             form,
@@ -233,18 +230,24 @@ impl Entries {
                     .slice_mut(&mut packed[at..])
                     .copy_from_slice(value.limbs());
             };
+            let is_masked = self.form == Form::Masked;
             match key_match {
-                KeyMatch::Exact(value) if self.form != Form::Masked => put(0, value),
-                KeyMatch::Lpm { value, prefix_len } => {
+                KeyMatch::Any => {}
+                KeyMatch::Value(value) => {
                     put(0, value);
-                    match self.form {
-                        Form::Masked => {
-                            put(self.limbs, &Bits::prefix_mask(field.width, *prefix_len))
-                        }
-                        _ => packed[self.limbs] = u64::from(*prefix_len),
+                    if is_masked {
+                        put(self.limbs, &Bits::ones(field.width));
                     }
                 }
-                KeyMatch::Ternary {
+                KeyMatch::Prefix { value, prefix_len } => {
+                    put(0, value);
+                    if is_masked {
+                        put(self.limbs, &Bits::prefix_mask(field.width, *prefix_len));
+                    } else {
+                        packed[self.limbs] = u64::from(*prefix_len);
+                    }
+                }
+                KeyMatch::Masked {
                     value: first,
                     mask: second,
                 }
@@ -255,11 +258,6 @@ impl Entries {
                     put(0, first);
                     put(self.limbs, second);
                 }
-                KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => {
-                    put(0, value);
-                    put(self.limbs, &Bits::ones(field.width));
-                }
-                KeyMatch::Optional(None) => {}
             }
         }
         packed
@@ -269,27 +267,14 @@ impl Entries {
     pub fn unpack(&self, shape: &KeyShape, packed: &[u64]) -> Vec<KeyMatch> {
         let one = |field: &KeyField| {
             let bits = |at: usize| Bits::from_limbs(field.width, field.slice(&packed[at..]));
-            match field.kind {
-                MatchKind::Exact => KeyMatch::Exact(bits(0)),
-                MatchKind::Selector => KeyMatch::Optional(None),
-                MatchKind::Lpm => KeyMatch::Lpm {
-                    value: bits(0),
-                    prefix_len: match self.form {
-                        Form::Masked => ones(&bits(self.limbs)),
-                        _ => packed[self.limbs] as u32,
-                    },
-                },
-                MatchKind::Ternary => KeyMatch::Ternary {
-                    value: bits(0),
-                    mask: bits(self.limbs),
-                },
-                MatchKind::Range => KeyMatch::Range {
-                    low: bits(0),
-                    high: bits(self.limbs),
-                },
-                MatchKind::Optional if bits(self.limbs).is_zero() => KeyMatch::Optional(None),
-                MatchKind::Optional => KeyMatch::Optional(Some(bits(0))),
-            }
+            let second = match self.form {
+                Form::Masked => bits(self.limbs),
+                Form::Prefix if field.kind.is_prefix() => {
+                    Bits::prefix_mask(field.width, packed[self.limbs] as u32)
+                }
+                Form::Prefix | Form::Exact => Bits::ones(field.width),
+            };
+            field.kind.of_two(bits(0), second)
         };
         shape.fields.iter().map(one).collect()
     }
@@ -301,8 +286,4 @@ impl Entries {
             + self.free.heap_bytes()
             + self.extras.len() * (size_of::<Extra>() + size_of::<u32>())
     }
-}
-
-fn ones(bits: &Bits) -> u32 {
-    bits.limbs().iter().map(|limb| limb.count_ones()).sum()
 }

@@ -6,7 +6,7 @@
 //! | exact (and selector)                     | [`keymap`]: open addressing on the packed key |
 //! | one lpm of up to 32 bits, the others exact | [`lpm32`]: multibit trie, direct index   |
 //! | one longer lpm, the others exact         | [`lpm`]: tree bitmap                          |
-//! | any ternary, range or optional           | [`ternary`]: tuple space with priority pruning |
+//! | any with priorities (as ternary)         | [`ternary`]: tuple space with priority pruning |
 //!
 //! A key is the concatenation of the limbs of its fields, each padded to whole limbs (least significant first) as in
 //! [`ir::Layout`]. Among several entries that match, the longest prefix wins in an lpm table; the highest priority wins in a
@@ -41,12 +41,12 @@ use crate::cells::CounterData;
 use direct::DirectMap;
 use entries::Entries;
 pub(crate) use free_numbers::{forget_last, shrink};
-use ir::{ActionCall, Bits, KeyMatch, MatchKind};
+use ir::{ActionCall, Bits, KeyMatch};
 use keymap::KeyMap;
 use lpm::LpmTable;
 use lpm32::Lpm32Table;
 use records::Records;
-use shape::{Limbs, Pattern};
+use shape::{Limbs, Pattern, Search};
 use smallvec::{SmallVec, smallvec};
 use ternary::{Rank, TupleSpace};
 
@@ -70,26 +70,29 @@ enum Matcher {
 
 impl Matcher {
     fn new(shape: &KeyShape, is_direct: bool) -> Matcher {
-        use MatchKind::*;
         if shape.limbs == 0 {
-            Matcher::Keyless
-        } else if is_direct {
-            Matcher::Direct(DirectMap::new())
-        } else if shape.has(&[Ternary, Range, Optional]) {
-            Matcher::Ternary(TupleSpace::new(shape))
-        } else if let Some(field) = shape.fields.iter().find(|f| f.kind == Lpm) {
-            let (offset, width) = (field.offset, field.width);
-            let exact = shape.mask_of(Exact);
-            match width <= 32 {
-                true => Matcher::Lpm32(Lpm32Table::new(offset, width, exact)),
-                false => Matcher::Lpm(LpmTable::new(offset, width, exact)),
+            return Matcher::Keyless;
+        }
+        if is_direct {
+            return Matcher::Direct(DirectMap::new());
+        }
+        match shape.search() {
+            Search::Masked => Matcher::Ternary(TupleSpace::new(shape)),
+            Search::Prefix(field) => {
+                let (offset, width, exact) = (field.offset, field.width, shape.exact_mask());
+                match width <= 32 {
+                    true => Matcher::Lpm32(Lpm32Table::new(offset, width, exact)),
+                    false => Matcher::Lpm(LpmTable::new(offset, width, exact)),
+                }
             }
-        } else {
-            if let Some(packing) = Packing::of_exact(shape) {
-                return Matcher::Packed(KeyMap::new(packing.limbs()), packing);
+            Search::Exact => {
+                if let Some(packing) = Packing::of_exact(shape) {
+                    return Matcher::Packed(KeyMap::new(packing.limbs()), packing);
+                }
+                let has_more = shape.has(|kind| !kind.is_looked_up());
+                let looked_up = has_more.then(|| shape.exact_mask());
+                Matcher::Exact(KeyMap::new(shape.limbs), looked_up)
             }
-            let selectors = shape.has(&[Selector]).then(|| shape.mask_of(Exact));
-            Matcher::Exact(KeyMap::new(shape.limbs), selectors)
         }
     }
 

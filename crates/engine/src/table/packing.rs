@@ -1,6 +1,7 @@
 //! Keys with several narrow fields in one limb, so that there is less to mask, hash and compare. It knows no entries.
 
 use super::shape::KeyShape;
+use ir::{Form, MatchKind};
 
 /// The most limbs of a packed key; longer keys are not packed.
 const MOST_LIMBS: usize = 8;
@@ -16,14 +17,13 @@ pub struct Packing {
 
 impl Packing {
     /// Returns the packing of a table's keys for [`crate::Runtime::lookup_packed`], or `None` if the table does not
-    /// support packed keys. It does if it has ternary or optional fields, no range fields (which need the unpacked
+    /// support packed keys. It does if its entries have priorities, and if it has no range fields (which need the unpacked
     /// key), neither a direct meter nor an action profile, and a key that can be packed.
     pub fn of_table(table: &ir::Table) -> Option<Packing> {
-        use ir::MatchKind::{Optional, Range, Ternary};
         let shape = KeyShape::new(&table.keys);
         let is_plain = table.direct_meter.is_none() && table.implementation.is_none();
         let packing = Packing::new(&shape);
-        (is_plain && shape.has(&[Ternary, Optional]) && !shape.has(&[Range]))
+        (is_plain && shape.has(MatchKind::has_priority) && !shape.has(|k| k.form() == Form::Range))
             .then_some(packing)
             .filter(|p| !p.moves.is_empty())
     }
@@ -31,7 +31,7 @@ impl Packing {
     /// Returns the packing in which a table stores keys that have only exact fields, or `None` if packing saves no
     /// limbs. [`crate::Runtime::lookup`] expects such keys unpacked.
     pub fn of_exact(shape: &KeyShape) -> Option<Packing> {
-        let is_exact = shape.fields.iter().all(|f| f.kind == ir::MatchKind::Exact);
+        let is_exact = shape.fields.iter().all(|f| f.kind.is_exact());
         let packing = Packing::new(shape);
         (is_exact && packing.limbs < shape.limbs()).then_some(packing)
     }

@@ -1,7 +1,7 @@
 //! The layout of a key's fields, and an entry's matches in the form that the lookup structures take. It knows no entries.
 
 use super::ternary::RangeCheck;
-use ir::{Bits, MatchKind};
+use ir::{Bits, Form, MatchKind};
 use smallvec::SmallVec;
 
 /// The position of each key field in the packed key.
@@ -18,6 +18,16 @@ pub(super) struct KeyField {
     /// The first limb of the field.
     pub offset: usize,
     pub limbs: usize,
+}
+
+/// How the entry that matches a key is found.
+pub(super) enum Search<'a> {
+    /// By the values of the exact fields.
+    Exact,
+    /// By the longest prefix of this field, and the values of the exact fields.
+    Prefix(&'a KeyField),
+    /// By values under masks, of those that match the one with the highest priority.
+    Masked,
 }
 
 impl KeyShape {
@@ -45,15 +55,24 @@ impl KeyShape {
         self.limbs
     }
 
-    pub(super) fn has(&self, kinds: &[MatchKind]) -> bool {
-        self.fields.iter().any(|f| kinds.contains(&f.kind))
+    /// Returns how entries are found among those of a table with such a key.
+    pub(super) fn search(&self) -> Search<'_> {
+        if self.has(MatchKind::has_priority) {
+            return Search::Masked;
+        }
+        let by_prefix = self.fields.iter().find(|f| f.kind.is_prefix());
+        by_prefix.map_or(Search::Exact, Search::Prefix)
     }
 
-    /// Returns a mask for a key in which all bits of the fields of this kind, and the padding of their limbs, are
-    /// ones.
-    pub(super) fn mask_of(&self, kind: MatchKind) -> Box<[u64]> {
+    /// Returns whether a field has a kind for which `is` returns true.
+    pub(super) fn has(&self, is: impl Fn(MatchKind) -> bool) -> bool {
+        self.fields.iter().any(|f| is(f.kind))
+    }
+
+    /// Returns a mask for a key in which all bits of the exact fields, and the padding of their limbs, are ones.
+    pub(super) fn exact_mask(&self) -> Box<[u64]> {
         let mut mask = vec![0; self.limbs];
-        for field in self.fields.iter().filter(|f| f.kind == kind) {
+        for field in self.fields.iter().filter(|f| f.kind.is_exact()) {
             field.slice_mut(&mut mask).fill(u64::MAX);
         }
         mask.into()
@@ -81,7 +100,7 @@ impl KeyField {
 /// Limbs of a key or record; those of most keys need no allocation.
 pub(super) type Limbs = SmallVec<[u64; 4]>;
 
-/// The matches of an entry with ternary, range or optional fields.
+/// The matches of an entry that has a priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     pub value: Limbs,
@@ -98,7 +117,7 @@ impl Pattern {
             mask: mask.into(),
             ranges: Vec::new(),
         };
-        for field in shape.fields.iter().filter(|f| f.kind == MatchKind::Range) {
+        for field in shape.fields.iter().filter(|f| f.kind.form() == Form::Range) {
             let bound = |limbs: &[u64]| Bits::from_limbs(field.width, field.slice(limbs));
             pattern.set_range(field, &bound(value), &bound(mask));
         }

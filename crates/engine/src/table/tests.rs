@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::random::Random;
+use ir::MatchKind;
 use ir::{ActionId, ActionScope, TableAction};
 use proptest::prelude::*;
 
@@ -41,7 +42,7 @@ impl Reference {
 
 fn prefix_len(matches: &[KeyMatch]) -> i32 {
     let mut lengths = matches.iter().filter_map(|m| match m {
-        KeyMatch::Lpm { prefix_len, .. } => Some(*prefix_len as i32),
+        KeyMatch::Prefix { prefix_len, .. } => Some(*prefix_len as i32),
         _ => None,
     });
     lengths.next().unwrap_or(0)
@@ -49,10 +50,10 @@ fn prefix_len(matches: &[KeyMatch]) -> i32 {
 
 fn holds(key_match: &KeyMatch, key: &Bits) -> bool {
     match key_match {
-        KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => key == value,
-        KeyMatch::Optional(None) => true,
-        KeyMatch::Ternary { value, mask } => key.and(mask) == *value,
-        KeyMatch::Lpm { value, prefix_len } => {
+        KeyMatch::Value(value) => key == value,
+        KeyMatch::Any => true,
+        KeyMatch::Masked { value, mask } => key.and(mask) == *value,
+        KeyMatch::Prefix { value, prefix_len } => {
             (0..*prefix_len).all(|i| key.bit(key.width() - 1 - i) == value.bit(key.width() - 1 - i))
         }
         KeyMatch::Range { low, high } => low.ucmp(key).is_le() && key.ucmp(high).is_le(),
@@ -82,43 +83,20 @@ fn value(random: &mut Random, width: u32) -> Bits {
 
 fn key_match(random: &mut Random, key: &ir::Key) -> KeyMatch {
     let width = key.width;
-    let value = value(random, width);
-    match key.kind {
-        MatchKind::Exact => KeyMatch::Exact(value),
-        MatchKind::Lpm => {
-            let prefix_len = match random.between(0, 2) {
-                0 => random.between(0, u64::from(width)) as u32,
-                1 => random.between(0, u64::from(width.min(3))) as u32,
-                _ => width - random.between(0, u64::from(width.min(2))) as u32,
-            };
-            KeyMatch::Lpm {
-                value: value.and(&Bits::prefix_mask(width, prefix_len)),
-                prefix_len,
-            }
-        }
-        MatchKind::Ternary => {
-            let mask = match random.between(0, 3) {
-                0 => Bits::ones(width),
-                1 => Bits::zero(width),
-                2 => self::value(random, width),
-                _ => self::value(random, width).not(),
-            };
-            KeyMatch::Ternary {
-                value: value.and(&mask),
-                mask,
-            }
-        }
-        MatchKind::Range => {
-            let other = self::value(random, width);
-            let (low, high) = match value.ucmp(&other).is_le() {
-                true => (value, other),
-                false => (other, value),
-            };
-            KeyMatch::Range { low, high }
-        }
-        MatchKind::Optional if random.between(0, 1) == 0 => KeyMatch::Optional(Some(value)),
-        MatchKind::Optional | MatchKind::Selector => KeyMatch::Optional(None),
-    }
+    let first = value(random, width);
+    let second = match random.between(0, 6) {
+        0 => Bits::ones(width),
+        1 => Bits::zero(width),
+        2 => value(random, width),
+        3 => value(random, width).not(),
+        4 => Bits::prefix_mask(width, random.between(0, u64::from(width)) as u32),
+        5 => Bits::prefix_mask(width, random.between(0, u64::from(width.min(3))) as u32),
+        _ => Bits::prefix_mask(
+            width,
+            width - random.between(0, u64::from(width.min(2))) as u32,
+        ),
+    };
+    key.kind.of_two(first, second).normal()
 }
 
 fn keys(random: &mut Random, kinds: &[MatchKind]) -> Vec<ir::Key> {
@@ -266,7 +244,7 @@ fn check_lookups(
     Ok(())
 }
 
-use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
+use ir::MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -324,7 +302,7 @@ fn of_equal_priorities_the_first_inserted_wins_even_after_undo() {
     }];
     let program = program(keys);
     let mut table = Table::new(&program, &program.tables[0]);
-    let ternary = |value, mask| KeyMatch::Ternary {
+    let ternary = |value, mask| KeyMatch::Masked {
         value: Bits::from_u64(8, value),
         mask: Bits::from_u64(8, mask),
     };
@@ -436,7 +414,7 @@ fn large_routing_table(width: u32, lengths: &[u32]) {
         let prefix_len = pick(&mut random, lengths);
         let value = random_value(&mut random).and(&Bits::prefix_mask(width, prefix_len));
         let key = (prefix_len, value.limbs().to_vec());
-        let matches = vec![KeyMatch::Lpm { value, prefix_len }];
+        let matches = vec![KeyMatch::Prefix { value, prefix_len }];
         let args = [Bits::from_u64(32, u64::from(n))];
         match table.find(&matches, 0) {
             Some(entry) if n % 2 == 0 => {
@@ -456,7 +434,7 @@ fn large_routing_table(width: u32, lengths: &[u32]) {
             let any = random.between(0, 49.min(model.len() as u64 - 1)) as usize;
             let key = model.keys().nth(any).expect("is there").clone();
             let value = Bits::from_limbs(width, &key.1);
-            let matches = [KeyMatch::Lpm {
+            let matches = [KeyMatch::Prefix {
                 value,
                 prefix_len: key.0,
             }];
@@ -513,17 +491,17 @@ fn the_memory_of_entries_that_go_is_given_back() {
             if fields == 2 {
                 let fields = [n >> 24, n & 0xff_ffff];
                 return fields
-                    .map(|n| KeyMatch::Exact(Bits::from_u64(24, n)))
+                    .map(|n| KeyMatch::Value(Bits::from_u64(24, n)))
                     .to_vec();
             }
             let value = Bits::from_u64(48, n);
             vec![match kind {
-                Exact => KeyMatch::Exact(value),
-                Lpm => KeyMatch::Lpm {
+                Exact => KeyMatch::Value(value),
+                Lpm => KeyMatch::Prefix {
                     value,
                     prefix_len: 48,
                 },
-                _ => KeyMatch::Ternary {
+                _ => KeyMatch::Masked {
                     value,
                     mask: Bits::ones(48),
                 },

@@ -1,6 +1,6 @@
 //! A small deterministic generator of numbers (SplitMix64), so that programs depend on the seed and on nothing else.
 
-use crate::Bits;
+use crate::{Bits, KeyMatch, MatchKind};
 
 /// A source of pseudo-random numbers.
 #[derive(Clone, Debug)]
@@ -58,6 +58,17 @@ impl Rng {
                 Bits::from_limbs(width, &limbs)
             }
         }
+    }
+
+    /// Returns a match of this kind for a field of `width` bits.
+    pub fn key_match(&mut self, kind: MatchKind, width: u32) -> KeyMatch {
+        let first = self.small_bits(width);
+        let second = match self.below(3) {
+            0 => self.small_bits(width),
+            1 => Bits::prefix_mask(width, self.below(width + 1)),
+            _ => self.bits(width),
+        };
+        kind.of_two(first, second).normal()
     }
 
     /// Returns a value of `width` bits that is below 8 (cut to the width).

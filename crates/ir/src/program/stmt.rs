@@ -1,10 +1,12 @@
-//! Statements.
+//! Statements, and what is true of them, declared once: what they read and write, what they do besides, and where they are allowed.
+//! Passes ask, so that a new statement is a variant and its row of [`StmtKind::properties`].
 
 use super::{
-    CounterId, DigestId, Expr, FieldListId, HeaderId, LabelId, Loc, MeterId, RegisterId, SlotId,
-    TableId,
+    CounterId, DigestId, Expr, FieldListId, HeaderId, LabelId, Loc, MeterId, Program, RegisterId,
+    SlotId, TableId,
 };
 use crate::Bits;
+use crate::architecture::Pipeline;
 
 /// A statement with its source position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,4 +239,225 @@ pub enum StmtKind {
     },
     /// Deparser only. Appends the header if it is valid.
     Emit(HeaderId),
+}
+
+/// What a statement does besides evaluating expressions and writing slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing, or it runs bodies inside of it.
+    None,
+    /// It takes time in proportion to its data.
+    Slow,
+    /// It reads, consumes or emits bytes of the packet.
+    Packet,
+    /// It uses what outlives the packet: a cell of an array, or the generator of random numbers.
+    State,
+    /// It asks for a copy of the packet or for another pass.
+    Request,
+    /// It asks for another length of the packet that leaves.
+    Cut,
+    /// It tells the control plane or the trace.
+    Message,
+    /// It may drop the packet, which is counted.
+    Check,
+    /// It spends steps, of which too many drop the packet.
+    Steps,
+    /// It ends the control or parser.
+    End,
+    /// It looks up a table and runs an action.
+    Table,
+}
+
+/// Where a statement is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Everywhere.
+    Anywhere,
+    /// In parsers.
+    Parser,
+    /// Everywhere but in parsers.
+    Control,
+    /// In deparsers.
+    Deparser,
+    /// In controls that apply tables.
+    Tables,
+    /// In controls that apply tables, of this pipeline if there is one, and in their actions, where packets keep their state between the
+    /// pipelines.
+    Whole(Option<Pipeline>),
+    /// In controls that apply tables, in their actions, and in deparsers of architectures whose packets are deparsed between the
+    /// pipelines.
+    Message,
+}
+
+/// A row of the declaration.
+struct Properties {
+    effect: Effect,
+    place: Place,
+    /// The slots that it writes, but for a header's.
+    written: [Option<SlotId>; 2],
+    /// The header that it sets.
+    header: Option<HeaderId>,
+}
+
+impl Properties {
+    fn of(effect: Effect, place: Place) -> Properties {
+        Properties {
+            effect,
+            place,
+            written: [None, None],
+            header: None,
+        }
+    }
+
+    fn writes(self, slot: SlotId) -> Properties {
+        let written = [Some(slot), None];
+        Properties { written, ..self }
+    }
+
+    fn sets(self, header: HeaderId) -> Properties {
+        let header = Some(header);
+        Properties { header, ..self }
+    }
+}
+
+impl StmtKind {
+    fn properties(&self) -> Properties {
+        use StmtKind::*;
+        let of = Properties::of;
+        match self {
+            Assign { dst, .. } | DirectMeterRead { dst, .. } => {
+                of(Effect::None, Place::Anywhere).writes(*dst)
+            }
+            SetValid(header) | SetInvalid(header) => {
+                of(Effect::None, Place::Anywhere).sets(*header)
+            }
+            If { .. } | Switch { .. } | Block { .. } | Break(_) => {
+                of(Effect::None, Place::Anywhere)
+            }
+            Loop { .. } => of(Effect::Steps, Place::Anywhere),
+            Exit => of(Effect::End, Place::Control),
+            Apply {
+                hit, action_run, ..
+            } => Properties {
+                written: [*hit, *action_run],
+                ..of(Effect::Table, Place::Tables)
+            },
+            RegisterRead { dst, .. } | MeterExecute { dst, .. } | Random { dst, .. } => {
+                of(Effect::State, Place::Anywhere).writes(*dst)
+            }
+            RegisterWrite { .. } | Count { .. } => of(Effect::State, Place::Anywhere),
+            Hash { dst, payload, .. } => {
+                let place = match payload {
+                    true => Place::Control,
+                    false => Place::Anywhere,
+                };
+                of(Effect::Slow, place).writes(*dst)
+            }
+            Clone { kind, .. } => {
+                let pipeline = match kind {
+                    CloneKind::IngressToEgress => Pipeline::INGRESS,
+                    CloneKind::EgressToEgress => Pipeline::EGRESS,
+                };
+                of(Effect::Request, Place::Whole(Some(pipeline)))
+            }
+            Resubmit { .. } => of(Effect::Request, Place::Whole(Some(Pipeline::INGRESS))),
+            Recirculate { .. } => of(Effect::Request, Place::Whole(Some(Pipeline::EGRESS))),
+            Truncate { .. } => of(Effect::Cut, Place::Whole(None)),
+            Digest { .. } => of(Effect::Message, Place::Message),
+            Log { .. } => of(Effect::Message, Place::Anywhere),
+            Assert { .. } => of(Effect::Check, Place::Anywhere),
+            Extract { header, .. } => of(Effect::Packet, Place::Parser).sets(*header),
+            Lookahead { dst, .. } => of(Effect::Packet, Place::Parser).writes(*dst),
+            Advance { .. } => of(Effect::Packet, Place::Parser),
+            Reject { .. } => of(Effect::End, Place::Parser),
+            Emit(_) => of(Effect::Packet, Place::Deparser),
+        }
+    }
+
+    /// Returns the bodies inside the statement; none for a statement without bodies.
+    pub fn inner(&self) -> Vec<&[Stmt]> {
+        match self {
+            StmtKind::If {
+                then, otherwise, ..
+            } => vec![then, otherwise],
+            StmtKind::Switch { cases, default, .. } => {
+                let cases = cases.iter().map(|(_, body)| &body[..]);
+                cases.chain([&default[..]]).collect()
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => vec![body],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the expressions that the statement itself evaluates, without those of the statements inside of it.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        use StmtKind::*;
+        match self {
+            Assign { value, .. } | Switch { value, .. } => vec![value],
+            If { cond, .. } | Assert { cond } => vec![cond],
+            Apply { keys, .. } => keys.iter().collect(),
+            RegisterRead { index, .. } | Count { index, .. } | MeterExecute { index, .. } => {
+                vec![index]
+            }
+            RegisterWrite { index, value, .. } => vec![index, value],
+            Hash { data: values, .. } | Digest { values, .. } | Log { values, .. } => {
+                values.iter().collect()
+            }
+            Random { low, high, .. } => vec![low, high],
+            Clone { session: value, .. }
+            | Truncate { length: value }
+            | Advance { bits: value }
+            | Reject { error: value } => vec![value],
+            Extract { varbit_length, .. } => varbit_length.iter().collect(),
+            DirectMeterRead { .. }
+            | SetValid(_)
+            | SetInvalid(_)
+            | Block { .. }
+            | Loop { .. }
+            | Break(_)
+            | Exit
+            | Resubmit { .. }
+            | Recirculate { .. }
+            | Lookahead { .. }
+            | Emit(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the slot to which the statement itself writes a value. `None` for statements that write none, and for `Apply` and those
+    /// that set headers.
+    pub fn destination(&self) -> Option<SlotId> {
+        let properties = self.properties();
+        let [written, _] = properties.written;
+        written.filter(|_| properties.effect != Effect::Table)
+    }
+
+    /// Returns the slots to which the statement itself writes: its destinations, and those of the header that it sets. Those that the
+    /// actions of a table write are not among them.
+    pub fn written(&self, program: &Program) -> impl Iterator<Item = SlotId> {
+        let properties = self.properties();
+        let header = properties.header.map(|id| &program.headers[id.index()]);
+        let slots = header.map(|header| header.field_slots().chain([header.valid]));
+        let destinations = properties.written.into_iter().flatten();
+        destinations.chain(slots.into_iter().flatten())
+    }
+
+    /// Returns the header whose validity, and perhaps its fields, the statement itself sets; `None` if it sets none.
+    pub fn header(&self) -> Option<HeaderId> {
+        self.properties().header
+    }
+
+    /// Returns what the statement does besides evaluating expressions and writing slots.
+    pub fn effect(&self) -> Effect {
+        self.properties().effect
+    }
+
+    /// Returns where the statement is allowed.
+    pub fn place(&self) -> Place {
+        self.properties().place
+    }
+
+    /// Returns whether the statement's own expressions read a slot for which `wanted` returns true.
+    pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
+        self.exprs().into_iter().any(|expr| expr.reads(wanted))
+    }
 }

@@ -1,6 +1,8 @@
 //! Tables, actions, and the action profiles that tables share.
 
-use super::{ActionId, ActionProfileId, CounterId, HashAlgorithm, MeterId, SlotId, Stmt};
+use super::{
+    ActionId, ActionProfileId, CounterId, HashAlgorithm, KeyMatch, MatchKind, MeterId, SlotId, Stmt,
+};
 use crate::Bits;
 
 /// An action that tables can run. (Actions called directly are inlined by the compiler.)
@@ -25,23 +27,6 @@ pub struct ActionParam {
     pub id: u32,
     /// The slot of the value.
     pub slot: SlotId,
-}
-
-/// The kind of match of a key field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MatchKind {
-    /// Equal.
-    Exact,
-    /// Longest prefix; at most one such field in a table.
-    Lpm,
-    /// Value and mask.
-    Ternary,
-    /// Low and high bound, both included.
-    Range,
-    /// Equal or don't care.
-    Optional,
-    /// Input to an action selector's hash; not part of the lookup.
-    Selector,
 }
 
 /// A table.
@@ -80,15 +65,9 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns whether the table's entries have priorities, of which the highest number wins: some key
-    /// field is ternary, range or optional.
+    /// Returns whether the table's entries have priorities, of which the highest number wins.
     pub fn needs_priority(&self) -> bool {
-        self.keys.iter().any(|k| {
-            matches!(
-                k.kind,
-                MatchKind::Ternary | MatchKind::Range | MatchKind::Optional
-            )
-        })
+        self.keys.iter().any(|k| k.kind.has_priority())
     }
 }
 
@@ -147,36 +126,6 @@ pub struct ConstEntry {
     pub is_const: bool,
 }
 
-/// The match of one key field of an entry.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum KeyMatch {
-    /// Equal.
-    Exact(Bits),
-    /// The first `prefix_len` bits equal; the others of `value` are zero.
-    Lpm {
-        /// Value.
-        value: Bits,
-        /// Bits that count.
-        prefix_len: u32,
-    },
-    /// Equal where the mask has ones; `value` is zero elsewhere.
-    Ternary {
-        /// Value.
-        value: Bits,
-        /// Mask.
-        mask: Bits,
-    },
-    /// Between, both included.
-    Range {
-        /// Lowest.
-        low: Bits,
-        /// Highest.
-        high: Bits,
-    },
-    /// Equal, or anything.
-    Optional(Option<Bits>),
-}
-
 /// An `action_profile` or `action_selector`: actions with arguments that entries of tables share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionProfile {
@@ -192,7 +141,7 @@ pub struct ActionProfile {
 
 /// The choice of a member of a group.
 ///
-/// The key fields of kind [`MatchKind::Selector`] are hashed as [`StmtKind::Hash`](super::StmtKind::Hash) does with them as its
+/// The key fields that are not looked up ([`MatchKind::is_looked_up`]) are hashed as [`StmtKind::Hash`](super::StmtKind::Hash) does with them as its
 /// data and a destination of `width` bits. The result modulo the sum of the weights of the selectable members, which are taken in
 /// the order in which the group lists them, is the choice. A member is not selectable while the port that it watches is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

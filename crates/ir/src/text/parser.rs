@@ -1,7 +1,7 @@
 //! Text to program: tokens, ids, constants, and everything outside of bodies. The grammar is in [`super`].
 
 use super::lexer::{Lexer, Token, unescape};
-use super::{COUNTER_UNITS, HASHES, MATCH_KINDS, MAX_TEXT_BYTES, VERSION, value_of};
+use super::{COUNTER_UNITS, HASHES, MAX_TEXT_BYTES, VERSION, value_of};
 use crate::architecture::{self, Description};
 use crate::verify::{MAX_EXPR_WIDTH, MAX_STATEMENTS, MAX_TOTAL_LIMBS};
 use crate::*;
@@ -602,7 +602,8 @@ impl<'a> Parser<'a> {
         let (name, id) = self.named()?;
         self.mark(':')?;
         let width = self.number()?;
-        let kind = self.choice(MATCH_KINDS, "a match kind")?;
+        let kinds = MatchKind::ALL.map(|kind| (kind.name(), kind));
+        let kind = self.choice(&kinds, "a match kind")?;
         Ok(Key {
             name,
             id,
@@ -651,33 +652,30 @@ impl<'a> Parser<'a> {
     }
 
     fn key_match(&mut self) -> Parsed<KeyMatch> {
-        match self.choice(MATCH_KINDS, "a match")? {
-            MatchKind::Exact => Ok(KeyMatch::Exact(self.bits()?)),
-            MatchKind::Lpm => {
-                let value = self.bits()?;
-                self.mark('/')?;
-                let prefix_len = self.number()?;
-                Ok(KeyMatch::Lpm { value, prefix_len })
-            }
-            MatchKind::Ternary => {
-                let value = self.bits()?;
-                self.mark('&')?;
-                let mask = self.bits()?;
-                Ok(KeyMatch::Ternary { value, mask })
-            }
-            MatchKind::Range => {
-                let low = self.bits()?;
-                self.dots()?;
-                let high = self.bits()?;
-                Ok(KeyMatch::Range { low, high })
-            }
-            MatchKind::Optional if self.eat_word("_")? => {
-                self.spend_limbs(1)?;
-                Ok(KeyMatch::Optional(None))
-            }
-            MatchKind::Optional => Ok(KeyMatch::Optional(Some(self.bits()?))),
-            MatchKind::Selector => self.fail("a selector field has no match"),
+        if self.eat_word("_")? {
+            self.spend_limbs(1)?;
+            return Ok(KeyMatch::Any);
         }
+        let first = self.bits()?;
+        Ok(if self.eat_mark('/')? {
+            KeyMatch::Prefix {
+                value: first,
+                prefix_len: self.number()?,
+            }
+        } else if self.eat_mark('&')? {
+            KeyMatch::Masked {
+                value: first,
+                mask: self.bits()?,
+            }
+        } else if self.token == Token::DotDot {
+            self.dots()?;
+            KeyMatch::Range {
+                low: first,
+                high: self.bits()?,
+            }
+        } else {
+            KeyMatch::Value(first)
+        })
     }
 
     fn control(&mut self, name: &str) -> Parsed<Vec<Stmt>> {

@@ -1,6 +1,6 @@
 //! Program to text. The grammar is in [`super`].
 
-use super::{BINARY, COUNTER_UNITS, HASHES, MATCH_KINDS, UNARY, VERSION, word_of};
+use super::{BINARY, COUNTER_UNITS, HASHES, UNARY, VERSION, word_of};
 use crate::*;
 use std::fmt::{self, Display, Write};
 
@@ -113,12 +113,11 @@ impl Display for KeySet {
 impl Display for KeyMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KeyMatch::Exact(value) => write!(f, "exact {value}"),
-            KeyMatch::Lpm { value, prefix_len } => write!(f, "lpm {value}/{prefix_len}"),
-            KeyMatch::Ternary { value, mask } => write!(f, "ternary {value} & {mask}"),
-            KeyMatch::Range { low, high } => write!(f, "range {low} .. {high}"),
-            KeyMatch::Optional(Some(value)) => write!(f, "optional {value}"),
-            KeyMatch::Optional(None) => f.write_str("optional _"),
+            KeyMatch::Any => f.write_str("_"),
+            KeyMatch::Value(value) => write!(f, "{value}"),
+            KeyMatch::Prefix { value, prefix_len } => write!(f, "{value}/{prefix_len}"),
+            KeyMatch::Masked { value, mask } => write!(f, "{value} & {mask}"),
+            KeyMatch::Range { low, high } => write!(f, "{low} .. {high}"),
         }
     }
 }
@@ -318,7 +317,7 @@ impl Printer {
         ))?;
         self.indent += 1;
         for key in &table.keys {
-            let kind = word_of(MATCH_KINDS, key.kind);
+            let kind = key.kind.name();
             self.line(format_args!(
                 "key {} id {} : {} {kind}",
                 Quoted(&key.name),

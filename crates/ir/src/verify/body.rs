@@ -2,6 +2,7 @@
 
 use super::objects::is_within;
 use super::*;
+use crate::Place as At;
 use std::collections::HashSet;
 
 /// Which body a statement is in.
@@ -212,20 +213,15 @@ impl<'a> Verifier<'a> {
         let main = pipeline.is_some() || matches!(cx.block, Body::Action(_));
         let deparser = stage.is_some_and(Stage::is_deparser);
         let between = description.deparses_between();
-        let here = match stmt {
-            StmtKind::Extract { .. }
-            | StmtKind::Lookahead { .. }
-            | StmtKind::Advance { .. }
-            | StmtKind::Reject { .. } => in_parser,
-            StmtKind::Emit(_) => deparser,
-            StmtKind::Exit | StmtKind::Hash { payload: true, .. } => !in_parser,
-            StmtKind::Apply { .. } => pipeline.is_some(),
-            StmtKind::Clone { .. }
-            | StmtKind::Resubmit { .. }
-            | StmtKind::Recirculate { .. }
-            | StmtKind::Truncate { .. } => main && !between,
-            StmtKind::Digest { .. } => main || between && deparser,
-            _ => true,
+        let statement = stmt.place();
+        let here = match statement {
+            At::Anywhere => true,
+            At::Parser => in_parser,
+            At::Control => !in_parser,
+            At::Deparser => deparser,
+            At::Tables => pipeline.is_some(),
+            At::Whole(_) => main && !between,
+            At::Message => main || between && deparser,
         };
         self.check(here, 23, cx.place, || {
             format!("{} is not allowed here", statement_name(stmt))
@@ -235,17 +231,9 @@ impl<'a> Verifier<'a> {
             (_, Some(pipeline)) => Reach::of(pipeline),
             _ => return,
         };
-        let forbidden = match stmt {
-            StmtKind::Clone {
-                kind: CloneKind::IngressToEgress,
-                ..
-            }
-            | StmtKind::Resubmit { .. } => reach.egress,
-            StmtKind::Clone {
-                kind: CloneKind::EgressToEgress,
-                ..
-            }
-            | StmtKind::Recirculate { .. } => reach.ingress,
+        let forbidden = match statement {
+            At::Whole(Some(Pipeline::INGRESS)) => reach.egress,
+            At::Whole(Some(_)) => reach.ingress,
             _ => false,
         };
         self.check(!forbidden, 24, cx.place, || {
@@ -713,21 +701,9 @@ impl<'a> Verifier<'a> {
     }
 }
 
-fn statement_name(stmt: &StmtKind) -> &'static str {
-    match stmt {
-        StmtKind::Extract { .. } => "Extract",
-        StmtKind::Lookahead { .. } => "Lookahead",
-        StmtKind::Advance { .. } => "Advance",
-        StmtKind::Reject { .. } => "Reject",
-        StmtKind::Emit(_) => "Emit",
-        StmtKind::Exit => "Exit",
-        StmtKind::Apply { .. } => "Apply",
-        StmtKind::Clone { .. } => "Clone",
-        StmtKind::Resubmit { .. } => "Resubmit",
-        StmtKind::Recirculate { .. } => "Recirculate",
-        StmtKind::Truncate { .. } => "Truncate",
-        StmtKind::Digest { .. } => "Digest",
-        StmtKind::Hash { .. } => "Hash of the payload",
-        _ => "this statement",
-    }
+/// Returns the name of a statement's kind.
+fn statement_name(stmt: &StmtKind) -> String {
+    let text = format!("{stmt:?}");
+    let end = text.find(|c: char| !c.is_alphanumeric());
+    text[..end.unwrap_or(text.len())].to_owned()
 }

@@ -318,14 +318,12 @@ impl Verifier<'_> {
 
     fn keys(&mut self, table: &Table, place: Place<'_>) {
         self.widths(table.keys.iter().map(|k| k.width), 14, place);
-        let prefixes = table
-            .keys
-            .iter()
-            .filter(|k| k.kind == MatchKind::Lpm)
-            .count();
-        self.check(prefixes <= 1, 14, place, || format!("{prefixes} lpm keys"));
+        let prefixes = table.keys.iter().filter(|k| k.kind.is_prefix()).count();
+        self.check(prefixes <= 1, 14, place, || {
+            format!("{prefixes} keys matched by prefix")
+        });
         let mut ids = HashSet::new();
-        for key in table.keys.iter().filter(|k| k.kind != MatchKind::Selector) {
+        for key in table.keys.iter().filter(|k| k.kind.is_looked_up()) {
             self.check(key.id != 0 && ids.insert(key.id), 9, place, || {
                 format!("the id of key {} is zero or taken", key.name)
             });
@@ -384,8 +382,8 @@ impl Verifier<'_> {
         if table.entries.is_empty() {
             return;
         }
-        let selector = table.keys.iter().any(|k| k.kind == MatchKind::Selector);
-        self.check(!table.keys.is_empty() && !selector, 17, place, || {
+        let all_looked_up = table.keys.iter().all(|k| k.kind.is_looked_up());
+        self.check(!table.keys.is_empty() && all_looked_up, 17, place, || {
             "entries in a table without a key or with a selector".into()
         });
         let mut seen = HashSet::new();
@@ -415,27 +413,11 @@ impl Verifier<'_> {
     }
 
     fn key_match(&mut self, found: &KeyMatch, key: &Key, place: Place<'_>) {
-        for value in key_match_values(found) {
+        for value in found.values() {
             self.constant(value, place);
         }
         self.spend(0, place);
-        let fits = key_match_values(found).all(|v| v.width() == key.width);
-        if !self.check(fits, 17, place, || {
-            format!("a match is not of the width of key {}", key.name)
-        }) {
-            return;
-        }
-        let good = match (found, key.kind) {
-            (KeyMatch::Exact(_), MatchKind::Exact) => true,
-            (KeyMatch::Lpm { value, prefix_len }, MatchKind::Lpm) => {
-                *prefix_len <= key.width
-                    && is_within(value, &Bits::prefix_mask(key.width, *prefix_len))
-            }
-            (KeyMatch::Ternary { value, mask }, MatchKind::Ternary) => is_within(value, mask),
-            (KeyMatch::Range { low, high }, MatchKind::Range) => low.ucmp(high).is_le(),
-            (KeyMatch::Optional(_), MatchKind::Optional) => true,
-            _ => false,
-        };
+        let good = found.is_of(key.kind) && found.check(key.width).is_ok();
         self.check(good, 17, place, || {
             format!(
                 "{found:?} is no match in its normal form for key {}",
@@ -482,14 +464,4 @@ impl Verifier<'_> {
 /// Returns whether all bits of `value` outside of `mask` are zero. Both must have the same width.
 pub(super) fn is_within(value: &Bits, mask: &Bits) -> bool {
     value.and(mask) == *value
-}
-
-fn key_match_values(found: &KeyMatch) -> impl Iterator<Item = &Bits> {
-    let (a, b) = match found {
-        KeyMatch::Exact(value) | KeyMatch::Lpm { value, .. } => (Some(value), None),
-        KeyMatch::Ternary { value, mask } => (Some(value), Some(mask)),
-        KeyMatch::Range { low, high } => (Some(low), Some(high)),
-        KeyMatch::Optional(value) => (value.as_ref(), None),
-    };
-    a.into_iter().chain(b)
 }

@@ -39,7 +39,7 @@ table t0 "t" id 1 {
   action a2
   action a3
   default a0()
-  entry (exact 8w1, lpm 32w0x0a000000/8, ternary 8w0x10 & 8w0xf0, range 8w1 .. 8w2, optional _) priority 7 a1(8w1, 16w2)
+  entry (8w1, 32w0x0a000000/8, 8w0x10 & 8w0xf0, 8w1 .. 8w2, _) priority 7 a1(8w1, 16w2)
   size 16
   direct_counter c1
   direct_meter m1
@@ -49,8 +49,8 @@ table t1 "u" id 2 {
   action a0
   action a1 default_only
   default a1(8w1, 16w2)
-  entry (exact 8w1) a0()
-  entry (exact 8w2) a0()
+  entry (8w1) a0()
+  entry (8w2) a0()
   size 16
 }
 table t2 "w" id 3 {
@@ -203,45 +203,41 @@ const SPOILED: &[(u32, &str, &str)] = &[
         "action a0 action a0 action a1 d",
     ),
     (16, "default a0()", "default a1(8w1, 16w2)"),
-    (
-        16,
-        "entry (exact 8w1) a0()",
-        "entry (exact 8w1) a1(8w1, 16w2)",
-    ),
-    (16, "entry (exact 8w1) a0()", "entry (exact 8w1) a2()"),
-    (16, "entry (exact 8w1) a0()", "entry (exact 8w1) a7()"),
-    (16, "entry (exact 8w1) a0()", "entry (exact 8w1) a0(8w1)"),
+    (16, "entry (8w1) a0()", "entry (8w1) a1(8w1, 16w2)"),
+    (16, "entry (8w1) a0()", "entry (8w1) a2()"),
+    (16, "entry (8w1) a0()", "entry (8w1) a7()"),
+    (16, "entry (8w1) a0()", "entry (8w1) a0(8w1)"),
     (16, "7 a1(8w1, 16w2)", "7 a1(8w1)"),
     (16, "7 a1(8w1, 16w2)", "7 a1(8w1, 8w2)"),
-    (17, "(exact 8w1)", "(exact 9w1)"),
-    (17, "(exact 8w1)", "(optional 8w1)"),
-    (17, "(exact 8w1)", "()"),
-    (17, "(exact 8w1)", "(exact 8w1, exact 8w1)"),
+    (17, "(8w1)", "(9w1)"),
+    (17, "(8w1)", "(8w1 & 8w1)"),
+    (17, "(8w1)", "()"),
+    (17, "(8w1)", "(8w1, 8w1)"),
     (17, "/8,", "/33,"),
     (17, "/8,", "/6,"),
     (17, "8w0x10 & 8w0xf0", "8w0x11 & 8w0xf0"),
     (17, "8w0x10 & 8w0xf0", "8w0x10 & 9w0xf0"),
-    (17, "range 8w1 .. 8w2", "range 8w3 .. 8w2"),
-    (17, "optional _", "optional 9w1"),
+    (17, "8w1 .. 8w2", "8w3 .. 8w2"),
+    (17, ", _)", ", 9w1)"),
     (17, "\"o\" id 5 : 8 optional", "\"o\" id 5 : 8 selector"),
     (18, "priority 7", "priority 0"),
     (18, "priority 7", "priority -7"),
-    (18, "(exact 8w1) a0", "(exact 8w1) priority 1 a0"),
-    (18, "(exact 8w2)", "(exact 8w1)"),
+    (18, "(8w1) a0", "(8w1) priority 1 a0"),
+    (18, "(8w2)", "(8w1)"),
     (19, "direct_counter c1", "direct_counter c0"),
     (19, "direct_counter c1", "direct_counter c2"),
     (19, "direct_meter m1", "direct_meter m0"),
     (19, "direct_meter m1", "direct_meter m9"),
     (
         19,
-        "entry (exact 8w2) a0()\n  size 16",
+        "entry (8w2) a0()\n  size 16",
         "size 16 direct_counter c1",
     ),
     (19, "size 5 implementation p1", "size 5 implementation p2"),
     (
         19,
         "size 5 implementation p1",
-        "entry (exact 8w1) a0() size 5 implementation p0",
+        "entry (8w1) a0() size 5 implementation p0",
     ),
     (9, "\"s\" id 2 size", "\"p\" id 2 size"),
     (9, "\"s\" id 2 size", "\"s\" id 1 size"),

@@ -84,31 +84,15 @@ impl<'a> Merges<'a> {
     }
 
     fn stmt(&mut self, stmt: &'a StmtKind, assigned: &mut Slots) {
+        assigned.extend(stmt.written(self.program));
         let paths: Vec<Slots> = match stmt {
-            StmtKind::Apply {
-                table,
-                hit,
-                action_run,
-                ..
-            } => {
-                assigned.extend(hit.iter().chain(action_run));
+            StmtKind::Apply { table, .. } => {
                 let actions = &self.program.tables[table.index()].actions;
                 actions.iter().map(|a| self.action(a.action)).collect()
             }
-            StmtKind::Extract { header, .. }
-            | StmtKind::SetValid(header)
-            | StmtKind::SetInvalid(header) => {
-                let header = &self.program.headers[header.index()];
-                assigned.insert(header.valid);
-                assigned.extend(header.field_slots());
-                return;
-            }
             _ => {
-                assigned.extend(stmt.destination());
-                stmt.inner()
-                    .into_iter()
-                    .map(|body| self.body(body))
-                    .collect()
+                let bodies = stmt.inner().into_iter();
+                bodies.map(|body| self.body(body)).collect()
             }
         };
         let met: Slots = paths.iter().flatten().copied().collect();

@@ -8,8 +8,8 @@
 
 use super::count_statements;
 use ir::{
-    Bits, Expr, Forwarding, Input, KeySet, Program, SelectCase, SlotId, State, StateId, Stmt,
-    StmtKind, Target, Transition,
+    Bits, Effect, Expr, Forwarding, Input, KeySet, Program, SelectCase, SlotId, State, StateId,
+    Stmt, StmtKind, Target, Transition,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -355,14 +355,12 @@ fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Val
 /// the parser goes on after it. Returns false for statements that are not understood.
 fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
     let all = |body: &[Stmt]| body.iter().all(|s| leaves_alone(&s.kind, is_kept));
-    match stmt {
-        StmtKind::Assign { dst, .. }
-        | StmtKind::Lookahead { dst, .. }
-        | StmtKind::Hash { dst, .. } => !is_kept(*dst),
-        StmtKind::Advance { .. } | StmtKind::Reject { .. } => true,
-        StmtKind::If {
-            then, otherwise, ..
-        } => all(then) && all(otherwise),
+    match stmt.effect() {
+        Effect::None | Effect::Slow | Effect::Packet | Effect::End => {
+            stmt.header().is_none()
+                && stmt.destination().is_none_or(|dst| !is_kept(dst))
+                && stmt.inner().into_iter().all(all)
+        }
         _ => false,
     }
 }
@@ -372,23 +370,10 @@ fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
 fn is_repeatable(states: &[State]) -> bool {
     (states.iter())
         .flat_map(|state| ir::statements(&state.body))
-        .all(|stmt| {
-            matches!(
-                stmt.kind,
-                StmtKind::Extract { .. }
-                    | StmtKind::Lookahead { .. }
-                    | StmtKind::Advance { .. }
-                    | StmtKind::Reject { .. }
-                    | StmtKind::Assign { .. }
-                    | StmtKind::Hash { payload: false, .. }
-                    | StmtKind::SetValid(_)
-                    | StmtKind::SetInvalid(_)
-                    | StmtKind::If { .. }
-                    | StmtKind::Switch { .. }
-                    | StmtKind::Block { .. }
-                    | StmtKind::Loop { .. }
-                    | StmtKind::Break(_)
-            )
+        .all(|stmt| match stmt.kind.effect() {
+            Effect::None | Effect::Slow | Effect::Packet | Effect::Steps | Effect::End => true,
+            Effect::State | Effect::Request | Effect::Cut => false,
+            Effect::Message | Effect::Check | Effect::Table => false,
         })
 }
 

@@ -5,7 +5,7 @@
 //! (marks, headers of a report) is then known to be unset on all other paths. This module knows nothing of
 //! machine code, and the body that it returns does the same as the given one.
 
-use ir::{Stmt, StmtKind};
+use ir::{Effect, Stmt, StmtKind};
 
 /// The number of statements that may be duplicated; beyond it, no paths are separated.
 const MAX_STATEMENTS: usize = 1000;
@@ -28,10 +28,7 @@ fn requests(stmt: &Stmt) -> bool {
 }
 
 fn is_request(stmt: &StmtKind) -> bool {
-    matches!(
-        stmt,
-        StmtKind::Clone { .. } | StmtKind::Resubmit { .. } | StmtKind::Recirculate { .. }
-    )
+    stmt.effect() == Effect::Request
 }
 
 struct Parting {

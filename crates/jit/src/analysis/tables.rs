@@ -4,7 +4,7 @@ use super::reads_one_of;
 use super::usage::Usage;
 use engine::runtime::CellArray;
 use engine::table::{KeyShape, Packing, is_direct};
-use ir::{Expr, Key, MatchKind, Pipeline, Program, SlotId, StmtKind, TableId};
+use ir::{Effect, Expr, Key, Pipeline, Program, SlotId, StmtKind, TableId};
 
 /// The number of tables of a program that are looked up in place at most: those declared first.
 pub(crate) const MAX_VIEWS: usize = 16;
@@ -65,15 +65,13 @@ fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
     }
     let (mut limbs, mut prefix) = (0, None);
     for key in &table.keys {
-        match key.kind {
-            MatchKind::Exact => {}
-            MatchKind::Lpm if key.width <= 32 && prefix.is_none() => {
-                prefix = Some(PrefixField {
-                    limb: limbs,
-                    width: key.width,
-                });
-            }
-            _ => return None,
+        if key.kind.is_prefix() && key.width <= 32 && prefix.is_none() {
+            prefix = Some(PrefixField {
+                limb: limbs,
+                width: key.width,
+            });
+        } else if !key.kind.is_exact() {
+            return None;
         }
         limbs += key.width.div_ceil(64) as usize;
     }
@@ -157,7 +155,7 @@ pub(super) fn prefetched(program: &Program, in_place: &[InPlaceTable]) -> Prefet
             continue;
         }
         let table = &program.tables[id.index()];
-        let by_hash = |k: &Key| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm);
+        let by_hash = |k: &Key| k.kind.is_exact() || k.kind.is_prefix();
         let has_keys = !table.keys.is_empty() && table.keys.iter().all(by_hash);
         if has_keys && table.size >= LARGE_TABLE as u64 {
             result.tables.push(PrefetchedTable {
@@ -190,6 +188,15 @@ pub(crate) fn runs_to_prefetch(
     in_place.iter().any(is_quiet) && prefetched.iter().all(|t| t.table != id)
 }
 
+/// Returns whether the function that prefetches omits a statement, as it has effects outside or takes time.
+pub(crate) fn is_left_out(stmt: &StmtKind) -> bool {
+    match stmt.effect() {
+        Effect::None | Effect::Packet | Effect::End | Effect::Table => false,
+        Effect::Slow | Effect::State | Effect::Request | Effect::Cut => true,
+        Effect::Message | Effect::Check | Effect::Steps => true,
+    }
+}
+
 /// Returns the array and the index of the register, counter or meter cell that a statement reads, counts in
 /// or measures with; `None` for other statements.
 pub(crate) fn cell_of(stmt: &StmtKind) -> Option<(CellArray, &Expr)> {
@@ -219,10 +226,9 @@ fn unknown(
     let mut unknown = vec![false; program.slots.len()];
     for stmt in ir::statements(program.main_control(Pipeline::INGRESS)) {
         match &stmt.kind {
-            StmtKind::Hash { dst, .. }
-            | StmtKind::Random { dst, .. }
-            | StmtKind::RegisterRead { dst, .. }
-            | StmtKind::MeterExecute { dst, .. } => unknown[dst.index()] = true,
+            kind if is_left_out(kind) => {
+                (kind.destination().iter()).for_each(|dst| unknown[dst.index()] = true);
+            }
             StmtKind::Apply { table, .. } if !runs_to_prefetch(in_place, prefetched, *table) => {
                 for action in &program.tables[table.index()].actions {
                     let body = &program.actions[action.action.index()].body;

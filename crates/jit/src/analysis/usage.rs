@@ -6,8 +6,8 @@
 
 use super::headers::Headers;
 use ir::{
-    ActionId, Expr, Forwarding, HashAlgorithm, HeaderId, Input, Pipeline, Program, SlotId, StateId,
-    Stmt, StmtKind, Transition,
+    ActionId, Effect, Expr, Forwarding, HashAlgorithm, HeaderId, Input, Pipeline, Program, SlotId,
+    StateId, Stmt, StmtKind, Transition,
 };
 
 /// Slots read and written, by [`SlotId`] index.
@@ -303,13 +303,8 @@ impl<'a> Walk<'a> {
                 self.write(program.headers[header.index()].valid);
             }
             StmtKind::SetInvalid(header) => self.header(*header, Walk::write),
-            StmtKind::Apply {
-                table,
-                hit,
-                action_run,
-                ..
-            } => {
-                (hit.iter().chain(action_run)).for_each(|slot| self.assign(*slot));
+            StmtKind::Apply { table, .. } => {
+                (stmt.written(program)).for_each(|slot| self.assign(slot));
                 let actions = &program.tables[table.index()].actions;
                 actions.iter().for_each(|a| self.action(a.action));
             }
@@ -328,10 +323,11 @@ impl<'a> Walk<'a> {
                 }
             }
             StmtKind::Clone { .. } => self.usage.clones = true,
-            StmtKind::Resubmit { .. } | StmtKind::Recirculate { .. } => self.usage.repeats = true,
-            StmtKind::Truncate { .. } => self.usage.truncates = true,
-            StmtKind::Assert { .. } | StmtKind::Loop { .. } => self.usage.ends_early = true,
             _ => {
+                let effect = stmt.effect();
+                self.usage.repeats |= effect == Effect::Request;
+                self.usage.truncates |= effect == Effect::Cut;
+                self.usage.ends_early |= matches!(effect, Effect::Check | Effect::Steps);
                 if let Some(slot) = stmt.destination() {
                     self.assign(slot);
                 }

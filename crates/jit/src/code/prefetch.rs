@@ -9,16 +9,16 @@
 //! by step. Indices of large arrays of cells are recorded too; those that are arguments of entries follow
 //! when the entries are found.
 
-use super::{Gen, Memory, Slots, Words};
+use super::{Gen, Memory, Slots};
 use crate::analysis::bailouts::Bailouts;
-use crate::analysis::tables::{cell_of, runs_to_prefetch};
+use crate::analysis::tables::{cell_of, is_left_out, runs_to_prefetch};
 use crate::frame::Frame;
 use crate::notes::List;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use engine::runtime::CellArray;
-use ir::{Expr, Pipeline, SlotId, Stmt, StmtKind, TableId};
+use ir::{Effect, Expr, Pipeline, SlotId, Stmt, StmtKind, TableId};
 use std::mem::offset_of;
 
 impl Gen<'_, '_> {
@@ -66,7 +66,7 @@ impl Gen<'_, '_> {
                     _ => None,
                 }
             }
-            _ if self.is_left_out(stmt) => {
+            _ if is_left_out(stmt) => {
                 if let Some((cells, index)) = cell_of(stmt) {
                     self.note_cell(cells, index);
                 }
@@ -148,33 +148,8 @@ impl Memory<'_, '_> {
     }
 }
 
-impl Words<'_> {
-    /// Returns true if the prefetch function leaves a statement out, because it has effects outside or takes
-    /// time.
-    fn is_left_out(&self, stmt: &StmtKind) -> bool {
-        // Statements with effects outside, and those that take time.
-        matches!(
-            stmt,
-            StmtKind::RegisterRead { .. }
-                | StmtKind::RegisterWrite { .. }
-                | StmtKind::Count { .. }
-                | StmtKind::MeterExecute { .. }
-                | StmtKind::Hash { .. }
-                | StmtKind::Random { .. }
-                | StmtKind::Clone { .. }
-                | StmtKind::Resubmit { .. }
-                | StmtKind::Recirculate { .. }
-                | StmtKind::Truncate { .. }
-                | StmtKind::Digest { .. }
-                | StmtKind::Log { .. }
-                | StmtKind::Assert { .. }
-                | StmtKind::Loop { .. }
-        )
-    }
-}
-
 /// Returns true if the last of the statements ends the control or the parser.
 fn ends(stmts: &[Stmt]) -> bool {
-    let ends = |last: &Stmt| matches!(last.kind, StmtKind::Exit | StmtKind::Reject { .. });
+    let ends = |last: &Stmt| last.kind.effect() == Effect::End;
     stmts.last().is_some_and(ends)
 }

@@ -67,7 +67,7 @@ fn program() -> Arc<Program> {
           key "value" id 1: 16 exact
           action a0
           default a0 (9w1)
-          entry (exact 16w0x1234) a0 (9w7)
+          entry (16w0x1234) a0 (9w7)
           size 0
         }
         table t1 "large" id 2 { key "value" id 1: 16 lpm action a0 default a0 (9w1) size 65536 }
@@ -76,7 +76,7 @@ fn program() -> Arc<Program> {
           key "value" id 2: 16 exact
           action a0
           default a0 (9w1)
-          entry (ternary 8w0 & 8w0xff, exact 16w0) priority 1 a0 (9w8)
+          entry (8w0 & 8w0xff, 16w0) priority 1 a0 (9w8)
           size 0
         }
         state s0 "start" { extract h0 goto accept }

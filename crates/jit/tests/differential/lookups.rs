@@ -74,7 +74,7 @@ fn random_matches(fields: &[Field], rng: &mut Rng) -> Vec<KeyMatch> {
         if !by_prefix {
             // Few beside a prefix, so that a root gets many prefixes.
             let several = fields.len() > 1 && fields.iter().any(|f| f.1);
-            return KeyMatch::Exact(match several {
+            return KeyMatch::Value(match several {
                 true => Bits::from_u64(width, rng.below(3.min(1 << width.min(4))).into()),
                 false => value(width, rng),
             });
@@ -85,7 +85,7 @@ fn random_matches(fields: &[Field], rng: &mut Rng) -> Vec<KeyMatch> {
             _ => width.min(17 + rng.below(8)),
         };
         let value = value(width, rng).and(&Bits::prefix_mask(width, prefix_len));
-        KeyMatch::Lpm { value, prefix_len }
+        KeyMatch::Prefix { value, prefix_len }
     };
     fields.iter().map(one).collect()
 }
@@ -120,11 +120,11 @@ fn packet(fields: &[Field], entries: &[Vec<KeyMatch>], rng: &mut Rng) -> Vec<u8>
     let mut all: Option<Bits> = None;
     for (i, &(width, _)) in fields.iter().enumerate() {
         let field = match near.map(|n| &n[i]) {
-            Some(KeyMatch::Exact(value)) if rng.one_in(12) => {
+            Some(KeyMatch::Value(value)) if rng.one_in(12) => {
                 Bits::binary(BinaryOp::Xor, value, &Bits::from_u64(width, 1))
             }
-            Some(KeyMatch::Exact(value)) => value.clone(),
-            Some(KeyMatch::Lpm { value, prefix_len }) => {
+            Some(KeyMatch::Value(value)) => value.clone(),
+            Some(KeyMatch::Prefix { value, prefix_len }) => {
                 let rest = Bits::prefix_mask(width, *prefix_len).not();
                 let inside = Bits::binary(BinaryOp::Or, value, &rng.bits(width).and(&rest));
                 match rng.one_in(5) {

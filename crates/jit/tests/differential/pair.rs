@@ -10,8 +10,8 @@ use engine::payload::Shared;
 use engine::{Emission, Interpreter, Output, Packet, Switch, SwitchConfig};
 use ir::arbitrary::Rng;
 use ir::{
-    ActionCall, ActionProfileId, ActionScope, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId,
-    Program, RegisterId, TableId, ValueSetId,
+    ActionCall, ActionProfileId, ActionScope, CounterId, KeyMatch, MeterId, Program, RegisterId,
+    TableId, ValueSetId,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl Pair {
                 .map(|_| {
                     let widths = set.widths.iter();
                     widths
-                        .map(|&w| KeyMatch::Exact(rng.small_bits(w)))
+                        .map(|&w| KeyMatch::Value(rng.small_bits(w)))
                         .collect()
                 })
                 .collect();
@@ -173,7 +173,11 @@ impl Pair {
             .map(|p| rng.bits(program.slots[p.slot.index()].width))
             .collect();
         let call = ActionCall { action, args };
-        let matches = table.keys.iter().map(|k| random_match(k, rng)).collect();
+        let matches = table
+            .keys
+            .iter()
+            .map(|k| rng.key_match(k.kind, k.width))
+            .collect();
         let priority = if table.needs_priority() {
             1000 + rng.below(1 << 20) as i32
         } else {
@@ -409,34 +413,6 @@ fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> V
         }
     }
     out
-}
-
-fn random_match(key: &Key, rng: &mut Rng) -> KeyMatch {
-    let value = rng.small_bits(key.width);
-    match key.kind {
-        MatchKind::Exact => KeyMatch::Exact(value),
-        MatchKind::Lpm => {
-            let prefix_len = rng.below(key.width + 1);
-            let value = value.and(&Bits::prefix_mask(key.width, prefix_len));
-            KeyMatch::Lpm { value, prefix_len }
-        }
-        MatchKind::Ternary => {
-            let mask = rng.bits(key.width);
-            let value = value.and(&mask);
-            KeyMatch::Ternary { value, mask }
-        }
-        MatchKind::Range => {
-            let other = rng.bits(key.width);
-            let (low, high) = if value.ucmp(&other).is_le() {
-                (value, other)
-            } else {
-                (other, value)
-            };
-            KeyMatch::Range { low, high }
-        }
-        MatchKind::Optional => KeyMatch::Optional(rng.one_in(2).then_some(value)),
-        MatchKind::Selector => KeyMatch::Optional(None),
-    }
 }
 
 fn random_meter(rng: &mut Rng) -> MeterConfig {

@@ -3,10 +3,10 @@
 use super::EntityKind;
 use super::array::modify_only;
 use crate::answer::{Answer, Source};
-use crate::encode::put_match;
-use crate::entries::{check_given, field_match};
+use crate::entries::check_given;
+use crate::field_match::{FieldMatch, field_match, put_match};
 use crate::info::ValueSet;
-use crate::messages::{self as m, messages};
+use crate::messages::messages;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::served::Served;
@@ -14,12 +14,12 @@ use crate::transfer::{Place, Transfer};
 use engine::Switch;
 use engine::control::{ControlError, Entity, Operation};
 use engine::refuse;
-use ir::{Bits, KeyMatch, ValueSetId};
+use ir::{KeyMatch, ValueSetId};
 use prost::Message;
 use std::collections::BTreeSet;
 
 messages! {
-    ValueSetMember { matches: Vec<m::FieldMatch> = (message, repeated) "1"; }
+    ValueSetMember { matches: Vec<FieldMatch> = (message, repeated) "1"; }
     ValueSetEntry { id: u32 = (uint32) "1"; members: Vec<ValueSetMember> = (message, repeated) "2"; }
 }
 
@@ -32,9 +32,9 @@ impl Served for ValueSetEntry {
         let set = pipeline.info.value_sets.by_id(self.id)?;
         let label = &set.label;
         modify_only(operation, || label.clone())?;
-        let widths = &pipeline.program.value_sets[set.number].widths;
+        let fields = pipeline.program.value_sets[set.number].widths.len() as u32;
         let members = self.members.iter();
-        let members = members.map(|member| matches(set, widths, &member.matches));
+        let members = members.map(|member| matches(set, fields, &member.matches));
         let members: Vec<Vec<KeyMatch>> = members.collect::<Result<_, ControlError>>()?;
         let (count, size) = (members.len(), set.size);
         refuse!(
@@ -79,22 +79,17 @@ impl Served for ValueSetEntry {
 
 fn matches(
     set: &ValueSet,
-    widths: &[u32],
-    given: &[m::FieldMatch],
+    fields: u32,
+    given: &[FieldMatch],
 ) -> Result<Vec<KeyMatch>, ControlError> {
     let mut used = 0;
-    let matches = widths.iter().zip(1..).map(|(&width, id)| {
+    let matches = (1..=fields).map(|id| {
         let field = set.fields.by_id(id)?;
         let found = given.iter().find(|found| found.field_id == id);
         used += usize::from(found.is_some());
-        match field_match(&set.label, field, found)? {
-            // One form of don't-care, whatever the field's kind.
-            _ if found.is_none() => Ok(KeyMatch::Ternary {
-                value: Bits::zero(width),
-                mask: Bits::zero(width),
-            }),
-            found => Ok(found),
-        }
+        let key_match = field_match(&set.label, field, found)?;
+        // One form of don't-care, whatever the field's kind.
+        Ok(found.map_or(KeyMatch::Any, |_| key_match))
     });
     let matches = matches.collect::<Result<Vec<KeyMatch>, ControlError>>()?;
     check_given(&set.label, &set.fields, given, used)?;

@@ -101,7 +101,7 @@ fn what_does_not_fit_is_refused() {
         InvalidArgument,
         "too few"
     );
-    let wide = vec![KeyMatch::Exact(bits(9, 1))];
+    let wide = vec![KeyMatch::Value(bits(9, 1))];
     assert_eq!(
         refused(EXACT, forward(wide, 0, 1)),
         InvalidArgument,
@@ -132,7 +132,7 @@ fn what_does_not_fit_is_refused() {
             low: bits(8, low),
             high: bits(8, high),
         };
-        vec![range, KeyMatch::Optional(None)]
+        vec![range, KeyMatch::Any]
     };
     assert_eq!(
         refused(MIXED, forward(range(5, 4), 1, 1)),
@@ -147,7 +147,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn constants_and_scopes_are_respected() {
     let mut switch = switch();
-    let lpm = vec![KeyMatch::Lpm {
+    let lpm = vec![KeyMatch::Prefix {
         value: bits(16, 0),
         prefix_len: 0,
     }];
