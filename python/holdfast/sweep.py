@@ -96,16 +96,18 @@ def run(
     console: Console | None = None,
     together: Sequence[str] = (),
     code: Callable[[Point], str] | None = None,
+    told: Callable[[Point, Mapping[str, Any]], None] | None = None,
 ) -> pl.DataFrame:
     """Run the function with every point and seed; return the rows, and write them to ``out/rows.parquet``.
 
-    ``jobs``: processes on this machine. ``together``: names of values in the points; a process prefers runs in which these values
-    equal those of its last run, for functions that keep what such runs share. ``ray``: the address of a Ray cluster to use instead
-    of processes, or ``local`` to start one with ``jobs`` processors. ``code``: for a point, the hash of code besides the function's
-    that its runs depend on, or an empty text. ``console``: shows the progress bar; None for no bar. A failed run does not stop the
-    others; at the end :class:`holdfast.errors.SweepError` is raised, and a rerun repeats only the failed runs. With ``jobs`` above
-    1 the processes import the calling script, as those of :mod:`multiprocessing` do: the call belongs under ``if __name__ ==
-    "__main__":``.
+    ``jobs``: processes on this machine. ``together``: names of values in the points; a process prefers runs in which these
+    values equal those of its last run, for functions that keep what such runs share. ``ray``: the address of a Ray cluster to
+    use instead of processes, or ``local`` to start one with ``jobs`` processors. ``code``: for a point, the hash of code
+    besides the function's that its runs depend on, or an empty text. ``console``: shows the progress bar; None for no bar.
+    ``told``: called with the point and row of each run as it finishes, and at the beginning of those that had finished before.
+    A failed run does not stop the others; at the end :class:`holdfast.errors.SweepError` is raised, and a rerun repeats only
+    the failed runs. With ``jobs`` above 1 the processes import the calling script, as those of :mod:`multiprocessing` do: the
+    call belongs under ``if __name__ == "__main__":``.
     """
     name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
     seeds = list(seeds)
@@ -123,8 +125,11 @@ def run(
             console.print(
                 f"{out}: {journal.damaged} lines of the journal are damaged; they are not used", highlight=False
             )
+        for each in runs:
+            if told is not None and each.key in journal.rows:
+                told(each.point, journal.rows[each.key])
         with _Bar(console, len(runs), len(runs) - len(todo)) as bar:
-            _work(sweep, todo, journal, bar, jobs, ray, together)
+            _work(sweep, todo, journal, bar, jobs, ray, together, told)
         rows = [{**each.point, "seed": each.seed, **journal.rows[each.key]} for each in runs]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     whole_files.write_parquet(out / "rows.parquet", frame)
@@ -296,6 +301,7 @@ def _work(
     jobs: int,
     ray: str | None,
     together: Sequence[str],
+    told: Callable[[Point, Mapping[str, Any]], None] | None,
 ) -> None:
     """Execute the runs in ``todo`` and journal their results. Raises :class:`SweepError` at the end if a run failed."""
     from holdfast import sweep_workers
@@ -316,7 +322,10 @@ def _work(
                 if len(failures) >= MAX_FAILURES:
                     break
             else:
-                journal.add(todo[outcome.index], outcome.row)
+                run = todo[outcome.index]
+                journal.add(run, outcome.row)
+                if told is not None:
+                    told(run.point, journal.rows[run.key])
             bar.advance()
     if failures:
         raise _failed(sweep, todo, failures)

@@ -95,6 +95,20 @@ def test_the_same_bytes_with_one_process_and_two(module: str, tmp_path: Path) ->
     assert json.loads((tmp_path / "two/sweep.json").read_text())["runs_of_this_call"] == 0
 
 
+def test_each_run_is_told_when_it_has_finished_and_once_more_by_a_rerun(module: str, tmp_path: Path) -> None:
+    for jobs in (1, 2, 2):
+        told: list[tuple[object, ...]] = []
+        rows = sweep.run(
+            f"{module}:measure",
+            POINTS,
+            [1, 2],
+            tmp_path / "told",
+            jobs=jobs,
+            told=lambda point, row, told=told: told.append((*point.values(), row["goodput"])),
+        )
+        assert sorted(told) == sorted(rows.select("d", "mechanism", "goodput").iter_rows())
+
+
 def test_runs_that_belong_together_stay_with_a_process(module: str, tmp_path: Path) -> None:
     one = sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "one")
     two = sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "two", jobs=2, together=["mechanism"])

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.text import Text
-from typer.core import TyperCommand
 
-from holdfast import whole_files
+from holdfast import interrupts, whole_files
 from holdfast.cli.shared import (
     MAX_JOBS,
     MAX_SEEDS,
     Executor,
+    Web,
+    WithPage,
     check_folder,
     console,
     errors,
@@ -151,6 +153,7 @@ def _compare(
     jobs: int | None,
     out: Path,
     wanted: Wanted,
+    web: str | None = None,
 ) -> None:
     """Compare mechanisms of a world with the seeds from 1 to ``seeds``, and print the results and whether they are as required."""
     from holdfast.compare import requirements, verdicts
@@ -164,20 +167,35 @@ def _compare(
     begins = f"{world.about(scenario)}; {len(chosen)} mechanisms, {runs} runs"
     errors.print(begins, markup=False, highlight=False, soft_wrap=True)
     processes = jobs or len(os.sched_getaffinity(0))
-    found = show_comparison(
-        world,
-        lambda: world.run(
-            scenario,
-            chosen,
-            range(1, seeds + 1),
+    with ExitStack() as stack:
+        page = None
+        if web is not None:
+            from holdfast.web.comparison import described, page_of_comparison
+
+            out.mkdir(parents=True, exist_ok=True)
+            about = described(world.about(scenario), scenario, chosen, range(1, seeds + 1), out)
+            page = stack.enter_context(page_of_comparison(about, web))
+            console.print(f"the page: {page.address}", markup=False, highlight=False, soft_wrap=True)
+        found = show_comparison(
+            world,
+            lambda: world.run(
+                scenario,
+                chosen,
+                range(1, seeds + 1),
+                out,
+                jobs=processes,
+                console=errors,
+                csv=wanted.csv,
+                requirements=required,
+                told=None if page is None else page.told,
+            ),
             out,
-            jobs=processes,
-            console=errors,
-            csv=wanted.csv,
-            requirements=required,
-        ),
-        out,
-    )
+        )
+        if page is not None:
+            page.done()
+            console.print("the page shows the results until an interrupt", markup=False, highlight=False)
+            with suppress(KeyboardInterrupt), interrupts.raised():
+                page.wait()
     judged = world.judged(found, required)
     for verdict in judged:
         for line in requirements.sentences(verdict, world.measures):
@@ -271,6 +289,7 @@ def compare(
     require: RequireOption = None,
     markdown: MarkdownOption = None,
     junit: JunitOption = None,
+    web: Web = None,
 ) -> None:
     """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
 
@@ -307,7 +326,7 @@ def compare(
         return
     wanted = Wanted(csv, require or (), markdown, junit)
     out = out or Path("out/compare-live" if live else "out/compare")
-    _compare(results.WORLD, built, names, seeds, jobs, out, wanted)
+    _compare(results.WORLD, built, names, seeds, jobs, out, wanted, web)
 
 
 def gateways(
@@ -373,7 +392,7 @@ OTHERS = {"gateways": gateways}
 """The commands of other worlds than networks, by the name that is typed in place of a topology."""
 
 
-class Compare(TyperCommand):
+class Compare(WithPage):
     """The command for networks, which becomes another world's command if its first argument is that world's name."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:

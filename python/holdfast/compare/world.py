@@ -174,13 +174,15 @@ class World(Generic[G, M, R]):
         console: Console | None = None,
         csv: bool = False,
         requirements: Sequence[Requirement] = (),
+        told: Callable[[sweep.Point, Mapping[str, Any]], None] | None = None,
     ) -> R:
         """Run every mechanism under every failure with every seed, write the results to ``out``, and return them.
 
-        Interrupted, it goes on where it stopped when it is called again. ``console`` shows the progress. A live scenario makes one
-        run at a time, whatever ``jobs`` says; when all are done, another call measures again. ``csv``: the tables are also written
-        as CSV. ``requirements``: what is judged in the summary and the report (:mod:`holdfast.compare.requirements`). Raise
-        :class:`ScenarioError` if a mechanism does not suit the scenario or cannot be found by the processes that run it.
+        Interrupted, it goes on where it stopped when it is called again. ``console`` shows the progress. A live scenario makes
+        one run at a time, whatever ``jobs`` says; when all are done, another call measures again. ``csv``: the tables are also
+        written as CSV. ``requirements``: what is judged in the summary and the report (:mod:`holdfast.compare.requirements`).
+        ``told``: called with the point and row of each run when it has finished. Raise :class:`ScenarioError` if a mechanism
+        does not suit the scenario or cannot be found by the processes that run it.
         """
         self.check(scenario, mechanisms, seeds)
         check(requirements, [each.name for each in mechanisms])
@@ -216,6 +218,7 @@ class World(Generic[G, M, R]):
                 # A process that has built something and run it undisturbed goes on with its failures.
                 together=("mechanism", "network_seed"),
                 code=lambda point: codes[str(point["mechanism"])],
+                told=told,
             )
             kept.update({(row["mechanism"], row["network_seed"], row["failure"]): row for row in frame.to_dicts()})
             rows = [{**kept[key], "failure": failure} for (_, _, failure), key in keys.items()]

@@ -283,6 +283,10 @@ def curves(
     return [{"xAxis": axis, "series": _series(flows, each, colours)} for each in of]
 
 
+FORMS = ("solid", "dashed", "dotted", "solid", "dashed")
+"""Of the curves, beside their colours."""
+
+
 def _series(flows: Mapping[str, Sequence[Any]], curve: Curve, colours: Colours) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     names = list(flows)[:MOST_CURVES]
@@ -294,7 +298,7 @@ def _series(flows: Mapping[str, Sequence[Any]], curve: Curve, colours: Colours) 
                 "name": names[index] if index < len(names) else "",
                 "type": "line",
                 "showSymbol": False,
-                "lineStyle": {"width": 2, "type": ("solid", "dashed", "dotted", "solid", "dashed")[index]},
+                "lineStyle": {"width": 2, "type": FORMS[index]},
                 "data": list(_data(points, curve)),
                 "color": colours.curves[index],
             }
@@ -337,6 +341,7 @@ def empty_curves(colours: Colours, of: Sequence[Curve] = CURVES) -> list[dict[st
 __all__ = [
     "CURVES",
     "DARK",
+    "FORMS",
     "LIGHT",
     "MOST_CURVES",
     "Colours",

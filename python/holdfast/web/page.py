@@ -18,7 +18,7 @@ from holdfast.web import charts, words
 from holdfast.web.desk import Desk, Said
 from holdfast.web.lists import Row, RowList
 from holdfast.web.snapshot import FlowState, LinkState, Snapshot, Watcher, Way
-from holdfast.web.tabs import Tab, Tabs, Verbs, button, choice, field, part, set_text
+from holdfast.web.tabs import Legend, Tab, Tabs, Verbs, button, choice, field, part, set_text
 
 NEWEST = 3
 """Flows whose curves are shown if nobody has chosen any."""
@@ -144,7 +144,7 @@ class NetworkTab(Tab):
 
     def _curves(self) -> None:
         with part("Flows of the last minute"):
-            self._curve_names = ui.label().classes("faint")
+            self._legend = Legend()
             with ui.element("div").classes("curves") as self._curve_box:
                 self._curve_charts = [ui.echart(each).classes("curve") for each in charts.empty_curves(self.colours)]
 
@@ -289,10 +289,8 @@ class NetworkTab(Tab):
         if self._curve_box.visible != bool(self.flows):
             self._curve_box.set_visibility(bool(self.flows))
         pasts = {f"{number}: {known[number].text}": self.page.watcher.past(number) for number in self.flows}
-        forms = ("solid", "dashed", "dotted")
-        names = "; ".join(f"{name} ({forms[i % 3]})" for i, name in enumerate(pasts))
         nothing = "choose flows in the list below" if snapshot.flows else "no flows yet: start one above"
-        set_text(self._curve_names, names or nothing)
+        self._legend.show(list(pasts), self.colours.curves, "" if pasts else nothing)
         if not pasts:
             return
         for chart, options in zip(self._curve_charts, charts.curves(pasts, snapshot.time_s, self.colours), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -146,6 +146,33 @@ class Verbs:
         self._hint.set_text(completes if line and found else self._example)
 
 
+class Legend:
+    """The names of curves, each with its colour and form; without any, a sentence."""
+
+    def __init__(self) -> None:
+        """Build it without names."""
+        with ui.element("div").classes("legend"):
+            self._sentence = ui.label()
+            self._lines = []
+            for _ in range(charts.MOST_CURVES):
+                with ui.element("span") as line:
+                    self._lines.append((line, ui.element("i"), ui.label().style("display: inline")))
+        self._shown: object = None
+
+    def show(self, names: Sequence[str], colours: Sequence[str], sentence: str) -> None:
+        """Show names with the colours of their curves, and a sentence in front."""
+        if self._shown == (shown := (tuple(names), tuple(colours), sentence)):
+            return
+        self._shown = shown
+        self._sentence.set_text(sentence)
+        self._sentence.set_visibility(bool(sentence))
+        for index, (line, mark, text) in enumerate(self._lines):
+            line.set_visibility(index < len(names))
+            if index < len(names):
+                mark.style(replace=f"border-top-style: {charts.FORMS[index]}; color: {colours[index]}")
+                text.set_text(names[index])
+
+
 def part(title: str) -> Any:
     """Build a part of a page with a heading, and return it to be entered."""
     found = ui.element("section").classes("part")
@@ -180,4 +207,4 @@ def set_text(label: Any, text: str) -> None:
         label.set_text(text)
 
 
-__all__ = ["Tab", "Tabs", "Verbs", "button", "choice", "field", "part", "set_text"]
+__all__ = ["Legend", "Tab", "Tabs", "Verbs", "button", "choice", "field", "part", "set_text"]
