@@ -23,8 +23,8 @@ impl Program {
         self.controls().last().unwrap_or_default()
     }
 
-    /// Returns, for each header, whether the deparser may emit it. The other headers hold metadata, local
-    /// variables or temporary values.
+    /// Returns, for each header, whether the last deparser may emit it. The other headers hold metadata,
+    /// local variables or temporary values.
     pub fn emitted_headers(&self) -> Vec<bool> {
         let mut emitted = vec![false; self.headers.len()];
         for stmt in statements(self.last_deparser()) {

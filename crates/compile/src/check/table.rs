@@ -707,8 +707,8 @@ impl Checked {
         (action.sig.clone(), action.directed)
     }
 
-    /// Reports a priority in an entry of a table whose entries have none, or are constant. In any other table in
-    /// which some entry has a priority, reports a first entry without one.
+    /// Reports a priority in an entry of a table whose match kinds have no priorities, or whose entries are
+    /// constant. In any other table in which some entry has a priority, reports a first entry without one.
     fn check_priorities(&mut self, table: &Table) {
         let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
         let Some(at) = table.entries.iter().find_map(explicit) else {

@@ -60,7 +60,7 @@ impl Rng {
         }
     }
 
-    /// Returns a match of this kind for a field of `width` bits.
+    /// Returns a random match of the match kind `kind`, for a field of `width` bits.
     pub fn key_match(&mut self, kind: MatchKind, width: u32) -> KeyMatch {
         let first = self.small_bits(width);
         let second = match self.below(3) {

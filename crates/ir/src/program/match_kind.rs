@@ -1,7 +1,8 @@
-//! Match kinds, each declared once, and the matches of which entries consist.
+//! Match kinds of key fields, each described in one place, and the matches of which entries consist.
 //!
-//! A kind is a row of [`MatchKind::properties`]; whoever has to know something of kinds asks. The *forms* of matches are fewer, and code
-//! that handles matches tells forms apart. How entries are found is the engine's affair, how they are encoded P4Runtime's.
+//! [`MatchKind::properties`] is the only list of what holds of each kind; other code asks it. Several kinds
+//! share a *form* of matches, and code that handles matches distinguishes forms only. How entries are found
+//! is decided in the engine, how they are encoded in the P4Runtime server.
 
 use super::KeySet;
 use crate::Bits;
@@ -9,21 +10,22 @@ use crate::Bits;
 /// The kind of match of a key field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatchKind {
-    /// Equal.
+    /// The value of the entry.
     Exact,
-    /// Longest prefix; at most one such field in a table.
+    /// A prefix; of the entries that match, the one with the longest wins. At most one field of a table has
+    /// this kind.
     Lpm,
-    /// Value and mask.
+    /// A value under a mask.
     Ternary,
-    /// Low and high bound, both included.
+    /// The values between two bounds, both included.
     Range,
-    /// Equal or don't care.
+    /// The value of the entry, or any value.
     Optional,
-    /// Input to an action selector's hash; not part of the lookup.
+    /// An input of an action selector's hash; not part of the lookup.
     Selector,
 }
 
-/// The form in which entries state a match, but for those that match any value.
+/// The form of the matches of a match kind, apart from a match of any value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// [`KeyMatch::Value`].
@@ -34,17 +36,17 @@ pub enum Form {
     Masked,
     /// [`KeyMatch::Range`].
     Range,
-    /// Not stated: the field is no part of the lookup, and has [`KeyMatch::Any`] in every entry.
+    /// None: the field is not part of the lookup, and each entry has [`KeyMatch::Any`] for it.
     Unstated,
 }
 
-/// What is true of a match kind.
+/// What holds of all key fields of a match kind.
 struct Properties {
     name: &'static str,
     form: Form,
-    /// Entries may match any value.
+    /// True if entries may match any value of the field.
     has_any: bool,
-    /// Several entries of a table with such a field may match, so that entries have priorities.
+    /// True if several entries of a table with such a field may match, so that entries have priorities.
     has_priority: bool,
 }
 
@@ -76,17 +78,17 @@ impl MatchKind {
         }
     }
 
-    /// Returns the name of the kind in P4 source; P4Info's is the same in capitals.
+    /// Returns the name of the match kind in P4 source. P4Info has the same name in capitals.
     pub const fn name(self) -> &'static str {
         self.properties().name
     }
 
-    /// Finds the kind with this name; `None` if there is none.
+    /// Returns the match kind with the name `name` in P4 source; `None` if there is none.
     pub fn of_name(name: &str) -> Option<MatchKind> {
         MatchKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns the form in which entries state a match of this kind.
+    /// Returns the form of the matches of this kind.
     pub const fn form(self) -> Form {
         self.properties().form
     }
@@ -101,12 +103,13 @@ impl MatchKind {
         self.properties().has_priority
     }
 
-    /// Returns whether such a field is part of the lookup. Otherwise no entry and no control plane names it.
+    /// Returns whether a field of this kind is part of the lookup. Otherwise neither entries nor the control
+    /// plane give a match for it.
     pub const fn is_looked_up(self) -> bool {
         !matches!(self.form(), Form::Unstated)
     }
 
-    /// Returns whether each entry states the only value that it matches.
+    /// Returns whether each entry matches a single value of such a field.
     pub const fn is_exact(self) -> bool {
         matches!(self.form(), Form::Value) && !self.has_any()
     }
@@ -116,7 +119,8 @@ impl MatchKind {
         matches!(self.form(), Form::Prefix)
     }
 
-    /// Returns the match of this kind that accepts any value of `width` bits; `None` if entries have to state a value.
+    /// Returns the match of this kind, for a field of `width` bits, that accepts any value; `None` if entries
+    /// must give a value.
     pub fn any(self, width: u32) -> Option<KeyMatch> {
         let zero = || Bits::zero(width);
         self.has_any().then(|| match self.form() {
@@ -126,7 +130,8 @@ impl MatchKind {
         })
     }
 
-    /// Returns the match of this kind that accepts the values in a set, for a field of `width` bits; `None` if no match does.
+    /// Returns the match of this kind, for a field of `width` bits, that accepts the same values as `set`;
+    /// `None` if there is none.
     pub fn of_set(self, set: &KeySet, width: u32) -> Option<KeyMatch> {
         let (first, second) = match set {
             KeySet::Any => return self.any(width),
@@ -147,7 +152,8 @@ impl MatchKind {
             .then(|| self.of_two(first.clone(), second.clone()))
     }
 
-    /// Returns the match of this kind that consists of two values: the bounds of a range; else a value and a mask.
+    /// Returns the match of this kind that is made of two values: for a range, of its bounds; else of a value
+    /// and a mask.
     pub fn of_two(self, first: Bits, second: Bits) -> KeyMatch {
         match self.form() {
             Form::Unstated => KeyMatch::Any,
@@ -172,25 +178,25 @@ impl MatchKind {
 /// The match of one key field of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyMatch {
-    /// Anything, for a field with no other form of it.
+    /// Any value, where the form of the kind has no such match.
     Any,
-    /// Equal.
+    /// One value.
     Value(Bits),
-    /// The first `prefix_len` bits equal; the others of `value` are zero.
+    /// The values whose first `prefix_len` bits are those of `value`; the other bits of `value` are zero.
     Prefix {
         /// Value.
         value: Bits,
-        /// Bits that count.
+        /// The number of bits that are compared.
         prefix_len: u32,
     },
-    /// Equal where the mask has ones; `value` is zero elsewhere.
+    /// The values that equal `value` where the mask has ones; `value` is zero elsewhere.
     Masked {
         /// Value.
         value: Bits,
         /// Mask.
         mask: Bits,
     },
-    /// Between, both included.
+    /// The values between two bounds, both included.
     Range {
         /// Lowest.
         low: Bits,
@@ -200,7 +206,7 @@ pub enum KeyMatch {
 }
 
 impl KeyMatch {
-    /// Returns whether a field of this kind can have such a match.
+    /// Returns whether the match has the form of the match kind `kind`.
     pub fn is_of(&self, kind: MatchKind) -> bool {
         match self {
             KeyMatch::Any => kind.has_any() && matches!(kind.form(), Form::Value | Form::Unstated),
@@ -211,7 +217,7 @@ impl KeyMatch {
         }
     }
 
-    /// Returns the values of which the match consists, none to two.
+    /// Returns the values of which the match consists: none, one (without the length of a prefix) or two.
     pub fn values(&self) -> impl Iterator<Item = &Bits> {
         let (first, second) = match self {
             KeyMatch::Any => (None, None),
@@ -222,8 +228,12 @@ impl KeyMatch {
         first.into_iter().chain(second)
     }
 
-    /// Checks that all values are `width` bits wide and that the match is in its normal form: no ones outside of a prefix or mask,
-    /// no empty range. Returns an error that describes the fault in words.
+    /// Checks that all values are `width` bits wide and that the match is in normal form: no ones outside of
+    /// a prefix or mask, no prefix longer than the field, no empty range.
+    ///
+    /// # Errors
+    ///
+    /// A description of the first violation.
     pub fn check(&self, width: u32) -> Result<(), String> {
         if let Some(value) = self.values().find(|value| value.width() != width) {
             return Err(format!("{width} bits wide, the value {}", value.width()));
@@ -250,7 +260,8 @@ impl KeyMatch {
         }
     }
 
-    /// Returns the match in its normal form: without ones outside of a prefix or mask, and with the lower bound first.
+    /// Returns the match in normal form: without ones outside of a prefix or mask, and with the lower bound
+    /// of a range first.
     pub fn normal(self) -> KeyMatch {
         match self {
             KeyMatch::Prefix { value, prefix_len } => KeyMatch::Prefix {
@@ -269,7 +280,7 @@ impl KeyMatch {
         }
     }
 
-    /// Returns whether the match accepts any value.
+    /// Returns whether the match accepts all values.
     pub fn is_any(&self) -> bool {
         match self {
             KeyMatch::Any => true,
@@ -280,7 +291,7 @@ impl KeyMatch {
         }
     }
 
-    /// Returns whether the match accepts a value, given as limbs with the least significant first.
+    /// Returns whether the match accepts the value that `value` holds as limbs, the least significant first.
     pub fn accepts(&self, value: &[u64]) -> bool {
         let equal = |wanted: &Bits, mask: &Bits| {
             let masked = value.iter().zip(mask.limbs()).map(|(v, m)| v & m);

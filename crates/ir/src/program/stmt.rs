@@ -1,5 +1,6 @@
-//! Statements, and what is true of them, declared once: what they read and write, what they do besides, and where they are allowed.
-//! Passes ask, so that a new statement is a variant and its row of [`StmtKind::properties`].
+//! Statements, and what holds of each, described in one place ([`StmtKind::properties`]): what it reads and
+//! writes, what it does besides, and where it is allowed. Passes ask there, so that a new statement needs a
+//! variant and a row of the properties.
 
 use super::{
     CounterId, DigestId, Expr, FieldListId, HeaderId, LabelId, Loc, MeterId, Program, RegisterId,
@@ -17,7 +18,7 @@ pub struct Stmt {
     pub loc: Loc,
 }
 
-/// Which copy a clone makes.
+/// The packet that a clone copies, and where the copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloneKind {
     /// The packet as it arrived, to the egress.
@@ -120,14 +121,15 @@ pub enum StmtKind {
         /// Value, of the register's width.
         value: Expr,
     },
-    /// Counts the packet (its length as it arrived, in ingress; as it entered egress, there) in a cell.
+    /// Counts the packet in a cell. Its bytes are those of the packet as it arrived, in ingress, or as it
+    /// entered egress, in egress.
     Count {
         /// The counter; not a direct one.
         counter: CounterId,
         /// Cell (32 bits).
         index: Expr,
     },
-    /// Meters the packet: 0 green, 1 yellow, 2 red.
+    /// Runs the packet through a cell of a meter, and sets `dst` to its colour: 0 green, 1 yellow, 2 red.
     MeterExecute {
         /// The meter; not a direct one.
         meter: MeterId,
@@ -150,11 +152,11 @@ pub enum StmtKind {
     Hash {
         /// Destination.
         dst: SlotId,
-        /// Function.
+        /// The hash function.
         algorithm: HashAlgorithm,
         /// Input.
         data: Vec<Expr>,
-        /// Append the payload.
+        /// True if the unparsed payload follows the data.
         payload: bool,
     },
     /// A uniformly distributed value between `low` and `high` (both included, at most 64 bits) from the switch's generator.
@@ -166,7 +168,8 @@ pub enum StmtKind {
         /// Highest.
         high: Expr,
     },
-    /// Asks for a copy when the current pipeline ends. The last one in a pipeline counts.
+    /// Requests a clone of the packet at the end of the current pipeline. The last request in a pipeline
+    /// counts.
     Clone {
         /// Kind; must be of the pipeline it is in.
         kind: CloneKind,
@@ -175,17 +178,17 @@ pub enum StmtKind {
         /// The slots that the copy keeps.
         preserve: Option<FieldListId>,
     },
-    /// Asks to parse the original packet again after ingress.
+    /// Requests that the packet be parsed again after ingress, as it arrived.
     Resubmit {
         /// The slots that survive.
         preserve: Option<FieldListId>,
     },
-    /// Asks to send the packet back to the parser after the deparser.
+    /// Requests that the packet go back to the parser after the deparser.
     Recirculate {
         /// The slots that survive.
         preserve: Option<FieldListId>,
     },
-    /// Asks to cut the outgoing packet to this many bytes (32 bits).
+    /// Requests that the outgoing packet be cut to this many bytes (32 bits).
     Truncate {
         /// Length.
         length: Expr,
@@ -244,7 +247,7 @@ pub enum StmtKind {
 /// What a statement does besides evaluating expressions and writing slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing, or it runs bodies inside of it.
+    /// Nothing else, or it runs the statements inside of it.
     None,
     /// It takes time in proportion to its data.
     Slow,
@@ -252,23 +255,23 @@ pub enum Effect {
     Packet,
     /// It uses what outlives the packet: a cell of an array, or the generator of random numbers.
     State,
-    /// It asks for a copy of the packet or for another pass.
+    /// It requests a clone, resubmission or recirculation.
     Request,
-    /// It asks for another length of the packet that leaves.
+    /// It requests the truncation of the packet that leaves.
     Cut,
-    /// It tells the control plane or the trace.
+    /// It sends a message to the control plane or to the trace.
     Message,
     /// It may drop the packet, which is counted.
     Check,
-    /// It spends steps, of which too many drop the packet.
+    /// It spends steps, too many of which drop the packet.
     Steps,
-    /// It ends the control or parser.
+    /// It ends the control or the parser.
     End,
     /// It looks up a table and runs an action.
     Table,
 }
 
-/// Where a statement is allowed.
+/// The bodies in which a statement is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Everywhere.
@@ -281,21 +284,21 @@ pub enum Place {
     Deparser,
     /// In controls that apply tables.
     Tables,
-    /// In controls that apply tables, of this pipeline if there is one, and in their actions, where packets keep their state between the
-    /// pipelines.
+    /// In controls that apply tables and in their actions, where packets keep their state between the
+    /// pipelines; only in those of the given pipeline, if there is one.
     Whole(Option<Pipeline>),
-    /// In controls that apply tables, in their actions, and in deparsers of architectures whose packets are deparsed between the
-    /// pipelines.
+    /// In controls that apply tables and in their actions; also in deparsers, where packets are deparsed
+    /// between the pipelines.
     Message,
 }
 
-/// A row of the declaration.
+/// What holds of a statement, apart from its expressions.
 struct Properties {
     effect: Effect,
     place: Place,
-    /// The slots that it writes, but for a header's.
+    /// The slots that it writes, without those of `header`.
     written: [Option<SlotId>; 2],
-    /// The header that it sets.
+    /// The header whose validity, and perhaps fields, it sets.
     header: Option<HeaderId>,
 }
 
@@ -423,16 +426,16 @@ impl StmtKind {
         }
     }
 
-    /// Returns the slot to which the statement itself writes a value. `None` for statements that write none, and for `Apply` and those
-    /// that set headers.
+    /// Returns the slot to which the statement itself writes a value; `None` for statements that write none,
+    /// for `Apply`, and for those that set headers.
     pub fn destination(&self) -> Option<SlotId> {
         let properties = self.properties();
         let [written, _] = properties.written;
         written.filter(|_| properties.effect != Effect::Table)
     }
 
-    /// Returns the slots to which the statement itself writes: its destinations, and those of the header that it sets. Those that the
-    /// actions of a table write are not among them.
+    /// Returns the slots to which the statement itself writes, including the validity and the fields of the
+    /// header that it sets. What the actions of a table write is not included.
     pub fn written(&self, program: &Program) -> impl Iterator<Item = SlotId> {
         let properties = self.properties();
         let header = properties.header.map(|id| &program.headers[id.index()]);
@@ -451,7 +454,7 @@ impl StmtKind {
         self.properties().effect
     }
 
-    /// Returns where the statement is allowed.
+    /// Returns the bodies in which the statement is allowed.
     pub fn place(&self) -> Place {
         self.properties().place
     }

@@ -65,7 +65,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns whether the table's entries have priorities, of which the highest number wins.
+    /// Returns whether the table's entries have priorities, of which the highest number wins: some key field
+    /// has a match kind that needs them, such as ternary.
     pub fn needs_priority(&self) -> bool {
         self.keys.iter().any(|k| k.kind.has_priority())
     }
@@ -139,11 +140,13 @@ pub struct ActionProfile {
     pub selector: Option<Selector>,
 }
 
-/// The choice of a member of a group.
+/// The choice of a member of a group by a hash.
 ///
-/// The key fields that are not looked up ([`MatchKind::is_looked_up`]) are hashed as [`StmtKind::Hash`](super::StmtKind::Hash) does with them as its
-/// data and a destination of `width` bits. The result modulo the sum of the weights of the selectable members, which are taken in
-/// the order in which the group lists them, is the choice. A member is not selectable while the port that it watches is down.
+/// The key fields that are not looked up ([`MatchKind::is_looked_up`]) are hashed as
+/// [`StmtKind::Hash`](super::StmtKind::Hash) does with them as its data and a destination of `width` bits.
+/// The selectable members are taken in the order in which the group lists them, each as often as its weight
+/// says; the member at the position that is the hash modulo the sum of the weights is chosen. A member is not
+/// selectable while the port that it watches is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selector {
     /// Function.
