@@ -173,7 +173,32 @@ impl Run<'_, '_> {
                 self.cx.intents.truncate = Some(shortest);
                 EventKind::Truncate(length)
             }
-            _ => return,
+            // The callers run these. They are named, so that a new statement is not forgotten here.
+            StmtKind::Assign { .. }
+            | StmtKind::SetValid(_)
+            | StmtKind::SetInvalid(_)
+            | StmtKind::If { .. }
+            | StmtKind::Switch { .. }
+            | StmtKind::Block { .. }
+            | StmtKind::Loop { .. }
+            | StmtKind::Break(_)
+            | StmtKind::Exit
+            | StmtKind::Apply { .. }
+            | StmtKind::RegisterRead { .. }
+            | StmtKind::RegisterWrite { .. }
+            | StmtKind::Count { .. }
+            | StmtKind::MeterExecute { .. }
+            | StmtKind::DirectMeterRead { .. }
+            | StmtKind::Hash { .. }
+            | StmtKind::Random { .. }
+            | StmtKind::Digest { .. }
+            | StmtKind::Log { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Extract { .. }
+            | StmtKind::Lookahead { .. }
+            | StmtKind::Advance { .. }
+            | StmtKind::Reject { .. }
+            | StmtKind::Emit(_) => return,
         };
         self.note(stmt.loc, || event);
     }
