@@ -40,3 +40,25 @@ def test_a_host_sees_the_path() -> None:
             result = session.do("h1 traceroute h2")
             assert result.ok
             assert [line.split()[1] for line in result.text.splitlines()] == expected[str(end.address.ip)]
+
+
+def test_a_host_learns_the_mtu_of_a_path() -> None:
+    topology = Topology("line")
+    for name in ("s1", "s2"):
+        topology.add_switch(name)
+    for name, at in (("h1", "s1"), ("h2", "s2")):
+        topology.add_host(name)
+        topology.add_link(name, at, b_port=1)
+    topology.add_link("s1", "s2", mtu_bytes=1200)
+    topology.add_ipv6()
+    controller = RouterController(reroute=True, reaction_delay_ms=0, icmp_errors=True)
+    to = topology.hosts["h2"]
+    assert to.ipv6 is not None
+    with running(topology, compile_router({"ROUTER_MTU": "1"}), [controller]) as network:
+        for address in (str(to.address.ip), str(to.ipv6.ip)):
+            command = ["ping", "-n", "-c", "2", "-i", "0.5", "-W", "10", "-M", "do", "-s", "1300", address]
+            said = network.hosts["h1"].run(command, check=False)
+            assert re.search(r"mtu ?= ?1200", said.stdout + said.stderr), said
+        with Session(network) as session:
+            # Segments of 1,460 bytes with DF become shorter.
+            assert session.do("iperf h1 h2 1s").values["goodput"] > 1e6

@@ -1,7 +1,8 @@
 """ICMP errors of a router: which packets may be answered with one, what it contains, and the address that it comes from.
 
-Only time exceeded is there (RFC 792; RFC 1812, section 5.3.1; RFC 4443, section 3.3). Which packets have expired, and how many
-of them are answered, is the program's business; what becomes of the answer, too.
+Time exceeded (RFC 792; RFC 1812, section 5.3.1; RFC 4443, section 3.3), and fragmentation needed or packet too big (RFC 1191;
+RFC 4443, section 3.2). Which packets these are, how many of them are answered, and what becomes of the answer, is the program's
+business.
 """
 
 from __future__ import annotations
@@ -69,8 +70,32 @@ def version_of(frame: bytes) -> int | None:
     return {ETHERTYPE_IPV4: 4, ETHERTYPE_IPV6: 6}.get(kind)
 
 
+def has_expired(frame: bytes, version: int) -> bool:
+    """Return True if a frame's TTL or hop limit is at its end."""
+    at = _ETHERNET + (8 if version == 4 else 7)
+    return len(frame) > at and frame[at] <= 1
+
+
+def destination(frame: bytes, version: int) -> Address | None:
+    """Return the address that a frame is to, or None if it is too short to have one."""
+    begin, end = (_ETHERNET + 16, _ETHERNET + 20) if version == 4 else (_ETHERNET + 24, _ETHERNET + 40)
+    if len(frame) < end:
+        return None
+    return IPv4Address(frame[begin:end]) if version == 4 else IPv6Address(frame[begin:end])
+
+
 def time_exceeded(frame: bytes, source: Address) -> bytes | None:
-    """Return the frame with the error about a frame whose TTL or hop limit has expired, without Ethernet addresses.
+    """Return the :func:`error` about a frame whose TTL or hop limit has expired."""
+    return error(frame, source, (11, 0, 0) if isinstance(source, IPv4Address) else (3, 0, 0))
+
+
+def too_big(frame: bytes, source: Address, mtu: int) -> bytes | None:
+    """Return the :func:`error` about a frame that is longer than a link's MTU."""
+    return error(frame, source, (3, 4, mtu) if isinstance(source, IPv4Address) else (2, 0, mtu))
+
+
+def error(frame: bytes, source: Address, said: tuple[int, int, int]) -> bytes | None:
+    """Return the frame with an error (type, code, and the word behind the checksum) about a frame, without Ethernet addresses.
 
     Returns None for a packet about which there is no error: to a group or all stations, from what is no single station, an ICMP
     error itself, a fragment other than the first (RFC 1812, section 4.3.2.7; RFC 4443, section 2.4), or malformed.
@@ -79,13 +104,13 @@ def time_exceeded(frame: bytes, source: Address) -> bytes | None:
         return None
     packet = frame[_ETHERNET:]
     if isinstance(source, IPv4Address):
-        error = _about_ipv4(packet, source)
-        return None if error is None else bytes(12) + ETHERTYPE_IPV4.to_bytes(2, "big") + error
-    error = _about_ipv6(packet, source)
-    return None if error is None else bytes(12) + ETHERTYPE_IPV6.to_bytes(2, "big") + error
+        about = _about_ipv4(packet, source, said)
+        return None if about is None else bytes(12) + ETHERTYPE_IPV4.to_bytes(2, "big") + about
+    about = _about_ipv6(packet, source, said)
+    return None if about is None else bytes(12) + ETHERTYPE_IPV6.to_bytes(2, "big") + about
 
 
-def _about_ipv4(packet: bytes, source: IPv4Address) -> bytes | None:
+def _about_ipv4(packet: bytes, source: IPv4Address, said: tuple[int, int, int]) -> bytes | None:
     if len(packet) < 20 or packet[0] >> 4 != 4:
         return None
     header = 4 * (packet[0] & 15)
@@ -99,14 +124,14 @@ def _about_ipv4(packet: bytes, source: IPv4Address) -> bytes | None:
     if packet[9] == _ICMP and (total <= header or packet[header] not in _QUERIES):
         return None
     quoted = packet[: min(total, _MOST_IPV4 - 28)]
-    message = struct.pack("!BBHI", 11, 0, 0, 0) + quoted
+    message = struct.pack("!BBHI", *said[:2], 0, said[2]) + quoted
     message = message[:2] + checksum(message).to_bytes(2, "big") + message[4:]
     fields = (0x45, _CLASS, 20 + len(message), 0, 0, _TTL, _ICMP, 0, source.packed, sender.packed)
     ip = struct.pack("!BBHHHBBH4s4s", *fields)
     return ip[:10] + checksum(ip).to_bytes(2, "big") + ip[12:] + message
 
 
-def _about_ipv6(packet: bytes, source: IPv6Address) -> bytes | None:
+def _about_ipv6(packet: bytes, source: IPv6Address, said: tuple[int, int, int]) -> bytes | None:
     if len(packet) < 40 or packet[0] >> 4 != 6:
         return None
     total = 40 + int.from_bytes(packet[4:6], "big")
@@ -120,7 +145,7 @@ def _about_ipv6(packet: bytes, source: IPv6Address) -> bytes | None:
     if protocol == _ICMPV6 and (at >= total or packet[at] < 128 or packet[at] == _REDIRECT_V6):
         return None
     quoted = packet[: min(total, _MOST_IPV6 - 48)]
-    message = struct.pack("!BBHI", 3, 0, 0, 0) + quoted
+    message = struct.pack("!BBHI", *said[:2], 0, said[2]) + quoted
     pseudo = source.packed + sender.packed + struct.pack("!II", len(message), _ICMPV6)
     message = message[:2] + checksum(pseudo + message).to_bytes(2, "big") + message[4:]
     first = 6 << 28 | _CLASS << 20
@@ -148,4 +173,4 @@ def _is_station(address: IPv4Address) -> bool:
     return first not in (0, 127) and first < 224
 
 
-__all__ = ["Addresses", "time_exceeded", "version_of"]
+__all__ = ["Addresses", "destination", "error", "has_expired", "time_exceeded", "too_big", "version_of"]

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from holdfast.control.desired import Writer
 from holdfast.control.next_hop import NextHop, over_link, to_host
 from holdfast.control.tables import EntryKey, MatchValue, TableEntry, entry_key, has_table
+from holdfast.host import Address
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.limits import MAX_ATOMIC_UPDATES
 from holdfast.paths import Hop, ShortestPaths
@@ -184,6 +185,23 @@ class Routing:
         both = {node: moved.get(node, set()) | planned.moved.get(node, set()) for node in (*moved, *planned.moved)}
         self.reroute(topology, planned.paths, after, both)
         planned.paths, planned.moved = after, moved
+
+    def port_to(self, switch: str, address: Address) -> int | None:
+        """Return the port of a switch's longest route to an address, of what is installed; None if there is none."""
+        table, key = (
+            (self._tables.ipv4, self._tables.key) if address.version == 4 else (self._tables.ipv6, self._tables.key_v6)
+        )
+        longest, port = -1, None
+        for entry in self.writers[switch].installed.values():
+            if (
+                isinstance(entry, TableEntry)
+                and entry.table == table
+                and isinstance(match := entry.match.get(key), tuple)
+            ):
+                value, length = match
+                if length > longest and (int(value) ^ int(address)) >> (address.max_prefixlen - length) == 0:
+                    longest, port = length, int(entry.params["port"])
+        return port
 
     def reroute(
         self, topology: Topology, before: ShortestPaths, after: ShortestPaths, moved: Mapping[int, Collection[int]]

@@ -16,11 +16,17 @@ from holdfast.control.entities import DefaultAction, Meter
 from holdfast.control.link_state import LinkState
 from holdfast.control.routes import Routing
 from holdfast.control.subnets import check_routed
+from holdfast.control.tables import TableEntry, has_table
 from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import Discovery, LinkDiscovery
+from holdfast.host import Address
+from holdfast.p4runtime.client import Client
 from holdfast.topology import Topology
 
 HERE = Path(__file__).parent
+
+PORT_MTU = "RouterIngress.port_mtu"
+"""The table of the longest packets of ports, with ``ROUTER_MTU``."""
 
 ROUTED = 511
 """The port of a packet-out that the program routes."""
@@ -39,7 +45,8 @@ class RouterController(Controller):
 
     With ``discovery`` the links between switches are those that are heard, and routes follow as new ones are. A link that is gone
     keeps its routes without ``reroute``, until its ports are heard elsewhere. With ``icmp_errors`` packets whose TTL expires are
-    answered with ICMP, :data:`ERRORS_PER_S` of a port at most.
+    answered with ICMP, :data:`ERRORS_PER_S` of a port at most; with the program's macro ``ROUTER_MTU`` also those that are longer
+    than a link's ``mtu_bytes``.
     """
 
     def __init__(
@@ -54,6 +61,7 @@ class RouterController(Controller):
         self.reroute = reroute
         self.icmp_errors = icmp_errors
         self._addresses: icmp_errors_of.Addresses | None = None
+        self._mtus: dict[tuple[str, int], int] = {}
         self._links = LinkState(discovery)
 
     def attach(self, plane: ControlPlane) -> None:
@@ -80,8 +88,9 @@ class RouterController(Controller):
         """Install all routes, or start to discover links; have expired packets handed to the controller if it answers them."""
         if self.icmp_errors:
             limit = Meter("RouterIngress.error_rate", None, (ERRORS_PER_S, BURST, ERRORS_PER_S, BURST))
-            for client in self.clients.values():
-                Writer(client).write([DefaultAction("RouterIngress.expired", "RouterIngress.punt"), limit])
+            for name, client in self.clients.items():
+                answered = DefaultAction("RouterIngress.errors", "RouterIngress.punt")
+                Writer(client).write([answered, limit, *self._limits(name, client)])
         if self._links.is_discovered:
             self._links.discovery.start()
         else:
@@ -100,11 +109,31 @@ class RouterController(Controller):
         if self._links.is_discovered:
             self._links.hear(switch, packet, metadata["ingress_port"])
 
+    def _limits(self, switch: str, client: Client) -> list[TableEntry]:
+        """Return the entries about the MTUs of a switch's ports, if its program has the table, and remember them."""
+        if not has_table(client, PORT_MTU):
+            return []
+        for link in self.topology.links:
+            for way, node, port in ((link, link.a, link.a_port), (link.reverse or link, link.b, link.b_port)):
+                if node == switch and way.mtu_bytes is not None:
+                    self._mtus[switch, port] = way.mtu_bytes
+        ports = {port: mtu for (name, port), mtu in self._mtus.items() if name == switch}
+        field = "standard_metadata.egress_spec"
+        return [TableEntry(PORT_MTU, {field: port}, "RouterIngress.limit", {"mtu": mtu}) for port, mtu in ports.items()]
+
+    def _error(self, switch: str, packet: bytes, source: Address, version: int) -> bytes | None:
+        if icmp_errors_of.has_expired(packet, version):
+            return icmp_errors_of.time_exceeded(packet, source)
+        to = icmp_errors_of.destination(packet, version)
+        port = None if to is None else self._routing.port_to(switch, to)
+        mtu = None if port is None else self._mtus.get((switch, port))
+        return None if mtu is None else icmp_errors_of.too_big(packet, source, mtu)
+
     def _answer(self, switch: str, packet: bytes, port: int, version: int) -> None:
         if self._addresses is None:
             self._addresses = icmp_errors_of.Addresses(self.topology)
         source = self._addresses.of(switch, port, version)
-        error = None if source is None else icmp_errors_of.time_exceeded(packet, source)
+        error = None if source is None else self._error(switch, packet, source, version)
         if error is not None:
             self.clients[switch].packet_out(error, egress_port=ROUTED)
 

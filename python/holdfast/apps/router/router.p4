@@ -1,6 +1,7 @@
 // An IPv4 and IPv6 router: longest-prefix match, TTL, header checksum, MAC rewrite (RFC 1812, section 5.2 and 5.3; RFC 8200).
 //
-// A packet whose TTL has expired is counted and dropped, or goes to a controller that answers it with ICMP (table `expired`).
+// A packet whose TTL has expired is counted and dropped, or goes to a controller that answers it with ICMP (table `errors`).
+// With ROUTER_MTU it does the same with packets that are too long for the link behind their port (RFC 1191, RFC 8201).
 // With ROUTER_MULTICAST it is ../ipmc's router, too.
 
 #include <core.p4>
@@ -12,6 +13,7 @@
 const port_t ROUTED = 511;
 
 #define ERROR_PORTS 512
+#define ETHERNET_BYTES 14
 
 struct headers_t {
     packet_out_t   packet_out;
@@ -86,7 +88,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     direct_counter(CounterType.packets_and_bytes) route_counter;
     direct_counter(CounterType.packets_and_bytes) route_counter_v6;
     MeterDiscovery() meter_discovery;
-    // Of expired packets for the controller, by port (RFC 1812, section 4.3.2.8). A meter without rates lets all pass.
+    // Of packets that the controller answers with an error, by port (RFC 1812, section 4.3.2.8). A meter without rates lets all pass.
     meter(ERROR_PORTS, MeterType.packets) error_rate;
 
     action drop() {
@@ -122,13 +124,35 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = 65536;
     }
 
-    table expired {
+    // What becomes of a packet that cannot be forwarded, and about which its sender may be told.
+    table errors {
         actions = {
             punt;
             drop;
         }
         default_action = drop();
     }
+
+#ifdef ROUTER_MTU
+    counter(1, CounterType.packets) mtu_exceeded;
+    bit<32> longest = 0xFFFFFFFF;
+
+    action limit(bit<32> mtu) {
+        longest = mtu;
+    }
+
+    table port_mtu {
+        key = {
+            standard_metadata.egress_spec: exact;
+        }
+        actions = {
+            limit;
+            NoAction;
+        }
+        default_action = NoAction();
+        size = 512;
+    }
+#endif
 
     action forward_v6(port_t port, mac_t src_mac, mac_t dst_mac) {
         standard_metadata.egress_spec = port;
@@ -156,7 +180,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     bool is_multicast = false;
 #endif
 
-    bool is_expired = false;
+    bool is_error = false;
 
     apply {
         if (hdr.packet_out.isValid() && hdr.packet_out.egress_port != ROUTED) {
@@ -166,7 +190,8 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             drop();
         } else if (hdr.ipv4.isValid()) {
             if (hdr.ipv4.ttl <= 1) {
-                is_expired = true;
+                ttl_expired.count(0);
+                is_error = true;
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V4(hdr.ipv4.dst_addr)) {
                 is_multicast = true;
@@ -176,7 +201,8 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
         } else if (hdr.ipv6.isValid()) {
             if (hdr.ipv6.hop_limit <= 1) {
-                is_expired = true;
+                ttl_expired.count(0);
+                is_error = true;
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V6(hdr.ipv6.dst_addr)) {
                 is_multicast = true;
@@ -195,14 +221,31 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         } else {
             drop();
         }
-        if (is_expired) {
+#ifdef ROUTER_MTU
+        port_mtu.apply();
+        if (!is_error && standard_metadata.packet_length > longest + ETHERNET_BYTES && longest != 0xFFFFFFFF) {
+            mtu_exceeded.count(0);
+            // As it arrived.
+            if (hdr.ipv4.isValid()) {
+                hdr.ipv4.ttl = hdr.ipv4.ttl + 1;
+            } else if (hdr.ipv6.isValid()) {
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit + 1;
+            }
+            // Without DF it would have to be cut, which nothing here does.
+            if (hdr.ipv4.isValid() && hdr.ipv4.flags[1:1] == 0) {
+                drop();
+            } else {
+                is_error = true;
+            }
+        }
+#endif
+        if (is_error) {
             bit<2> colour;
-            ttl_expired.count(0);
             error_rate.execute_meter((bit<32>)standard_metadata.ingress_port, colour);
             if (colour == V1MODEL_METER_COLOR_RED) {
                 drop();
             } else {
-                expired.apply();
+                errors.apply();
             }
         }
 #ifdef ROUTER_MULTICAST

@@ -9,6 +9,7 @@ import pytest
 from scapy.layers.inet import ICMP, IP, UDP, IPerror, IPOption_Router_Alert
 from scapy.layers.inet6 import (
     ICMPv6EchoRequest,
+    ICMPv6PacketTooBig,
     ICMPv6TimeExceeded,
     IPerror6,
     IPv6,
@@ -151,10 +152,11 @@ def test_addresses_of_routers() -> None:
 class Path:
     """A line of routers between two hosts, and what comes back to the first."""
 
-    def __init__(self, *, answers: bool = True) -> None:
-        self.topology = _line()
+    def __init__(self, *, answers: bool = True, mtu: int | None = None) -> None:
+        self.topology = _line(mtu)
         controller = RouterController(reroute=True, reaction_delay_ms=1, icmp_errors=answers)
-        self.network = SimulatedNetwork(self.topology, compile_router(), [controller], seed=1)
+        program = compile_router({"ROUTER_MTU": "1"} if mtu else None)
+        self.network = SimulatedNetwork(self.topology, program, [controller], seed=1)
         self.came: list[Packet] = []
         self.network.add_frame_listener("h1", lambda _, frame: self.came.append(Ether(frame)))
         self.network.run(1)
@@ -169,7 +171,7 @@ class Path:
         return list(self.came)
 
 
-def _line() -> Topology:
+def _line(mtu: int | None) -> Topology:
     topology = Topology("line")
     for name in ("s1", "s2", "s3"):
         topology.add_switch(name)
@@ -177,7 +179,7 @@ def _line() -> Topology:
         topology.add_host(name)
         topology.add_link(name, at, b_port=1)
     topology.add_link("s1", "s2", a_port=2, b_port=2, delay_ms=1)
-    topology.add_link("s2", "s3", a_port=3, b_port=3, delay_ms=1)
+    topology.add_link("s2", "s3", a_port=3, b_port=3, delay_ms=1, mtu_bytes=mtu)
     topology.add_ipv6()
     return topology
 
@@ -223,3 +225,32 @@ def test_an_error_that_expires_is_not_answered() -> None:
     h1, h2 = path.topology.hosts["h1"], path.topology.hosts["h2"]
     error = IP(src=str(h1.address.ip), dst=str(h2.address.ip), ttl=1) / ICMP(type=11) / Raw(bytes(28))
     assert path.send(lambda: error) == []
+
+
+def test_the_sender_learns_what_is_too_long() -> None:
+    """Check both IP versions at the border of the MTU, and that the packet is quoted as it was sent to that router."""
+    path = Path(mtu=1000)
+    h1, h2 = path.topology.hosts["h1"], path.topology.hosts["h2"]
+    assert h1.ipv6 is not None and h2.ipv6 is not None
+
+    def v4(size: int, flags: str = "DF", ttl: int = 64) -> Packet:
+        return IP(src=str(h1.address.ip), dst=str(h2.address.ip), flags=flags, ttl=ttl) / UDP() / Raw(bytes(size - 28))
+
+    def v6(size: int) -> Packet:
+        return IPv6(src=str(h1.ipv6.ip), dst=str(h2.ipv6.ip)) / UDP() / Raw(bytes(size - 48))  # type: ignore[union-attr]
+
+    for make in (v4, v6):
+        assert path.send(lambda make=make: make(1000)) == []  # type: ignore[misc]
+        assert len(path.send(lambda make=make: make(1001))) == 1  # type: ignore[misc]
+    assert path.send(lambda: v4(1001, flags="")) == [], "it would have to be cut"
+    (answer,) = path.send(lambda: v4(1400))
+    assert (answer[IP].src, answer[ICMP].type, answer[ICMP].code, answer[ICMP].nexthopmtu) == ("10.255.0.2", 3, 4, 1000)
+    assert answer[IPerror].ttl == 63
+    assert answer[IPerror].chksum == IP(bytes(IP(bytes(v4(1400, ttl=63))))).chksum
+    checked(answer)
+    (answer,) = path.send(lambda: v6(1400))
+    assert (answer[IPv6].src, answer[ICMPv6PacketTooBig].mtu, answer[IPerror6].hlim) == ("fdff::2", 1000, 63)
+    (answer,) = path.send(lambda: v4(1400, ttl=2))
+    assert answer[ICMP].type == 11, "time exceeded comes first"
+    counted = path.network.client("s2").counters("RouterIngress.mtu_exceeded")
+    assert counted[0][0] == 5
