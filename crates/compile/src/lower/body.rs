@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
+use ir::LabelId;
 use ir::architecture::Stage;
 
 use super::call::CopyOut;
@@ -21,6 +22,20 @@ pub(super) enum ActionExit {
     /// It ends the action alone, which tells the place where the table is applied to leave the control, since
     /// arguments may have to be copied back there. The flag is true once there was an `exit`.
     Told(bool),
+}
+
+/// An action that tables run, while it is lowered.
+pub(super) struct TableAction {
+    /// The label of its whole body.
+    pub(super) label: LabelId,
+    pub(super) exit: Cell<ActionExit>,
+}
+
+impl TableAction {
+    /// Returns true if an `exit` in the action, or in one that it calls, breaks out of its body.
+    pub(super) fn has_told(&self) -> bool {
+        self.exit.get() == ActionExit::Told(true)
+    }
 }
 
 /// A body being lowered: of a control, parser, function or action, in the place where it is called.
@@ -48,8 +63,8 @@ pub(super) struct Scope<'b> {
     pub(super) instance: Option<ObjectId>,
     /// The copies from parameters to arguments that `exit` must make before it leaves the body.
     pub(super) copies: Vec<CopyOut>,
-    /// How `exit` leaves it, if it is the body of an action that tables run.
-    pub(super) action: Option<Cell<ActionExit>>,
+    /// The action, if it is the body of one that tables run.
+    pub(super) action: Option<TableAction>,
 }
 
 impl<'b> Scope<'b> {

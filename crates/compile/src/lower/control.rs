@@ -7,7 +7,7 @@ use ir::{ActionScope, Expr, SlotId, StmtKind};
 use syntax::ast;
 use syntax::source::Span;
 
-use super::body::{ActionExit, Names};
+use super::body::{ActionExit, Names, TableAction};
 use super::place::{Lvalue, Place, Value};
 use super::{
     Binding, Body, Code, ExternKind, Object, ObjectId, TableInfo, Unit, build, control_plane_name,
@@ -328,9 +328,9 @@ impl Body<'_, '_> {
             true => ActionExit::Told(false),
             false => ActionExit::Direct,
         };
-        let (body, exit) = self.action_body(owner, names, &def.body, exit);
+        let (body, tells) = self.action_body(owner, names, &def.body, exit);
         let id = ir::ActionId(self.program.actions.len() as u32);
-        if exit == ActionExit::Told(true) {
+        if tells {
             self.made.exiting.insert(id);
         }
         self.program.actions.push(ir::Action {
@@ -360,20 +360,22 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Lowers the body of an action that tables run. Returns its statements, and how an `exit` in it leaves
-    /// the action.
+    /// Lowers the body of an action that tables run. Returns its statements, and whether an `exit` in it tells the
+    /// place where the table is applied.
     fn action_body(
         &mut self,
         owner: Option<ObjectId>,
         names: Names,
         body: &[hir::Stmt],
         exit: ActionExit,
-    ) -> (Vec<ir::Stmt>, ActionExit) {
+    ) -> (Vec<ir::Stmt>, bool) {
+        let label = self.new_label();
         let mut inner = self.inner(owner, names, Vec::new());
-        inner.scope.action = Some(Cell::new(exit));
-        let out = inner.capture(|l| l.returning(None, |l| l.statements(body)));
-        let exit = inner.scope.action.map_or(exit, Cell::into_inner);
-        (out, exit)
+        let exit = Cell::new(exit);
+        inner.scope.action = Some(TableAction { label, exit });
+        let out = inner.capture(|l| l.returning_to(label, None, |l| l.statements(body)));
+        let tells = inner.scope.action.is_some_and(|a| a.has_told());
+        (out, tells)
     }
 }
 

@@ -3,7 +3,7 @@
 use ir::{BinaryOp, Bits, Expr, LabelId, StmtKind};
 use syntax::source::Span;
 
-use super::body::ActionExit;
+use super::body::{ActionExit, TableAction};
 use super::place::{Lvalue, Place, Value};
 use super::{Binding, Body, Code, build};
 use crate::errors;
@@ -203,13 +203,25 @@ impl Body<'_, '_> {
     /// for the returned value; `None` if there is no value.
     pub(super) fn returning(&mut self, result: Option<Place>, f: impl FnOnce(&mut Self)) {
         let label = self.new_label();
+        self.returning_to(label, result, f);
+    }
+
+    /// Emits the statements that `f` emits, as a body with a given label, as [`Body::returning`] does.
+    pub(super) fn returning_to(
+        &mut self,
+        label: LabelId,
+        result: Option<Place>,
+        f: impl FnOnce(&mut Self),
+    ) {
         self.exits.push(Exit::Return {
             label,
             used: false,
             result,
         });
         let body = self.capture(f);
-        let used = matches!(self.exits.pop(), Some(Exit::Return { used: true, .. }));
+        let left = |a: &TableAction| a.label == label && a.has_told();
+        let used = matches!(self.exits.pop(), Some(Exit::Return { used: true, .. }))
+            || self.scope.action.as_ref().is_some_and(left);
         match body.split_last() {
             // A return at the very end needs no jump.
             Some((last, rest))
@@ -233,27 +245,19 @@ impl Body<'_, '_> {
             self.copy_back(&frame);
         }
         let action = self.scope.left_by_exit().find_map(|s| s.action.as_ref());
-        let Some(told) = action.filter(|exit| exit.get() != ActionExit::Direct) else {
+        let Some(action) = action.filter(|a| a.exit.get() != ActionExit::Direct) else {
             return self.emit(StmtKind::Exit);
         };
         // The action ends, and where the table is applied there is an exit.
-        told.set(ActionExit::Told(true));
+        action.exit.set(ActionExit::Told(true));
+        let label = action.label;
         let slot = match self.made.exit_slot {
             Some(slot) => slot,
             None => self.new_slot("$exit", 1),
         };
         self.made.exit_slot = Some(slot);
         self.set(slot, build::boolean(true));
-        let outermost = self.exits.iter_mut().find_map(|e| match e {
-            Exit::Return { label, used, .. } => {
-                *used = true;
-                Some(*label)
-            }
-            _ => None,
-        });
-        if let Some(label) = outermost {
-            self.emit(StmtKind::Break(label));
-        }
+        self.emit(StmtKind::Break(label));
     }
 
     fn jump_out(&mut self, is_continue: bool) {
