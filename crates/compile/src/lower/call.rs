@@ -10,7 +10,6 @@ use super::body::Names;
 use super::place::{Lvalue, Place, Value, header_of};
 use super::sequence::Evaluated;
 use super::{Binding, Body, Code, ObjectId, Unit, build};
-use crate::errors;
 use crate::hir::{self, ActionId, Arg, Args, Call, CallTarget, FuncId, VarId, VarKind};
 use crate::types::Ty;
 
@@ -350,13 +349,8 @@ impl Body<'_, '_> {
     /// argument is missing or exceeds 64 bits.
     pub(super) fn constant_arg(&mut self, args: &[Arg], i: usize, what: &str) -> Option<u64> {
         let e = args.get(i).and_then(Arg::expr)?;
-        match self.scalar(e) {
-            Expr::Const(bits) => bits.to_u64(),
-            _ => {
-                self.report(errors::not_constant(e.span, what));
-                None
-            }
-        }
+        let value = self.scalar(e);
+        self.constant(value, e.span, what)?.to_u64()
     }
 
     /// Returns the `out` or `inout` argument at position `i`: the lvalue to write to, its type, and its place

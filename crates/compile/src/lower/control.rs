@@ -268,16 +268,10 @@ impl Body<'_, '_> {
         for (arg, param) in args.iter().zip(&def.params[def.directed..]) {
             let ty = &module.var(*param).ty;
             let value = self.eval(arg);
-            match self.bits(value, ty) {
-                Expr::Const(bits) => out.push(bits),
-                _ => {
-                    self.report(errors::not_constant(
-                        arg.span,
-                        "an argument of an action in a table",
-                    ));
-                    out.push(ir::Bits::zero(module.types.scalar_width(ty).unwrap_or(1)));
-                }
-            }
+            let value = self.bits(value, ty);
+            let bits = self.constant(value, arg.span, "an argument of an action in a table");
+            let width = || module.types.scalar_width(ty).unwrap_or(1);
+            out.push(bits.unwrap_or_else(|| ir::Bits::zero(width())));
         }
         out
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ir::{BinaryOp, Bits, Expr, KeyMatch, KeySet};
+use ir::{BinaryOp, Bits, KeyMatch, KeySet};
 
 use syntax::source::Span;
 
@@ -98,13 +98,8 @@ impl Body<'_, '_> {
     }
 
     fn constant_bits(&mut self, expr: &hir::Expr) -> Option<Bits> {
-        match self.scalar(expr) {
-            Expr::Const(bits) => Some(bits),
-            _ => {
-                self.report(errors::not_constant(expr.span, "a value to match"));
-                None
-            }
-        }
+        let value = self.scalar(expr);
+        self.constant(value, expr.span, "a value to match")
     }
 
     /// Returns the sets for the keys of a select as lists, each with one set for every key: the case matches
@@ -168,13 +163,9 @@ impl Body<'_, '_> {
             .map(|t| module.types.scalar_width(t).unwrap_or(1))
             .collect();
         let value = self.eval(size);
-        let size = match self.bits(value, &Ty::Bit(32)) {
-            Expr::Const(bits) => bits.to_u64().unwrap_or(0),
-            _ => {
-                self.report(errors::not_constant(size.span, "the size of a value set"));
-                0
-            }
-        };
+        let value = self.bits(value, &Ty::Bit(32));
+        let bits = self.constant(value, size.span, "the size of a value set");
+        let size = bits.and_then(|b| b.to_u64()).unwrap_or(0);
         let name = super::control_plane_name(&self.current_path(), &def.name, &def.annotations);
         let id = ir::ValueSetId(self.program.value_sets.len() as u32);
         self.program.value_sets.push(ir::ValueSet {

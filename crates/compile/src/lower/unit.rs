@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ir::architecture::Description;
-use ir::{HeaderId, LabelId, Loc, SlotId};
+use ir::{Bits, Expr, HeaderId, LabelId, Loc, SlotId};
 use syntax::source::{SourceMap, Span};
 use syntax::{Diagnostic, Sink};
 
@@ -157,6 +157,18 @@ impl<'m> Unit<'m> {
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         // A body that is inlined twice says everything twice.
         self.diagnostics.push_new(diagnostic);
+    }
+
+    /// Returns the bits of a constant. Reports another expression, where `what` names it in the message, and returns
+    /// `None`.
+    pub(super) fn constant(&mut self, value: Expr, span: Span, what: &str) -> Option<Bits> {
+        match value {
+            Expr::Const(bits) => Some(bits),
+            _ => {
+                self.report(errors::not_constant(span, what));
+                None
+            }
+        }
     }
 
     /// Adds `amount` to the size of the lowered program, which inlining can multiply without bound. Reports

@@ -246,12 +246,7 @@ impl Body<'_, '_> {
     }
 
     fn digest(&mut self, args: &[Arg], span: Span) {
-        if !self.in_stage(
-            "digest",
-            &[INGRESS, EGRESS],
-            "the ingress and egress controls",
-            span,
-        ) {
+        if !self.in_controls("digest", span) {
             return;
         }
         let Some(Arg::In(data)) = args.get(1) else {
@@ -286,12 +281,7 @@ impl Body<'_, '_> {
 
     fn clone_packet(&mut self, call: &Call<'_>, preserved: Preserved) {
         let &Call { name, args, span } = call;
-        if !self.in_stage(
-            name,
-            &[INGRESS, EGRESS],
-            "the ingress and egress controls",
-            span,
-        ) {
+        if !self.in_controls(name, span) {
             return;
         }
         let Some(kind) = self.constant_arg(args, 0, "the kind of a clone") else {
@@ -314,6 +304,13 @@ impl Body<'_, '_> {
         });
     }
 
+    /// Returns whether the current block is the ingress or egress control, in which the extern `name` can be used.
+    /// Reports a use in any other block.
+    fn in_controls(&mut self, name: &str, span: Span) -> bool {
+        let place = "the ingress and egress controls";
+        self.in_stage(name, &[INGRESS, EGRESS], place, span)
+    }
+
     fn resubmit(&mut self, call: &Call<'_>, preserved: Preserved) {
         if self.in_stage(call.name, &[INGRESS], "the ingress control", call.span) {
             let preserve = self.preserved(preserved, call.args, 0);
@@ -329,12 +326,7 @@ impl Body<'_, '_> {
     }
 
     fn truncate(&mut self, call: &Call<'_>) {
-        if self.in_stage(
-            call.name,
-            &[INGRESS, EGRESS],
-            "the ingress and egress controls",
-            call.span,
-        ) {
+        if self.in_controls(call.name, call.span) {
             let length = self.scalar_arg(call.args, 0);
             self.emit(StmtKind::Truncate { length });
         }
