@@ -1,7 +1,7 @@
 //! `bench` measures the speed of P4 programs beside hand-written Rust of the same function.
 //!
 //! A [`Workload`] is a program with its tables filled, a [`Handwritten`] version of the same function with its own data
-//! structures, and a [`Traffic`] for both. [`measure()`] runs them in turns, on one core, in memory, and returns
+//! structures, and a [`traffic::Traffic`] for both. [`measure()`] runs them in turns, on one core, in memory, and returns
 //! packets per second of each; the ratio is the figure. Before the measurement both must send the same bytes at the same ports.
 //!
 //! [`measure_table()`] measures tables on their own.

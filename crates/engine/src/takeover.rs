@@ -4,7 +4,7 @@
 //! much they hold, and counts, buckets, times of hits and idle timers go on. A table whose actions changed needs other records: they are
 //! made beforehand, slice by slice, while packets pass ([`Takeover::next_slice`]). What is left has to be written anew.
 //!
-//! No update may come between [`Switch::facts`] and the exchange.
+//! No update may come between [`crate::Switch::facts`] and the exchange.
 
 use crate::entry::Note;
 use crate::table::{Conversion, RecordSlice, Table, capacity, record_limbs};
