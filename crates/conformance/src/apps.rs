@@ -97,6 +97,16 @@ pub fn router() -> Application {
     Application::new("router", "python/holdfast/apps/router/router.p4", &[])
 }
 
+/// Returns the router that knows how long packets may be.
+pub fn router_with_mtus() -> Application {
+    let defines = [("ROUTER_MTU", "1")];
+    Application::new(
+        "router_mtu",
+        "python/holdfast/apps/router/router.p4",
+        &defines,
+    )
+}
+
 /// Returns the router with IP fast reroute. Its loopback addresses, for which tunnels are made, are all of
 /// 10.0.0.0/8, since many generated packets have such addresses.
 pub fn ipfrr() -> Application {

@@ -101,6 +101,11 @@ fn router() {
 }
 
 #[test]
+fn router_with_mtus() {
+    histories(&apps::router_with_mtus(), &[]);
+}
+
+#[test]
 fn ipfrr() {
     histories(&apps::ipfrr(), &UNMARKABLE);
 }
