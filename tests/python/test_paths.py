@@ -221,6 +221,9 @@ def test_a_detour_leads_around_a_link_if_anything_does() -> None:
     assert detour(topology, "d", "e") is None
     assert cheapest_path(topology, "a", "d", without_nodes=["c"]) == ["a", "b", "d"]
     assert cheapest_path(topology, "a", "d", without_nodes=["c", "b"]) is None
+    for ends in (("a", "nobody"), ("nobody", "d")):
+        with pytest.raises(NetworkError, match="there is no switch 'nobody'"):
+            cheapest_path(topology, *ends)
 
 
 def test_delay_is_that_of_the_path_and_of_the_hosts_links() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import networkx as nx
 
+from holdfast.errors import NetworkError
 from holdfast.topology import Topology
 
 
@@ -18,7 +19,13 @@ def cheapest_path(
     without_nodes: Iterable[str] = (),
     without_links: Iterable[tuple[str, str]] = (),
 ) -> list[str] | None:
-    """Return the cheapest path without ``without_nodes`` and the links between pairs in ``without_links``; None if none is left."""
+    """Return the cheapest path without ``without_nodes`` and the links between pairs in ``without_links``; None if none is left.
+
+    Raise :class:`NetworkError` if one of the ends is no switch of the topology.
+    """
+    for end in (ingress, egress):
+        if end not in topology.switches:
+            raise NetworkError(f"there is no switch {end!r}")
     graph = topology.graph.copy()
     graph.remove_edges_from(without_links)
     graph.remove_nodes_from(without_nodes)
