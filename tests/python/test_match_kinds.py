@@ -20,7 +20,7 @@ DECLARATION = "crates/ir/src/program/match_kind.rs"
 PLACES: dict[str, tuple[int, str]] = {
     "crates/compile/src/p4info/build.rs": (1, "a field of a value set without @match is exact"),
     "crates/ir/src/arbitrary.rs": (1, "arbitrary tables with a selector have its fields"),
-    "crates/p4runtime/src/field_match.rs": (11, "P4Runtime's message of each kind"),
+    "crates/p4runtime/src/messages.rs": (11, "P4Runtime's message of each kind"),
     "crates/p4runtime/src/info.rs": (1, "a value that is no key field is exact"),
     "crates/syntax/src/ast/types.rs": (1, "the annotation @optional"),
     "python/holdfast/p4runtime/p4info.py": (5, "the client's own table, which is compared with the declaration"),

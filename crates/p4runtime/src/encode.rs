@@ -1,67 +1,19 @@
-//! Entries as serialized messages, since most of what clients read is entries. The length of a nested message is
-//! filled in after its contents have been written. Where a decoded message is needed, it is decoded from these bytes.
+//! Entries as serialized messages, since most of what clients read is entries. Where a decoded message is needed, it
+//! is decoded from these bytes.
 
 use crate::entries;
-use crate::field_match::put_match;
-use crate::info::{Field, Table};
+use crate::field_match::{put_match, put_value};
+use crate::info::Table;
 use crate::messages as m;
 use crate::pipeline::Pipeline;
-use crate::values;
+use crate::protobuf::{nested, put_number};
 use engine::control::{EntryAction, InstalledEntry, Target};
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
-use ir::{ActionCall, Bits};
+use ir::ActionCall;
 use prost::Message;
-use prost::encoding::{WireType, bool, bytes, encode_key, encode_varint, int32, int64, message};
+use prost::encoding::{bool, bytes, int32, int64, message};
 use prost::encoding::{uint32, uint64};
-
-/// Appends a nested message as field number `tag`; `fill` appends the message's contents.
-#[inline(always)]
-pub(crate) fn nested(out: &mut Vec<u8>, tag: u32, fill: impl FnOnce(&mut Vec<u8>)) {
-    put_key(out, tag, WireType::LengthDelimited);
-    let start = out.len();
-    out.push(0);
-    fill(out);
-    let length = out.len() - start - 1;
-    if length < 0x80 {
-        out[start] = length as u8;
-    } else {
-        let mut prefix = Vec::with_capacity(5);
-        encode_varint(length as u64, &mut prefix);
-        out.splice(start..=start, prefix);
-    }
-}
-
-#[inline]
-fn put_key(out: &mut Vec<u8>, tag: u32, wire_type: WireType) {
-    match tag {
-        // One byte.
-        ..16 => out.push((tag << 3) as u8 | wire_type as u8),
-        _ => encode_key(tag, wire_type, out),
-    }
-}
-
-#[inline]
-pub(crate) fn put_number(out: &mut Vec<u8>, tag: u32, number: u32) {
-    if number != 0 {
-        put_key(out, tag, WireType::Varint);
-        match number {
-            ..0x80 => out.push(number as u8),
-            _ => encode_varint(number.into(), out),
-        }
-    }
-}
-
-pub(crate) fn put_bits(out: &mut Vec<u8>, tag: u32, value: &Bits) {
-    nested(out, tag, |out| values::put_bytestring(out, value));
-}
-
-pub(crate) fn put_value(out: &mut Vec<u8>, tag: u32, field: Option<&Field>, value: &Bits) {
-    match field.and_then(|field| field.translation.as_ref()) {
-        None => put_bits(out, tag, value),
-        Some(translation) => bytes::encode(tag, &translation.to_controller(value), out),
-    }
-}
 
 impl Pipeline {
     /// Appends the contents of an `Action` message for an action call.

@@ -15,9 +15,9 @@ pub(crate) mod table;
 mod value_set;
 
 use crate::answer::{Answer, Copied};
-use crate::encode::nested;
 use crate::messages::{self as m, messages, oneofs};
 use crate::pipeline::Pipeline;
+use crate::protobuf::nested;
 use crate::served::Served;
 use crate::transfer::Keep;
 use engine::control::ControlError;

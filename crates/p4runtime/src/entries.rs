@@ -3,7 +3,7 @@
 //! A message becomes what the engine takes, or the error that the specification names. Nothing here knows which entries exist.
 
 use crate::errors::{denied, invalid};
-use crate::field_match::{FieldMatch, field_match};
+use crate::field_match::field_match;
 use crate::info::{Action, Field, Names, Table, unknown};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
@@ -24,7 +24,7 @@ impl Table {
 
     /// Returns the matches of an entry, one per key field of the program. Fails with INVALID_ARGUMENT if a given field
     /// is unknown, repeated or wrong.
-    pub fn matches(&self, given: &[FieldMatch]) -> Result<Vec<KeyMatch>, ControlError> {
+    pub fn matches(&self, given: &[m::FieldMatch]) -> Result<Vec<KeyMatch>, ControlError> {
         let mut used = 0;
         let mut matches = Vec::with_capacity(self.keys.len());
         for key in &self.keys {
@@ -109,7 +109,7 @@ impl Table {
 pub(crate) fn check_given(
     label: &str,
     fields: &Names<Field>,
-    given: &[FieldMatch],
+    given: &[m::FieldMatch],
     used: usize,
 ) -> Result<(), ControlError> {
     if used == given.len() {

@@ -1,65 +1,15 @@
-//! Matches of key fields (specification, "FieldMatch"): from messages to the engine's and back. Only this file knows how each match kind
-//! is sent; a kind that P4Runtime has no message for is one that no message names.
+//! Matches of key fields (specification, "FieldMatch"): from messages to the engine's and back. It knows forms of matches; the message of
+//! each match kind is declared with the others.
 
-use crate::encode::{nested, put_bits, put_number, put_value};
 use crate::errors::invalid;
 use crate::info::Field;
-use crate::messages::{Any, messages, oneofs};
+use crate::messages::{FieldMatch, Match, Sent, tag};
+use crate::protobuf::{nested, put_number};
 use crate::values;
 use bytes::Bytes;
 use engine::control::ControlError;
 use engine::refuse;
-use ir::{Bits, Form, KeyMatch, MatchKind};
-
-messages! {
-    FieldMatch { field_id: u32 = (uint32) "1"; | kind: Match = "Match" "2, 3, 4, 6, 7, 100"; }
-    One { value: Bytes = (bytes = "bytes") "1"; }
-    Two { first: Bytes = (bytes = "bytes") "1"; second: Bytes = (bytes = "bytes") "2"; }
-    Lpm { value: Bytes = (bytes = "bytes") "1"; prefix_len: i32 = (int32) "2"; }
-}
-
-oneofs! {
-    Match {
-        Exact: One = (message) "2" "exact";
-        Ternary: Two = (message) "3" "ternary";
-        Lpm: Lpm = (message) "4" "lpm";
-        Range: Two = (message) "6" "range";
-        Optional: One = (message) "7" "optional";
-        Other: Any = (message) "100" "other";
-    }
-}
-
-/// Returns the field number of a match kind's message in a `FieldMatch`; 100, the number of `other`, if the kind has no message.
-pub(crate) fn tag(kind: MatchKind) -> u32 {
-    match kind {
-        MatchKind::Exact => 2,
-        MatchKind::Ternary => 3,
-        MatchKind::Lpm => 4,
-        MatchKind::Range => 6,
-        MatchKind::Optional => 7,
-        MatchKind::Selector => 100,
-    }
-}
-
-/// The contents of a match, whatever its kind.
-enum Sent<'a> {
-    One(&'a Bytes),
-    Two(&'a Bytes, &'a Bytes),
-    Prefix(&'a Bytes, i32),
-}
-
-impl Match {
-    /// Returns the contents of a match of this kind; `None` if the message is of another kind.
-    fn sent(&self, kind: MatchKind) -> Option<Sent<'_>> {
-        let sent = match self {
-            Match::Exact(one) | Match::Optional(one) => Sent::One(&one.value),
-            Match::Ternary(two) | Match::Range(two) => Sent::Two(&two.first, &two.second),
-            Match::Lpm(lpm) => Sent::Prefix(&lpm.value, lpm.prefix_len),
-            Match::Other(_) => return None,
-        };
-        (self.word() == kind.name()).then_some(sent)
-    }
-}
+use ir::{Bits, Form, KeyMatch};
 
 /// Converts the match of one field; if `given` is `None`, the match accepts any value. Fails with INVALID_ARGUMENT if
 /// `given` does not fit the field.
@@ -159,6 +109,19 @@ fn whole_match(
         false => Bits::ones(field.own_width.max(1)),
     };
     Ok(field.kind.of_two(value, second))
+}
+
+fn put_bits(out: &mut Vec<u8>, tag: u32, value: &Bits) {
+    nested(out, tag, |out| values::put_bytestring(out, value));
+}
+
+pub(crate) fn put_value(out: &mut Vec<u8>, tag: u32, field: Option<&Field>, value: &Bits) {
+    match field.and_then(|field| field.translation.as_ref()) {
+        None => put_bits(out, tag, value),
+        Some(translation) => {
+            prost::encoding::bytes::encode(tag, &translation.to_controller(value), out)
+        }
+    }
 }
 
 /// Appends a `FieldMatch` as field number `number`, or nothing if the match accepts any value.

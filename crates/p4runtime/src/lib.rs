@@ -21,6 +21,7 @@ mod info;
 mod messages;
 mod pipeline;
 mod plan;
+mod protobuf;
 mod read;
 mod request;
 mod served;

@@ -4,8 +4,8 @@
 //! These are on the path of every update, so their shape is ours: byte strings are parts of the request that they came in, large parts
 //! are boxed. `official` compares them with the generated messages. Fields that are not declared here are passed over.
 
-use crate::field_match::FieldMatch;
 use bytes::Bytes;
+use ir::MatchKind;
 
 /// Declares messages: `Name { field: type = (kind) "tag"; }`, and for a oneof `| field: type = "type" "tags";`.
 macro_rules! messages {
@@ -68,6 +68,10 @@ messages! {
         is_const: bool = (bool) "13";
     }
     IdleTimeout { elapsed_ns: i64 = (int64) "1"; }
+    FieldMatch { field_id: u32 = (uint32) "1"; | kind: Match = "Match" "2, 3, 4, 6, 7, 100"; }
+    One { value: Bytes = (bytes = "bytes") "1"; }
+    Two { first: Bytes = (bytes = "bytes") "1"; second: Bytes = (bytes = "bytes") "2"; }
+    Lpm { value: Bytes = (bytes = "bytes") "1"; prefix_len: i32 = (int32) "2"; }
     TableAction { | kind: ActionKind = "ActionKind" "1, 2, 3, 4"; }
     Action { action_id: u32 = (uint32) "1"; params: Vec<Argument> = (message, repeated) "4"; }
     Argument { param_id: u32 = (uint32) "2"; value: Bytes = (bytes = "bytes") "3"; }
@@ -122,6 +126,14 @@ messages! {
 }
 
 oneofs! {
+    Match {
+        Exact: One = (message) "2" "exact";
+        Ternary: Two = (message) "3" "ternary";
+        Lpm: Lpm = (message) "4" "lpm";
+        Range: Two = (message) "6" "range";
+        Optional: One = (message) "7" "optional";
+        Other: Any = (message) "100" "other";
+    }
     ActionKind {
         Action: Action = (message) "1" "action";
         Member: u32 = (uint32) "2" "action_profile_member_id";
@@ -145,6 +157,38 @@ oneofs! {
         Enum: String = (string) "10" "enum";
         Error: String = (string) "11" "error";
         EnumValue: Bytes = (bytes = "bytes") "12" "enum_value";
+    }
+}
+
+/// Returns the field number of a match kind's message in a `FieldMatch`; 100, the number of `other`, if the kind has no message.
+pub(crate) fn tag(kind: MatchKind) -> u32 {
+    match kind {
+        MatchKind::Exact => 2,
+        MatchKind::Ternary => 3,
+        MatchKind::Lpm => 4,
+        MatchKind::Range => 6,
+        MatchKind::Optional => 7,
+        MatchKind::Selector => 100,
+    }
+}
+
+/// The contents of a match, whatever its kind.
+pub(crate) enum Sent<'a> {
+    One(&'a Bytes),
+    Two(&'a Bytes, &'a Bytes),
+    Prefix(&'a Bytes, i32),
+}
+
+impl Match {
+    /// Returns the contents of a match of this kind; `None` if the message is of another kind.
+    pub fn sent(&self, kind: MatchKind) -> Option<Sent<'_>> {
+        let sent = match self {
+            Match::Exact(one) | Match::Optional(one) => Sent::One(&one.value),
+            Match::Ternary(two) | Match::Range(two) => Sent::Two(&two.first, &two.second),
+            Match::Lpm(lpm) => Sent::Prefix(&lpm.value, lpm.prefix_len),
+            Match::Other(_) => return None,
+        };
+        (self.word() == kind.name()).then_some(sent)
     }
 }
 

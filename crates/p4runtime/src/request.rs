@@ -3,8 +3,8 @@
 //! A client has its table from the device's P4Info. This file knows no P4Info, and no value but numbers: whatever is written in another
 //! way is refused here, and for the client to say.
 
-use crate::encode::{nested, put_number};
-use crate::field_match::tag;
+use crate::messages::tag;
+use crate::protobuf::{nested, put_number};
 use ir::{Form, MatchKind};
 use smallvec::SmallVec;
 
@@ -281,7 +281,7 @@ mod tests {
                 panic!("no table entry");
             };
             assert_eq!(entry.table_id, 3);
-            let Some(crate::field_match::Match::Lpm(lpm)) = &entry.matches[0].kind else {
+            let Some(m::Match::Lpm(lpm)) = &entry.matches[0].kind else {
                 panic!("no prefix");
             };
             assert_eq!((&lpm.value[..], lpm.prefix_len), (&[10, 0, 0, 0][..], 8));

@@ -2,10 +2,10 @@
 
 use super::EntityKind;
 use crate::answer::{Answer, Copied, PER_SLICE, Slice, Sliced};
-use crate::encode::nested;
 use crate::errors::{invalid, out_of_range};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
+use crate::protobuf::nested;
 use engine::Switch;
 use engine::control::{ControlError, Operation};
 use engine::refuse;

@@ -3,11 +3,12 @@
 use super::EntityKind;
 use super::direct::{DirectCounterEntry, DirectMeterEntry};
 use crate::answer::{Answer, Copied, PER_SLICE, Slice, Sliced, Source};
-use crate::encode::{colours_message, config_message, count_message, nested};
+use crate::encode::{colours_message, config_message, count_message};
 use crate::entries::{self, Key};
 use crate::info::Table;
 use crate::messages as m;
 use crate::pipeline::Pipeline;
+use crate::protobuf::nested;
 use engine::Switch;
 use engine::control::{
     ControlError, ControlErrorCode, EntryAction, InstalledEntry, Note, TableSnapshot,
