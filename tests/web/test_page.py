@@ -204,7 +204,14 @@ def test_it_is_readable_on_each_screen(chromium: Any, served: Served, size: tupl
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     opened = Page(chromium, served.address, size, scheme)
     opened.waits_for_text("Verbs")
-    opened.tab.wait_for_timeout(700)
+    text = "#eceff3" if scheme == "dark" else "#1b1f24"
+    opened.tab.wait_for_function(
+        """(text) => [...document.querySelectorAll('.picture, .curve')].every((each) => {
+            const options = getElement(each.id.slice(1)).chart?.getOption();
+            return (options?.title?.[0].textStyle ?? options?.series?.[0].label)?.color === text;
+        })""",
+        arg=text,
+    )
     broad = opened.tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert broad <= 0, "nothing is beside the screen"
     small = opened.tab.evaluate(

@@ -125,13 +125,6 @@ def picture(topology: Topology, links: Sequence[LinkState], colours: Colours, ch
                 "right": 40,
                 "top": 34,
                 "bottom": 34,
-                "label": {
-                    "color": colours.text,
-                    "fontSize": 12,
-                    "distance": 3,
-                    "textBorderColor": colours.ground,
-                    "textBorderWidth": 2,
-                },
                 "labelLayout": {"hideOverlap": True},
                 "emphasis": {"disabled": True},
                 "lineStyle": {"opacity": 1},
@@ -158,8 +151,15 @@ def lines(topology: Topology, links: Sequence[LinkState], colours: Colours, chos
         both = len(links) <= BOTH_WAYS
         ways = ((link.a, link.b, link.there), (link.b, link.a, link.back)) if both else ((link.a, link.b, None),)
         drawn += [{"source": a, "target": b, "lineStyle": _style(link, way, colours, chosen)} for a, b, way in ways]
+    written = {
+        "color": colours.text,
+        "fontSize": 12,
+        "distance": 3,
+        "textBorderColor": colours.ground,
+        "textBorderWidth": 2,
+    }
     if len(links) > WRITTEN:
-        return {"links": drawn}
+        return {"links": drawn, "label": written}
     at = places(topology)
     points = []
     for link in links:
@@ -187,13 +187,13 @@ def lines(topology: Topology, links: Sequence[LinkState], colours: Colours, chos
                 },
             }
         )
-    return {"links": drawn, "data": [*nodes_of(topology, colours), *points]}
+    return {"links": drawn, "label": written, "data": [*nodes_of(topology, colours), *points]}
 
 
 def nodes_of(topology: Topology, colours: Colours) -> list[dict[str, Any]]:
     """Return the nodes of a picture, switches and hosts, in the order of :func:`places`."""
     nodes = len(topology.switches) + len(topology.hosts)
-    size = max(7.0, min(22.0, 220 / math.sqrt(nodes + 1)))
+    size = max(6.0, min(18.0, 80 / math.sqrt(nodes + 1)))
     drawn = []
     for name, (x, y) in places(topology).items():
         is_switch = name in topology.switches
@@ -277,10 +277,14 @@ CURVES = (
 def curves(
     flows: Mapping[str, Sequence[Any]], now_s: float, colours: Colours, of: Sequence[Curve] = CURVES
 ) -> list[dict[str, Any]]:
-    """Return the options of the charts of ``of`` that change: each of ``flows`` is a line of points in every one of them."""
+    """Return the charts of ``of`` at a moment: each of ``flows`` is a line of points in every one of them."""
     begin_s = max(0, math.ceil(now_s - WINDOW_S))
     axis = {"min": begin_s, "max": begin_s + WINDOW_S}
-    return [{"xAxis": axis, "series": _series(flows, each, colours)} for each in of]
+    # With titles and axes: a browser that has lost a change of colours gets it with the next one.
+    return [
+        {**empty, "xAxis": {**empty["xAxis"], **axis}, "series": _series(flows, each, colours)}
+        for each, empty in zip(of, empty_curves(colours, of), strict=True)
+    ]
 
 
 FORMS = ("solid", "dashed", "dotted", "solid", "dashed")

@@ -46,6 +46,7 @@ class ComparePage:
             file = Path(folder) / "topology.yaml"
             file.write_text(standing.about.topology, encoding="utf-8")
             self.topology = Topology.from_yaml(file)
+        charts.places(self.topology)
         self.tabs = Tabs(lambda: CompareTab(self))
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
@@ -145,7 +146,7 @@ class CompareTab(Tab):
         return charts.empty_curves(self.colours, CURVES)
 
     def _axes(self, options: dict[str, Any]) -> dict[str, Any]:
-        options["xAxis"] |= {"max": self.page.standing.about.end_s, "interval": None}
+        options["xAxis"] |= {"min": 0, "max": self.page.standing.about.end_s, "interval": None}
         return options
 
     def _clicked(self, event: Any) -> None:
@@ -195,7 +196,7 @@ class CompareTab(Tab):
         names = list(pasts)[: charts.MOST_CURVES]
         self._legend.show(names, palette.curves, f"{until}{more}" if pasts else f"{until}: no run has finished yet")
         for chart, options in zip(self._charts, charts.curves(pasts, 0.0, palette, CURVES), strict=True):
-            chart.run_chart_method("setOption", {"series": options["series"]})
+            chart.run_chart_method("setOption", self._axes(options))
 
     def _palette(self, pasts: dict[str, Any]) -> Colours:
         """Return the colours with those of the mechanisms for their curves, as in the report."""

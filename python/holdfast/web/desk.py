@@ -55,8 +55,8 @@ class Desk:
     def __init__(self, session: Obeys) -> None:
         self.session = session
         self.listeners: list[Callable[[Said], None]] = []
-        self.last: deque[Said] = deque(maxlen=MOST_KEPT)
-        """What was said before a tab was opened."""
+        self._last: deque[Said] = deque(maxlen=MOST_KEPT)
+        self._telling = threading.Lock()
         self._room = threading.BoundedSemaphore(MOST_AT_A_TIME)
         self._mine = threading.local()
         session.listeners.append(self._heard)
@@ -67,9 +67,15 @@ class Desk:
             self._tell(Said(line, printable(screenful(result.text, MOST_LINES)), result.ok, result))
 
     def _tell(self, said: Said) -> None:
-        self.last.append(said)
+        with self._telling:
+            self._last.append(said)
         for listener in list(self.listeners):
             listener(said)
+
+    def last(self) -> list[Said]:
+        """Return what was said last, for a tab that is opened later."""
+        with self._telling:
+            return list(self._last)
 
     def run(self, line: str, done: Callable[[Said], None]) -> None:
         """Obey a line in a thread, and call ``done`` there in the end."""

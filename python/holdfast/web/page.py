@@ -105,7 +105,7 @@ class NetworkTab(Tab):
         names = self._topology.link_names()
         with part("Link"):
             with ui.element("div").classes("row"):
-                self._link_choice = choice("link", names, self.link, self.choose_link)
+                self._link_choice = choice("link", names, self.link, self.choose_link).classes("long")
                 button("Cut", on_click=lambda: self._on_link("down")).classes("main")
                 button("Repair", on_click=lambda: self._on_link("up"))
                 button("Silent loss", on_click=lambda: self._on_link("silent"))
@@ -134,7 +134,7 @@ class NetworkTab(Tab):
             return
         with part("Switch"):
             with ui.element("div").classes("row"):
-                self._switch_choice = choice("switch", switches, switches[0])
+                self._switch_choice = choice("switch", switches, switches[0]).classes("long")
                 for word in ("tables", "counters", "ports", "drops"):
                     button(word.capitalize(), partial(self._on_switch, word))
                 button("Trace next packet", on_click=lambda: self._on_switch("trace next"))
@@ -285,17 +285,21 @@ class NetworkTab(Tab):
         known = {flow.number: flow for flow in snapshot.flows}
         if not self._has_chosen:
             self.flows = [flow.number for flow in snapshot.flows if flow.runs][: -NEWEST - 1 : -1]
-        self.flows = [number for number in self.flows if number in known]
+        # One that has just begun is in the next snapshot.
+        newest = max(known, default=0)
+        self.flows = [number for number in self.flows if number in known or number > newest]
         if self._curve_box.visible != bool(self.flows):
             self._curve_box.set_visibility(bool(self.flows))
-        pasts = {f"{number}: {known[number].text}": self.page.watcher.past(number) for number in self.flows}
+        pasts = {
+            f"{number}: {known[number].text}": self.page.watcher.past(number)
+            for number in self.flows
+            if number in known
+        }
         nothing = "choose flows in the list below" if snapshot.flows else "no flows yet: start one above"
         self._legend.show(list(pasts), self.colours.curves, "" if pasts else nothing)
         if not pasts:
             return
         for chart, options in zip(self._curve_charts, charts.curves(pasts, snapshot.time_s, self.colours), strict=True):
-            chart.options["series"] = options["series"]
-            chart.options["xAxis"].update(options["xAxis"])
             chart.run_chart_method("setOption", options)
 
     def _redraw_lists(self) -> None:

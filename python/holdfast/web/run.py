@@ -26,6 +26,7 @@ def page_of(session: Session, at: str = AT_LOOPBACK) -> Iterator[str]:
     The session's simulation has to be paced. Raises :class:`ConsoleError` if the framework is not installed, or the address
     cannot be had.
     """
+    from holdfast.web import charts
     from holdfast.web.desk import Desk
     from holdfast.web.snapshot import Watcher
 
@@ -43,6 +44,8 @@ def page_of(session: Session, at: str = AT_LOOPBACK) -> Iterator[str]:
     ):
         from holdfast.web.page import NetworkPage
 
+        # The layout of a large network takes longer than a browser is let wait.
+        charts.places(session.topology)
         pages.append(NetworkPage(session, watcher, Desk(session), Path(folder)))
         sys.setswitchinterval(SWITCH_S)
         try:

@@ -263,8 +263,6 @@ class SwitchTab(Tab):
         set_text(self._curve_name, f"port {self._port}" if self._port else "no ports")
         points = {self._port: list(self.page.meter.pasts.get(self._port, ()))} if self._port else {}
         for chart, options in zip(self._charts, charts.curves(points, state.time_s, self.colours, CURVES), strict=True):
-            chart.options["series"] = options["series"]
-            chart.options["xAxis"].update(options["xAxis"])
             chart.run_chart_method("setOption", options)
 
     def _port_row(self, name: str, port: PortState) -> Row:

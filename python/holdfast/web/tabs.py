@@ -104,7 +104,7 @@ class Verbs:
                 self._line.props('spellcheck=false input-style="font-family: ui-monospace, monospace"').classes("field")
                 button("Obey").props("type=submit")
             self._hint = ui.label(self._example).classes("hint").props("aria-live=polite")
-        for said in desk.last:
+        for said in desk.last():
             self.say(said)
 
     def do(self, line: str, then: Callable[[Said], None] | None = None) -> None:

@@ -103,8 +103,8 @@ def test_curves_show_the_last_minute_of_at_most_five_flows() -> None:
     assert goodput["series"][0]["data"][-1] == [89.0, 89.0]
     assert latency["series"][0]["data"][-1] == [89.0, "-"]
     assert loss["series"][0]["data"][-1] == [89.0, 50.0]
-    assert goodput["xAxis"] == {"min": 29, "max": 89}
-    assert charts.curves({}, 5.0, LIGHT)[0]["xAxis"] == {"min": 0, "max": 60}
+    assert (goodput["xAxis"]["min"], goodput["xAxis"]["max"]) == (29, 89)
+    assert charts.curves({}, 5.0, LIGHT)[0]["xAxis"]["max"] == 60
     assert all(not each["data"] for each in charts.curves({}, 5.0, LIGHT)[0]["series"])
 
 
