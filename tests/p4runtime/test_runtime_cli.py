@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from holdfast import _core
+from holdfast.bmv2 import runtime_cli
 from holdfast.bmv2.runtime_cli import RuntimeCli
 from holdfast.bmv2.runtime_commands import CommandError, MulticastNodes
+from holdfast.errors import LiveError
 from holdfast.p4runtime import Device, LocalClient
 
 SOURCE = """
@@ -240,3 +243,59 @@ def test_a_node_has_one_group() -> None:
     assert nodes.replicas(4) == []
     assert nodes.destroy(0) == [3]
     assert nodes.create(5, []) == 0
+
+
+def test_a_dump_shows_each_kind_of_match_and_the_counts(run: Run, switch: _core.Switch) -> None:
+    dump = run(
+        "table_add rules drop 10.0.0.1&&&0xff000000 1->5 7 00:00:00:00:00:01 => 10",
+        "table_add rules drop 0&&&0 0->0xffff 9 00:00:00:00:00:02 => 11",
+        "table_dump rules",
+    )
+    lines = [" ".join(line.split()) for line in dump.splitlines() if line.startswith("* h.h.")]
+    assert lines == [
+        "* h.h.ip : TERNARY 0a000000 &&& ff000000",
+        "* h.h.port : RANGE 0001 -> 0005",
+        "* h.h.tag : OPTIONAL 07 &&& ff",
+        "* h.h.mac : EXACT 000000000001",
+        "* h.h.ip : TERNARY 00000000 &&& 00000000",
+        "* h.h.port : RANGE 0000 -> ffff",
+        "* h.h.tag : OPTIONAL 09 &&& ff",
+        "* h.h.mac : EXACT 000000000002",
+    ]
+    run("table_add routes forward 10.0.1.0/24 => 1 00:00:00:00:01:01")
+    assert "Counter: 0 bytes, 0 packets\n" in run("table_dump_entry routes 0")
+    assert "hits[0]= (0 bytes, 0 packets)" in run("counter_read hits 0")
+    for _ in range(2):
+        switch.process(5, packet("10.0.1.7"))
+    assert "Counter: 120 bytes, 2 packets\n" in run("table_dump_entry routes 0")
+
+
+def test_actions_are_shown_with_their_parameters(run: Run) -> None:
+    shown = {line.split()[0]: " ".join(line.split()[1:]) for line in run("show_actions").splitlines() if line}
+    assert shown["I.forward"] == "[port(9), mac(48)]"
+    assert shown["I.flood"] == shown["I.drop"] == "[]"
+
+
+def test_sessions_of_clones_begin_with_one(run: Run, client: LocalClient) -> None:
+    run("mirroring_add 1 2")
+    assert list(client.clone_sessions()) == [1]
+    assert "mirroring session 0 is not between 1 and " in run("mirroring_add 0 2", failed=1)
+
+
+def test_the_only_switch_needs_no_thrift_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    def running(*ports: int) -> None:
+        found = [SimpleNamespace(is_here=True, device_id=at, port=port) for at, port in enumerate(ports)]
+        elsewhere = SimpleNamespace(is_here=False, device_id=99, port=9090)
+        monkeypatch.setattr(runtime_cli.control, "running_switches", lambda: [*found, elsewhere])
+
+    monkeypatch.setattr(runtime_cli, "_thrift_port", lambda each: each.port)
+    running(9095)
+    assert runtime_cli.find(None).device_id == runtime_cli.find(9095).device_id == 0
+    running(9095, 9090)
+    assert runtime_cli.find(None).device_id == runtime_cli.find(9090).device_id == 1
+    running(9090, 9090)
+    with pytest.raises(LiveError, match="device ids 0, 1 were all started with Thrift port 9090"):
+        runtime_cli.find(None)
+    running()
+    with pytest.raises(LiveError, match="no switch of this network namespace was started with Thrift port 9090"):
+        runtime_cli.find(None)
