@@ -147,7 +147,7 @@ WRONG_ENTRIES: list[tuple[str, str, str, Callable[[Raw], Any]]] = [
      lambda r: r.entry("learned", [], r.action("pass"))),
     ("prefix of 0", "INVALID_ARGUMENT", "leave a don't-care field out",
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\0", 0)], r.action("drop"))),
-    ("prefix of 33", "INVALID_ARGUMENT", "prefix length 33",
+    ("prefix of 33", "INVALID_ARGUMENT", "a prefix of 33 bits in a field of 32",
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\0", 33)], r.action("drop"))),
     ("prefix below 0", "INVALID_ARGUMENT", "prefix length -1",
      lambda r: r.entry("ipv4_lpm", [lpm(1, b"\0", -1)], r.action("drop"))),
