@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -47,11 +48,15 @@ def page_of(session: Session, at: str = AT_LOOPBACK) -> Iterator[str]:
         # The layout of a large network takes longer than a browser is let wait.
         charts.places(session.topology)
         pages.append(NetworkPage(session, watcher, Desk(session), Path(folder)))
+        # What is there now stays: the collector, which keeps all threads waiting, need not look at it again and again.
+        gc.collect()
+        gc.freeze()
         sys.setswitchinterval(SWITCH_S)
         try:
             yield address
         finally:
             sys.setswitchinterval(interval_s)
+            gc.unfreeze()
 
 
 __all__ = ["page_of"]

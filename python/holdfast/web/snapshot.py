@@ -7,8 +7,10 @@ moments. How it is drawn is not known here.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -123,6 +125,10 @@ class Point:
     loss: float | None
 
 
+_MOST_NUMBERS = 4 * round(1.2 * WINDOW_S / PERIOD_S)
+"""Of a flow's past, which has up to twice as many: four for each point."""
+
+
 class _FlowPast:
     """The last progress of a flow, and its points.
 
@@ -131,7 +137,8 @@ class _FlowPast:
     """
 
     def __init__(self) -> None:
-        self.points: deque[Point] = deque(maxlen=round(1.2 * WINDOW_S / PERIOD_S))
+        # Numbers in a row, not objects: the garbage collector would look at each of a thousand flows' points.
+        self._numbers = array("d")
         self._before: tuple[float, Progress] | None = None
         self._missing: deque[tuple[float, int, int]] = deque()
         self._lost, self._judged = 0, 0
@@ -150,10 +157,21 @@ class _FlowPast:
             elif found.delayed == 0 and (goodput is None or goodput > 0):
                 delay = found.delay_ms
         point = Point(now_s, goodput, delay, self._loss(now_s, before, found))
-        if passed_s > 0 or not self.points:
+        if passed_s > 0 or not self._numbers:
             self._before = (now_s, found)
-            self.points.append(point)
+            if len(self._numbers) >= 2 * _MOST_NUMBERS:
+                del self._numbers[:_MOST_NUMBERS]
+            self._numbers.extend(math.nan if each is None else each for each in (now_s, goodput, delay, point.loss))
         return point
+
+    def since(self, begin_s: float) -> list[Point]:
+        """Return the points from a time on."""
+        found = []
+        for at in range(0, len(self._numbers), 4):
+            time_s, *values = self._numbers[at : at + 4]
+            if time_s >= begin_s:
+                found.append(Point(time_s, *(None if math.isnan(each) else each for each in values)))
+        return found
 
     def _loss(self, now_s: float, before: Progress, found: Progress) -> float | None:
         if found.sent is None:
@@ -217,7 +235,7 @@ class Watcher:
         """Return the points of a flow's last minute; of an unknown flow none."""
         with self._lock:
             past = self._pasts.get(number)
-            return [] if past is None else [each for each in past.points if each.time_s >= self._last_s - WINDOW_S]
+            return [] if past is None else past.since(self._last_s - WINDOW_S)
 
     def _run(self) -> None:
         due_s = time.monotonic() + PERIOD_S
