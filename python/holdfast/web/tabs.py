@@ -94,6 +94,7 @@ class Verbs:
         """Build the part. ``then`` is called with what came of each line that was typed here."""
         self._desk, self._grammar, self._example, self._then = desk, grammar, f"any verb: {example}", then
         self._client = ui.context.client
+        self._before: list[Said] = []
         with part("Verbs"):
             self.log = ui.log(max_lines=MOST_SAID).classes("said")
             self.log.props('tabindex=0 role=log aria-label="verbs and answers"')
@@ -104,8 +105,10 @@ class Verbs:
                 self._line.props('spellcheck=false input-style="font-family: ui-monospace, monospace"').classes("field")
                 button("Obey").props("type=submit")
             self._hint = ui.label(self._example).classes("hint").props("aria-live=polite")
-        for said in desk.last():
+        before = desk.last()
+        for said in before:
             self.say(said)
+        self._before = before
 
     def do(self, line: str, then: Callable[[Said], None] | None = None) -> None:
         """Have the desk obey a line; ``then`` is called in the framework's thread if it went well."""
@@ -122,7 +125,9 @@ class Verbs:
             then(said)
 
     def say(self, said: Said) -> None:
-        """Show a line and its answer."""
+        """Show a line and its answer, unless it was said before the tab was there and its news are late."""
+        if any(said is each for each in self._before):
+            return
         self.log.push(f"> {said.line}", classes="asked")
         if said.text:
             self.log.push(said.text, classes="" if said.ok else "refused")
