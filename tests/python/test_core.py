@@ -148,7 +148,7 @@ def test_an_artifact_is_the_program(program: Program) -> None:
     cut = [whole[:-more] for more in (2, 3, 20, 21, 100, 101)]
     other = [whole.replace(b" end\n", more + b" end\n") for more in (b"0", b"+f", b"ff", b"zz")]
     assert all(each != whole for each in cut + other)
-    for garbage in (b"", b"\xff", b"holdfast_ir 1", *cut, *other):
+    for garbage in (b"", b"\xff", b"holdfast_ir 2", *cut, *other):
         with pytest.raises(ControlError) as caught:
             Program.from_artifact(garbage)
         assert caught.value.code == "INVALID_ARGUMENT"

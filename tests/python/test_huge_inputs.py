@@ -59,7 +59,7 @@ def p4_texts() -> Iterator[tuple[str, Text]]:
     yield "an include", lambda: f'#include "{NAME}"\n'
     yield "a directive", lambda: f"#error {NAME}\n"
     yield "an artifact", lambda: f"holdfast_ir {NAME}\n"
-    yield "an artifact of many lines", lambda: "holdfast_ir 1\n" + "x y z\n" * 300_000
+    yield "an artifact of many lines", lambda: "holdfast_ir 2\n" + "x y z\n" * 300_000
 
 
 def commands(folder: Path) -> Iterator[tuple[str, list[str], Path, Text]]:

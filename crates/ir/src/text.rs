@@ -116,7 +116,7 @@ pub use printer::print;
 use crate::{BinaryOp, CounterUnit, HashAlgorithm, UnaryOp};
 
 /// The version of the text form that this build reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The longest text in bytes that is parsed.
 pub const MAX_TEXT_BYTES: usize = 1 << 25;

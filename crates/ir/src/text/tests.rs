@@ -149,27 +149,27 @@ fn errors_say_where() {
         expect![[r#"1:1: expected "holdfast_ir", found the end of the text"#]],
     );
     refused(
-        "holdfast_ir 2\n",
-        expect!["1:13: version 2 of the text form; this reads version 1"],
+        "holdfast_ir 3\n",
+        expect!["1:13: version 3 of the text form; this reads version 2"],
     );
     refused(
-        "holdfast_ir 1\nprogram \"é\" §",
+        "holdfast_ir 2\nprogram \"é\" §",
         expect!["2:13: '§' begins no token"],
     );
     refused(
-        "holdfast_ir 1\nprogram \"x",
+        "holdfast_ir 2\nprogram \"x",
         expect!["2:9: this string does not end"],
     );
     refused(
-        "holdfast_ir 1 program \"\\u{d800}\"",
+        "holdfast_ir 2 program \"\\u{d800}\"",
         expect![[r"1:23: \u needs {HEX} of a character"]],
     );
     refused(
-        "holdfast_ir 1 program \"\" slot %1 \"x\" : 1",
+        "holdfast_ir 2 program \"\" slot %1 \"x\" : 1",
         expect!["1:31: the next slot has the number 0"],
     );
     refused(
-        "holdfast_ir 1 program \"\" slot %0 \"x\" : 4294967296",
+        "holdfast_ir 2 program \"\" slot %0 \"x\" : 4294967296",
         expect!["1:40: expected a smaller decimal number, found 4294967296"],
     );
 }
