@@ -188,7 +188,8 @@ class Network(ABC):
         """Put other programs into the switches and start other controllers; traffic, links and their queues go on.
 
         The switches' state is lost, and nothing that the former controllers have scheduled happens. Raises :class:`NetworkError`,
-        with nothing changed, if a program has sequence numbers for ordering functions that the links were not built with.
+        with nothing changed, if a program has sequence numbers for ordering functions that the links were not built with. The new
+        controllers are told of the ports that are down, as of any that goes down, after their reaction delays.
         """
         switches = [name for name in self.devices if name not in self._bridges]
         new = {name: programs if isinstance(programs, _core.Program) else programs[name] for name in switches}
@@ -203,6 +204,10 @@ class Network(ABC):
         self.programs.update(new)
         self.controllers[:] = controllers
         self._start_controllers()
+        for name in switches:
+            for port in self.topology.ports(name):
+                if not self._core.port_is_up(name, port):
+                    self._scheduler.add_port_change(self.controllers, self._core.now_ps, name, port, up=False)
 
     def _start_bridges(self) -> None:
         bridges.start(self.topology, {name: self._clients[name] for name in self._bridges})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -147,3 +148,33 @@ def test_the_command_runs_nothing(tmp_path: Path) -> None:
     )
     assert all(len(line) <= 80 for line in done.stdout.splitlines()[1:]), done.stdout
     assert not (tmp_path / "out").exists()
+
+
+def test_every_link_that_separates_a_pair_is_named() -> None:
+    """Two bridges in a row: each of them is on every way."""
+    topology = Topology("line")
+    for name in ("s1", "s2", "s3"):
+        topology.add_switch(name)
+    for number in (1, 3):
+        topology.add_host(f"h{number}")
+        topology.add_link(f"h{number}", f"s{number}")
+    topology.add_link("s1", "s2")
+    topology.add_link("s2", "s3")
+    assert coverage.separating(topology, [("h1", "h3")]) == {("h1", "h3"): ["s1-s2", "s2-s3"]}
+
+
+def test_of_a_mechanism_whose_author_says_nothing_nothing_is_claimed(given: scenario.Scenario) -> None:
+    (frr,) = [each for each in mechanisms.find(["ip-frr"]) if each.name == "ip-frr"]
+    (found,) = coverage.protected(given, [replace(frr, protects=None)])
+    assert found.kind == coverage.NOT_STATED
+    assert any(
+        line.split() == ["ip-frr", "-", "of", "5", *coverage.NOT_STATED.split()]
+        for line in coverage.lines(given, [found])
+    )
+
+
+@pytest.mark.parametrize("more", [["--require", "lost < 5"], ["--junit", "j.xml"], ["--csv"], ["--out", "o"]])
+def test_coverage_does_nothing_that_is_asked_besides(more: list[str], tmp_path: Path) -> None:
+    done = holdfast("compare", "ring:3", "--coverage", *more, cwd=tmp_path)
+    assert done.returncode == 1 and f"there is nothing for {more[0]}" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -23,6 +23,7 @@ from holdfast.cli.shared import (
     console,
     errors,
     resumable,
+    say,
     say_where,
     writing,
 )
@@ -319,7 +320,20 @@ def compare(
     if mechanism:
         names = [*(results.default_names(built) if names is None else names), *mechanism]
     if coverage:
+        given = {
+            "--require": require,
+            "--markdown": markdown,
+            "--junit": junit,
+            "--csv": csv,
+            "--out": out,
+            "--web": web,
+        }
+        if named := [option for option, value in given.items() if value]:
+            raise ScenarioError(f"--coverage runs nothing, so that there is nothing for {' and '.join(named)}")
         from holdfast.compare import coverage as coverages
+
+        for note in built.notes:
+            say("note", note)
 
         for line in coverages.lines(built, coverages.protected(built, results.WORLD.choose(built, names))):
             console.print(line, markup=False, highlight=False, soft_wrap=True)

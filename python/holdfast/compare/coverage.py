@@ -21,10 +21,8 @@ from holdfast.compare.traffic_file import Ends, Pair
 from holdfast.network import SimulatedNetwork
 from holdfast.topology import Topology
 
-MOST_SHOWN = 12
-"""Names in a line."""
-
 NOTHING = "nobody reacts"
+NOT_STATED = "not stated by its author"
 
 
 @dataclass(frozen=True)
@@ -101,16 +99,16 @@ def _alone(rest: nx.MultiGraph[str], at: dict[str, set[str]]) -> tuple[str, ...]
     return tuple(host for host in at if host not in most and any(host in part for part in parts))
 
 
-def separating(topology: Topology, pairs: Sequence[Pair]) -> dict[Pair, str]:
-    """Return, for each pair of hosts that a single link separates, the name of such a link."""
+def separating(topology: Topology, pairs: Sequence[Pair]) -> dict[Pair, list[str]]:
+    """Return, for each pair of hosts that single links separate, the names of these links."""
     graph = between_switches(topology)
     plain, single = nx.Graph(graph), {frozenset(ends): name for name, ends in bridges(graph).items()}
     found = {}
     for pair in pairs:
         path = nx.shortest_path(plain, *(topology.attachment(host).switch for host in pair))
         # A bridge is on every path, so one path is enough.
-        if name := next((single[hop] for hop in map(frozenset, pairwise(path)) if hop in single), None):
-            found[pair] = name
+        if names := [single[hop] for hop in map(frozenset, pairwise(path)) if hop in single]:
+            found[pair] = names
     return found
 
 
@@ -139,7 +137,8 @@ def _protected(scenario: Scenario, mechanism: Mechanism) -> Protected:
         built = mechanism.built(setting, telemetry=False)
         SimulatedNetwork(setting.topology, built.program, [built.controller], executor=scenario.executor)
         lists = {frozenset(pair) for pair in (*built.unprotected, *_without_promise(topology, setting.flows, built))}
-        kind, lacking = "ways prepared", _reasons([pair for pair in pairs if frozenset(pair) in lists], alone)
+        kind = NOT_STATED if mechanism.protects is None else "ways prepared"
+        lacking = _reasons([pair for pair in pairs if frozenset(pair) in lists], alone)
     unprotected = tuple(Unprotected(pair, why) for pair, why in lacking.items())
     return Protected(mechanism.name, kind, len(pairs), unprotected)
 
@@ -155,9 +154,12 @@ def _without_promise(topology: Topology, flows: Sequence[Ends], built: Built) ->
                 yield ends.source, receiver
 
 
-def _reasons(pairs: Iterable[Pair], alone: Mapping[Pair, str]) -> dict[Pair, str]:
+def _reasons(pairs: Iterable[Pair], alone: Mapping[Pair, list[str]]) -> dict[Pair, str]:
     other = "there is another way, which the mechanism cannot use"
-    return {pair: f"{alone[pair]} is on every way" if pair in alone else other for pair in pairs}
+    on_all = {
+        pair: f"{listed(names)} {'is' if len(names) == 1 else 'are'} on every way" for pair, names in alone.items()
+    }
+    return {pair: on_all.get(pair, other) for pair in pairs}
 
 
 def lines(scenario: Scenario, found: Sequence[Protected]) -> list[str]:
@@ -166,18 +168,23 @@ def lines(scenario: Scenario, found: Sequence[Protected]) -> list[str]:
     Mechanisms with the same unprotected pairs are told together.
     """
     topology = scenario.topology
-    shown = [*_wrapped(f"{topology.name}: {traffic_file.describe(scenario.traffic)}"), ""]
+    hosts = len(topology.hosts)
+    whole = (
+        f"; of {hosts * (hosts - 1) // 2} pairs of hosts, those with traffic are told (--traffic says which have it)"
+    )
+    shown = [*_wrapped(f"{topology.name}: {traffic_file.describe(scenario.traffic)}{whole}"), ""]
     alone = points(topology)
     for one, several, is_switch in (("link", "links", False), ("switch", "switches", True)):
         ours = [point for point in alone if point.is_switch == is_switch]
         what = f"{len(ours) or 'no'} {one if len(ours) == 1 else several}"
         shown.append(f"{what} whose failure alone separates hosts{':' if ours else ''}")
         for point in ours:
-            shown += _wrapped(f"  {point.name} separates {_some(point.alone)}")
+            shown += _wrapped(f"  {point.name} separates {', '.join(point.alone)}")
     shown += ["", "pairs that are protected against the failure of each link on their way"]
     longest = max(len(each.mechanism) for each in found)
     for each in found:
-        count = f"{each.pairs - len(each.unprotected)} of {each.pairs}"
+        protected = "-" if each.kind == NOT_STATED else str(each.pairs - len(each.unprotected))
+        count = f"{protected} of {each.pairs}"
         shown.append(f"  {each.mechanism:{longest}}  {count:>{len(str(each.pairs)) * 2 + 4}}  {each.kind}")
     groups: dict[tuple[Unprotected, ...], list[str]] = {}
     for each in found:
@@ -189,7 +196,7 @@ def lines(scenario: Scenario, found: Sequence[Protected]) -> list[str]:
             reasons.setdefault(lacking.why, []).append("-".join(lacking.pair))
         shown += ["", *_wrapped(f"not protected by {listed(names)}")]
         for why, pairs in reasons.items():
-            shown += [f"  {why}:", *_wrapped(f"    {_some(pairs)}")]
+            shown += [f"  {why}:", *_wrapped(f"    {', '.join(pairs)}")]
     return shown
 
 
@@ -197,8 +204,3 @@ def _wrapped(text: str) -> list[str]:
     """Break a line at the width of a terminal of 80 columns; names with a hyphen stay whole."""
     indent = " " * (len(text) - len(text.lstrip()))
     return textwrap.wrap(text, 80, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return f"{', '.join(names[:MOST_SHOWN])}{more}"

@@ -65,14 +65,14 @@ class Mechanism(Competitor):
     ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: the state that
     each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with a
     program that reports by INT, if there is one. ``protects``: flows have another way before a failure (but for those that
-    :attr:`Built.unprotected` lists), find one after it, or do not.
+    :attr:`Built.unprotected` lists), find one after it, or do not; None: that is not stated.
     """
 
     build: Callable[[Setting], Built]
     multicast: bool = False
     core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
     with_telemetry: Callable[[Setting], Built] | None = None
-    protects: Literal["prepared", "restored", "nothing"] = "prepared"
+    protects: Literal["prepared", "restored", "nothing"] | None = None
 
     def built(self, setting: Setting, *, telemetry: bool) -> Built:
         """Return the program and the controller that this mechanism builds for ``setting``.

@@ -242,36 +242,42 @@ MECHANISMS: dict[str, Mechanism] = {
             "each router has a loop-free alternate next hop, or a tunnel to one, until the controller has new routes",
             ("#7C3AED", "#A78BFA"),
             _ip_frr,
+            protects="prepared",
         ),
         Mechanism(
             "mpls-local",
             "the switch before the failed link sends around it",
             ("#0E7490", "#22D3EE"),
             partial(_mpls, mechanism=mpls.Mechanism.LOCAL),
+            protects="prepared",
         ),
         Mechanism(
             "mpls-path",
             "the ingress is told, and changes to a disjoint backup path",
             ("#A16207", "#FACC15"),
             partial(_mpls, mechanism=mpls.Mechanism.PATH),
+            protects="prepared",
         ),
         Mechanism(
             "mpls-loopback",
             "the switch before the failed link sends back to the ingress, and from there on the backup path",
             ("#BE185D", "#F472B6"),
             partial(_mpls, mechanism=mpls.Mechanism.LOOPBACK),
+            protects="prepared",
         ),
         Mechanism(
             "1+1",
             "everything is sent on two disjoint paths, and what is newer than all before is accepted (P4-Protect's window)",
             ("#15803D", "#4ADE80"),
             partial(_protect, acceptance=Acceptance("window", reset_ms=0)),
+            protects="prepared",
         ),
         Mechanism(
             "1+1-vector",
             "everything is sent on two disjoint paths, and the first copy of each packet is accepted (IEEE 802.1CB's vector)",
             ("#4D7C0F", "#A3E635"),
             partial(_protect, acceptance=Acceptance("vector", history=HISTORY)),
+            protects="prepared",
         ),
     )
 }

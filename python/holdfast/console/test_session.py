@@ -272,6 +272,16 @@ def test_a_program_is_reloaded_and_entries_stay(session: Session, tmp_path: Path
         session.do(f"reload {broken}")
 
 
+@pytest.mark.parametrize("name", ["reroute", "ip-frr"])
+def test_a_mechanism_is_told_of_links_that_are_down(session: Session, name: str) -> None:
+    """Its controller learns of a failure before its start as of one after it."""
+    session.do("link s1-s2 down")
+    session.do("wait 10ms")
+    session.do(f"mechanism {name}")
+    session.do("wait 1s")
+    assert session.ping("h1", "h2", count=3).values["lost"] == 0
+
+
 @pytest.mark.parametrize("name", ["static", "ip-frr", "mpls-local", "1+1-vector"])
 def test_a_mechanism_takes_over_while_traffic_runs(session: Session, name: str) -> None:
     session.do("link s1-s2 down")
