@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast._core import CompileError, ControlError, HoldfastError
@@ -108,3 +111,14 @@ __all__ = [
     "first_mistake",
     "place_of_mistake",
 ]
+
+
+def located(error: HoldfastError) -> str:
+    """Return the sentence of an error, behind file and line of the last call to the package from outside it, if there is one.
+
+    So who wrote a mechanism or controller finds the call that was wrong. Lines of Python's and other libraries do not count.
+    """
+    paths = sysconfig.get_paths()
+    known = (str(Path(__file__).parent), paths["stdlib"], paths["purelib"], paths["platlib"], "<")
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(known)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}: {error}" if frames else str(error)

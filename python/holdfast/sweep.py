@@ -335,7 +335,7 @@ def _failed(sweep: Sweep, todo: Sequence[Run], failures: Sequence[Outcome]) -> S
     first = min(failures, key=lambda outcome: outcome.index)
     run = todo[first.index]
     gave_up = f" (gave up after {MAX_FAILURES})" if len(failures) >= MAX_FAILURES else ""
-    again = shlex.join(["python", "-m", "holdfast.sweep", sweep.function, json.dumps(run.point), str(run.seed)])
+    again = shlex.join([sys.executable, "-m", "holdfast.sweep", sweep.function, json.dumps(run.point), str(run.seed)])
     return SweepError(
         f"{len(failures)} of {len(todo)} runs failed{gave_up}; what finished is kept, and a rerun repeats the others only.\n"
         f"The first was {run}:\n{(first.error or '').rstrip()}\nThis one again: {again}"

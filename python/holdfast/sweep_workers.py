@@ -21,7 +21,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from holdfast import interpreter
-from holdfast.errors import HoldfastError, SweepError
+from holdfast.errors import HoldfastError, SweepError, located
 from holdfast.fingerprint import fingerprint
 from holdfast.sweep import Run, Sweep, run_one
 
@@ -49,7 +49,7 @@ def execute(sweep: Sweep, index: int, run: Run) -> Outcome:
     try:
         return Outcome(index, json.dumps(run_one(sweep.function, run.point, run.seed)))
     except HoldfastError as error:
-        return Outcome(index, None, str(error))
+        return Outcome(index, None, located(error))
     except Exception:  # noqa: BLE001 - reported with the point and the seed
         return Outcome(index, None, traceback.format_exc())
 

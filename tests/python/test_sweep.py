@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,8 @@ import pytest
 from rich.console import Console
 
 from holdfast import demo, fingerprint, sweep, sweep_workers
-from holdfast.errors import SweepError
+from holdfast.errors import SweepError, TopologyError, located
+from holdfast.extensions import module_of_file
 from holdfast.sweep import Sweep
 from holdfast.sweep_workers import _Worker
 
@@ -309,7 +311,7 @@ def test_a_failed_run_is_named_and_the_others_are_kept(module: str, jobs: int, t
     assert message.startswith(f"{jobs} of 6 runs failed;")
     assert 'The first was point {"d": 1}, seed 2:' in message
     assert "ValueError: the cable is cut" in message
-    again = f"""python -m holdfast.sweep {module}:sometimes '{{"d": 1}}' 2"""
+    again = f"""{sys.executable} -m holdfast.sweep {module}:sometimes '{{"d": 1}}' 2"""
     assert message.endswith(again)
     assert len((out / "journal.jsonl").read_text().splitlines()) == 6 - jobs
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
@@ -395,10 +397,10 @@ def test_a_line_of_the_journal_that_was_changed_is_not_used(
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_mistake_is_shown_as_its_sentence_alone(module: str, jobs: int, tmp_path: Path) -> None:
+def test_a_mistake_is_shown_as_its_line_and_sentence(module: str, jobs: int, tmp_path: Path) -> None:
     with pytest.raises(SweepError) as caught:
         sweep.run(f"{module}:mistaken", [{"d": 1}], [1, 2], tmp_path / "out", jobs=jobs)
-    assert ', seed 1:\nnothing is called "9"\nThis one again: ' in str(caught.value)
+    assert re.search(rf', seed 1:\n\S*{module}\.py:\d+: nothing is called "9"\nThis one again: ', str(caught.value))
     assert "Traceback" not in str(caught.value)
     with pytest.raises(SystemExit, match=r'^error: nothing is called "9"$'):
         sweep.main([f"{module}:mistaken", '{"d": 1}', "1"])
@@ -474,3 +476,14 @@ def test_a_simulation_on_ray(tmp_path: Path) -> None:
     sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "here")  # type: ignore[arg-type]
     sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "ray", jobs=2, ray="local")  # type: ignore[arg-type]
     assert (tmp_path / "here/rows.parquet").read_bytes() == (tmp_path / "ray/rows.parquet").read_bytes()
+
+
+def test_an_error_of_ours_names_the_line_outside_that_led_to_it(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "from holdfast.topologies import load\n\n\ndef wrong():\n    return load('nowhere.yaml')\n"
+    )
+    module = module_of_file(tmp_path / "own.py")
+    with pytest.raises(TopologyError) as caught:
+        module.wrong()
+    assert located(caught.value).startswith(f"{tmp_path / 'own.py'}:5: ")
+    assert located(TopologyError("never raised")) == "never raised"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import warnings
@@ -66,12 +67,16 @@ def run(
         from holdfast.console import prompt, start
         from holdfast.console import script as scripts
         from holdfast.console.session import Session
+        from holdfast.operations.pages import endpoint
 
         if live and simulated:
             fail("--live and --simulated exclude each other")
         if script is not None and not script.is_file():
             fail(f"--script: there is no file {str(script)!r}")
         *sources, spec = files
+        if web is not None and re.fullmatch(r"(\S+:)?[0-9]{1,5}", spec):
+            fail(f"the address of the page is written --web={spec if ':' in spec else f'127.0.0.1:{spec}'}")
+        endpoint("--grpc", grpc)
         if len(sources) > 1:
             fail(f"run takes a program and a topology, or a topology alone, not {len(files)} files")
         _show_warnings()

@@ -266,7 +266,7 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(
             f"Not protected on the whole path, for want of a second way: {counts} of {len(comparison.flows)}"
             f" {traffic_file.kind_of(comparison.flows)}s."
-            f" Where there is none, they are as badly off as with {comparison.baseline}."
+            f" Where there is none, they wait for the repair, as with {comparison.baseline}."
         )
     found += _notes_of_noise(comparison)
     if any(summary.transfers_unfinished for summary in summaries):

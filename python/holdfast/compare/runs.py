@@ -27,7 +27,7 @@ from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.multicast import join_cost
 from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.scenario import Scenario
-from holdfast.errors import HoldfastError, ScenarioError
+from holdfast.errors import HoldfastError, ScenarioError, located
 from holdfast.network import Network, SimulatedNetwork
 from holdfast.topology import Topology
 
@@ -225,7 +225,7 @@ def _child(work: Callable[[], RunRow], reader: int, writer: int) -> None:
         try:
             text = json.dumps({"row": work()})
         except HoldfastError as error:
-            text = json.dumps({"mistake": str(error)})
+            text = json.dumps({"mistake": located(error)})
         except BaseException:  # noqa: BLE001 - handed to the parent
             text = json.dumps({"error": traceback.format_exc()})
         with os.fdopen(writer, "w") as stream:

@@ -120,6 +120,12 @@ class Session:
         """The names of the verbs, in the order of the help."""
         return list(dict.fromkeys(form.verb for form in self.grammar.forms))
 
+    @property
+    def _words_of_hosts(self) -> set[str]:
+        """The second words of verbs that begin with a host."""
+        written = [str(form).split() for form in self.grammar.forms]
+        return {words[1] for words in written if words[0] == "HOST" and words[1].islower()}
+
     def names_in_programs(self, what: str) -> list[str]:
         """Return the names of the ``tables`` or ``counters`` of all programs."""
         found: dict[str, None] = {}
@@ -158,6 +164,8 @@ class Session:
             form, _ = self._elsewhere.parse(line)
         except HoldfastError:
             return None
+        if form.method == "run" and (close := suggestions.similar(word := line.split()[1], self._words_of_hosts)):
+            return ConsoleError(f"there is no verb {word!r}; did you mean {' or '.join(map(repr, close))}?")
         return ConsoleError(f"'{form}' is a verb of {form.clock} networks (--{form.clock})")
 
     def close(self) -> None:
@@ -414,7 +422,7 @@ class Session:
 
         In both directions, at random.
         """
-        return self._change(link, f"loses {share:.4g} of its packets", loss=share)
+        return self._change(link, f"loses {100 * share:.4g} % of its packets", loss=share)
 
     @verb("link link:LINK delay delay_ms:DELAY")
     def link_delay(self, link: str, delay_ms: float) -> Result:
@@ -618,9 +626,8 @@ class Session:
             )
         name = found["name"]
         if name not in self.last.values:
-            raise ConsoleError(
-                f"the last verb has no number {name!r}{suggestions.alternatives(name, self.last.values)}"
-            )
+            others = suggestions.alternatives(name, self.last.values) if self.last.values else ", and no other"
+            raise ConsoleError(f"the last verb has no number {name!r}{others}")
         value, wanted = self.last.values[name], _number(found["value"])
         if not _COMPARISONS[found["how"].strip() or "=="](value, wanted):
             raise ConsoleError(f"expected {check}, and {name} is {value:g}")
