@@ -125,6 +125,9 @@ class Point:
     loss: float | None
 
 
+SILENT_S = 1.6
+"""Without a new report for so long, the loss of a flow is not known: iperf3 reports twice a second."""
+
 _MOST_NUMBERS = 4 * round(1.2 * WINDOW_S / PERIOD_S)
 """Of a flow's past, which has up to twice as many: four for each point."""
 
@@ -133,7 +136,7 @@ class _FlowPast:
     """The last progress of a flow, and its points.
 
     Loss is judged a second late: until then a packet may be under way. What counts as lost is the least number of missing packets
-    in that second, and it never falls.
+    in that second, less those that the present rate and latency have under way at any time, and it never falls.
     """
 
     def __init__(self) -> None:
@@ -141,8 +144,9 @@ class _FlowPast:
         self._numbers = array("d")
         self._before: tuple[float, Progress] | None = None
         self._missing: deque[tuple[float, int, int]] = deque()
-        self._lost, self._judged = 0, 0
+        self._lost, self._judged, self._judged_s = 0, 0, 0.0
         self._share: float | None = None
+        self._under_way = 0
 
     def add(self, now_s: float, found: Progress, kind: str) -> Point:
         """Compare with the last progress, and return the point between."""
@@ -156,6 +160,9 @@ class _FlowPast:
                 delay = max(0.0, (found.delay_sum_ms - before.delay_sum_ms) / (found.delayed - before.delayed))
             elif found.delayed == 0 and (goodput is None or goodput > 0):
                 delay = found.delay_ms
+        if passed_s > 0 and found.sent is not None and found.delayed > before.delayed and delay is not None:
+            # One more: a packet may have been sent right before the look.
+            self._under_way = 1 + int((found.sent - (before.sent or 0)) / passed_s * delay / 1000)
         point = Point(now_s, goodput, delay, self._loss(now_s, before, found))
         if passed_s > 0 or not self._numbers:
             self._before = (now_s, found)
@@ -179,7 +186,8 @@ class _FlowPast:
         if found.again is not None:
             sent, again = found.sent - (before.sent or 0), found.again - (before.again or 0)
             return min(1.0, again / sent) if sent > 0 else None
-        self._missing.append((now_s, found.sent, found.sent - (found.arrived or 0)))
+        missing = found.sent - (found.arrived or 0) - self._under_way
+        self._missing.append((now_s, found.sent, max(0, missing)))
         while len(self._missing) > 1 and self._missing[1][0] <= now_s - 1.0:
             self._missing.popleft()
         begin_s, sent, _ = self._missing[0]
@@ -188,8 +196,9 @@ class _FlowPast:
         lost = max(self._lost, min(missing for _, _, missing in self._missing))
         if sent > self._judged:
             self._share = min(1.0, (lost - self._lost) / (sent - self._judged))
-            self._lost, self._judged = lost, sent
-        return self._share
+            self._lost, self._judged, self._judged_s = lost, sent, now_s
+        # Nothing new to judge: the receiver is silent, and the last share is of another time.
+        return self._share if now_s - self._judged_s < SILENT_S else None
 
 
 class Watcher:

@@ -12,8 +12,9 @@ import pytest
 from holdfast import SimulatedNetwork
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.console import Session
+from holdfast.console.flows import Progress
 from holdfast.topologies import load
-from holdfast.web.snapshot import WINDOW_S, LinkState, Snapshot, Watcher
+from holdfast.web.snapshot import WINDOW_S, LinkState, Snapshot, Watcher, _FlowPast
 
 
 def session() -> Session:
@@ -137,3 +138,28 @@ def test_what_goes_wrong_in_one_listener_ends_nothing(caplog: pytest.LogCaptureF
         watcher.listen(lambda snapshot: told.put(snapshot) or 1 / 0)  # type: ignore[func-returns-value]
         assert told.get(timeout=60).time_s < told.get(timeout=60).time_s
     assert "is not new" in caplog.text
+
+
+def test_packets_under_way_are_not_lost() -> None:
+    """Over a long way, many packets are always under way: at the start of a flow, too."""
+    with session() as live:
+        watcher = Watcher(live)
+        live.do("link s1-s2 delay 150ms")
+        live.do("iperf h1 h2 udp 5Mbps &")
+        live.do("h1 ping h2 &")
+        for _ in range(12):
+            for flow in looked(watcher, live, 1, step="300ms").flows:
+                assert flow.loss in (None, 0), flow
+        live.do("link s1-s2 loss 10%")
+        looked(watcher, live, 12)
+        losses = [point.loss for point in watcher.past(1)[-8:] if point.loss is not None]
+        assert sum(losses) / len(losses) == pytest.approx(0.1, abs=0.04)
+
+
+def test_the_loss_of_a_silent_receiver_is_not_known() -> None:
+    """The receiver reports a loss, and then nothing more, as behind a link that was cut."""
+    past = _FlowPast()
+    said = [past.add(at / 2, Progress(sent=100 * at, arrived=90 * at), "udp").loss for at in range(1, 9)]
+    assert said[-1] == pytest.approx(0.1, abs=0.02)
+    later = [past.add(4 + at / 2, Progress(sent=800, arrived=720), "udp").loss for at in range(1, 9)]
+    assert later[-3:] == [None] * 3
