@@ -13,6 +13,8 @@ from holdfast_command import holdfast
 from holdfast.compare import coverage, mechanisms, results, scenario
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.coverage import Point
+from holdfast.compare.mechanism import Built, Setting
+from holdfast.errors import NetworkError
 from holdfast.topology import Topology
 
 NETWORK = """
@@ -178,3 +180,13 @@ def test_coverage_does_nothing_that_is_asked_besides(more: list[str], tmp_path: 
     done = holdfast("compare", "ring:3", "--coverage", *more, cwd=tmp_path)
     assert done.returncode == 1 and f"there is nothing for {more[0]}" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_mechanism_that_refuses_does_not_hide_the_others(given: scenario.Scenario) -> None:
+    def refuse(setting: Setting) -> Built:
+        raise NetworkError("there are too many pairs")
+
+    chosen = mechanisms.find(["ip-frr"])
+    found = coverage.protected(given, [replace(chosen[1], name="no", build=refuse), *chosen])
+    assert [each.mechanism for each in found] == ["no", "static", "ip-frr"]
+    assert any(line.endswith("- of 5  refuses: there are too many pairs") for line in coverage.lines(given, found))

@@ -18,10 +18,12 @@ from holdfast.compare.formats import listed
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import Ends, Pair
+from holdfast.errors import HoldfastError
 from holdfast.network import SimulatedNetwork
 from holdfast.topology import Topology
 
 NOTHING = "nobody reacts"
+REFUSED = "refuses: "
 NOT_STATED = "not stated by its author"
 
 
@@ -113,8 +115,19 @@ def separating(topology: Topology, pairs: Sequence[Pair]) -> dict[Pair, list[str
 
 
 def protected(scenario: Scenario, mechanisms: Sequence[Mechanism]) -> list[Protected]:
-    """Return what each mechanism protects of the scenario's pairs. Raises what building one raises."""
-    return [_protected(scenario, each) for each in mechanisms]
+    """Return what each mechanism protects of the scenario's pairs; of one that refuses them, its sentence is the ``kind``."""
+    found = []
+    for each in mechanisms:
+        try:
+            found.append(_protected(scenario, each))
+        except HoldfastError as error:
+            found.append(Protected(each.name, f"{REFUSED}{error}", len(pairs_of(scenario)), ()))
+    return found
+
+
+def pairs_of(scenario: Scenario) -> list[Pair]:
+    """Return the pairs of hosts that have traffic with each other, each once."""
+    return Setting(scenario.topology, scenario.traffic.flows(), 0, 0, 0).pairs
 
 
 def _protected(scenario: Scenario, mechanism: Mechanism) -> Protected:
@@ -183,7 +196,9 @@ def lines(scenario: Scenario, found: Sequence[Protected]) -> list[str]:
     shown += ["", "pairs that are protected against the failure of each link on their way"]
     longest = max(len(each.mechanism) for each in found)
     for each in found:
-        protected = "-" if each.kind == NOT_STATED else str(each.pairs - len(each.unprotected))
+        protected = (
+            "-" if each.kind == NOT_STATED or each.kind.startswith(REFUSED) else str(each.pairs - len(each.unprotected))
+        )
         count = f"{protected} of {each.pairs}"
         shown.append(f"  {each.mechanism:{longest}}  {count:>{len(str(each.pairs)) * 2 + 4}}  {each.kind}")
     groups: dict[tuple[Unprotected, ...], list[str]] = {}

@@ -165,7 +165,7 @@ class MplsController(Controller):
         """
         number = next((n for n in range(1, LSPS) if n not in self.lsps), None)
         if number is None:
-            raise NetworkError(f"all {LSPS - 1} LSPs are in use")
+            raise NetworkError(f"all {LSPS - 1} LSPs that a network can have are in use")
         ttl, last_hop = one_of(TtlModel, "ttl", ttl), one_of(LastHop, "last_hop", last_hop)
         lsp = Lsp(number, list(path), recovery or Recovery(), ttl, last_hop, dict(tunnels or {}))
         for tunnel in lsp.tunnels.values():
