@@ -60,6 +60,7 @@ def test_a_script_that_fails_has_status_1_and_says_where(tmp_path: Path, text: s
         (["{router}", "ring:3", "--live", "--simulated"], "--live and --simulated exclude each other"),
         (["{router}", "ring:3", "x.txt"], "run takes a program and a topology, or a topology alone, not 3 files"),
         (["{router}", "ring:3", "--web", "127.0.0.1:8080"], "the address of the page is written --web=127.0.0.1:8080"),
+        (["{router}", "rong:3", "--simulated", "--web"], "rong"),
         (["{router}", "ring:3", "--simulated", "--grpc", "50051"], "--grpc is '50051'; it must be ADDRESS:PORT"),
         (["{router}", "ring:3", "--script", "nowhere.txt"], "--script: there is no file 'nowhere.txt'"),
         (["nowhere.p4", "ring:3", "--simulated"], "there is no file 'nowhere.p4'"),

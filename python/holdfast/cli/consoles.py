@@ -74,7 +74,7 @@ def run(
         if script is not None and not script.is_file():
             fail(f"--script: there is no file {str(script)!r}")
         *sources, spec = files
-        if web is not None and re.fullmatch(r"(\S+:)?[0-9]{1,5}", spec):
+        if web is not None and re.fullmatch(r"((\d+\.){3}\d+:|localhost:|\[\S+\]:)?[0-9]{1,5}", spec):
             fail(f"the address of the page is written --web={spec if ':' in spec else f'127.0.0.1:{spec}'}")
         endpoint("--grpc", grpc)
         if len(sources) > 1:
