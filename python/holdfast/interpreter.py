@@ -24,6 +24,14 @@ def module(name: str, *arguments: str) -> list[str]:
     return [sys.executable, *_inherited(), "-P", "-m", name, *arguments]
 
 
+def module_here(name: str, *arguments: str) -> list[str]:
+    """Return the command line that runs a module as a program with this interpreter, the user's working directory in its path.
+
+    For commands that are shown to users, not started: modules in the directory can be theirs.
+    """
+    return [sys.executable, "-m", name, *arguments]
+
+
 def script(path: str | Path, *arguments: str) -> list[str]:
     """Return the command line of a program that needs the standard library alone; the interpreter ignores ``PYTHON*`` variables."""
     return [sys.executable, "-I", str(path), *arguments]
@@ -78,4 +86,4 @@ def _safe() -> Iterator[None]:
             os.environ[_SAFE] = before
 
 
-__all__ = ["context", "module", "script"]
+__all__ = ["context", "module", "module_here", "script"]

@@ -35,7 +35,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from holdfast import whole_files
+from holdfast import interpreter, whole_files
 from holdfast.errors import HoldfastError, SweepError
 from holdfast.fingerprint import fingerprint
 from holdfast.numerals import is_numeral
@@ -335,7 +335,7 @@ def _failed(sweep: Sweep, todo: Sequence[Run], failures: Sequence[Outcome]) -> S
     first = min(failures, key=lambda outcome: outcome.index)
     run = todo[first.index]
     gave_up = f" (gave up after {MAX_FAILURES})" if len(failures) >= MAX_FAILURES else ""
-    again = shlex.join([sys.executable, "-m", "holdfast.sweep", sweep.function, json.dumps(run.point), str(run.seed)])
+    again = shlex.join(interpreter.module_here("holdfast.sweep", sweep.function, json.dumps(run.point), str(run.seed)))
     return SweepError(
         f"{len(failures)} of {len(todo)} runs failed{gave_up}; what finished is kept, and a rerun repeats the others only.\n"
         f"The first was {run}:\n{(first.error or '').rstrip()}\nThis one again: {again}"

@@ -734,7 +734,7 @@ def test_a_run_that_fails_says_why() -> None:
 def test_a_mistake_that_only_a_run_finds_is_its_sentence(square: Path, tmp_path: Path) -> None:
     path = build(square, "all").write(tmp_path)
     prepared = runs.Prepared(str(path), "static", 1)
-    with pytest.raises(ScenarioError, match=r"^there is no link 's1-s9'[^\n]*$"):
+    with pytest.raises(ScenarioError, match=r"^\S+test_compare\.py:\d+: there is no link 's1-s9'[^\n]*$"):
         runs._in_child(lambda: prepared._finish("s1-s9"))
 
 

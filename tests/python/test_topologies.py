@@ -275,7 +275,7 @@ PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: 
         ("include: topology.yaml\n", ":1: files include each other in a circle: topology.yaml -> topology.yaml"),
         (
             "switches: {s1: {colour: red}}\n",
-            ":1: colour: unknown key (known: position, queueing, latency_ms, processor",
+            ":1: colour: unknown key (known: kind, position, queueing, latency_ms, processor",
         ),
         ("switches: {s1: {position: 7}}\n", ":1: switch 's1': position"),
         ("switches: 7\n", ":1: switches: a list of names, or a mapping of names to options expected, and here is 7"),
