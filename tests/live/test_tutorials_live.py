@@ -255,7 +255,7 @@ def controlled(name: str, program: str, clock: str, tmp_path: Path) -> Iterator[
         said = folder / "said"
         with said.open("w") as output:
             controller = subprocess.Popen(
-                [sys.executable, "mycontroller.py"],
+                [sys.executable, "-P", "mycontroller.py"],
                 cwd=folder,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -6,7 +6,6 @@ So the page takes no time from runs in this process, and these may fork. Nothing
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast import interpreter
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.errors import ConsoleError
 
@@ -127,7 +127,7 @@ class Page:
 
     def __init__(self, about: Described, at: str) -> None:
         """Start it. Raises :class:`ConsoleError` with what it says if it cannot serve."""
-        context = multiprocessing.get_context("spawn")
+        context = interpreter.context()
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(about, at, theirs), name="holdfast-page", daemon=True)
         self._process.start()
