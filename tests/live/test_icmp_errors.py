@@ -27,7 +27,7 @@ def test_a_host_sees_the_path() -> None:
         str(end.address.ip): [str(host.gateway), "10.255.0.2", "10.255.0.3", str(end.address.ip)],
         str(end.ipv6.ip): ["fdff::1", "fdff::2", "fdff::3", str(end.ipv6.ip)],
     }
-    with running(topology, compile_router(), [controller]) as network:
+    with running(topology, compile_router({"ROUTER_ICMP": "1"}), [controller]) as network:
         for to, path in expected.items():
             hops = []
             for ttl in range(1, 5):

@@ -21,7 +21,7 @@ def line(*, answers: bool = True, paced: bool = False) -> Session:
     topology.add_link("s1", "s2", a_port=2, b_port=2, delay_ms=2)
     topology.add_link("s2", "s3", a_port=3, b_port=3, delay_ms=2)
     controller = RouterController(reroute=True, reaction_delay_ms=1, icmp_errors=answers)
-    return Session(SimulatedNetwork(topology, compile_router(), [controller], seed=1), paced=paced)
+    return Session(SimulatedNetwork(topology, compile_router({"ROUTER_ICMP": "1"}), [controller], seed=1), paced=paced)
 
 
 @pytest.mark.parametrize("paced", [False, True])

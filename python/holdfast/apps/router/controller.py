@@ -19,11 +19,15 @@ from holdfast.control.subnets import check_routed
 from holdfast.control.tables import TableEntry, has_table
 from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import Discovery, LinkDiscovery
+from holdfast.errors import NetworkError
 from holdfast.host import Address
 from holdfast.p4runtime.client import Client
 from holdfast.topology import Topology
 
 HERE = Path(__file__).parent
+
+ERRORS = "RouterIngress.errors"
+"""The table of what becomes of packets about which there may be an error, with ``ROUTER_ICMP``."""
 
 PORT_MTU = "RouterIngress.port_mtu"
 """The table of the longest packets of ports, with ``ROUTER_MTU``."""
@@ -44,9 +48,9 @@ class RouterController(Controller):
     """Installs a route to every host's subnets on every switch (:class:`holdfast.control.routes.Routing`).
 
     With ``discovery`` the links between switches are those that are heard, and routes follow as new ones are. A link that is gone
-    keeps its routes without ``reroute``, until its ports are heard elsewhere. With ``icmp_errors`` packets whose TTL expires are
-    answered with ICMP, :data:`ERRORS_PER_S` of a port at most; with the program's macro ``ROUTER_MTU`` also those that are longer
-    than a link's ``mtu_bytes``.
+    keeps its routes without ``reroute``, until its ports are heard elsewhere. With ``icmp_errors`` and the program's macro
+    ``ROUTER_ICMP``, packets whose TTL expires are answered with ICMP, :data:`ERRORS_PER_S` of a port at most; with the macro
+    ``ROUTER_MTU`` also those that are longer than a link's ``mtu_bytes``.
     """
 
     def __init__(
@@ -87,9 +91,14 @@ class RouterController(Controller):
     def on_start(self) -> None:
         """Install all routes, or start to discover links; have expired packets handed to the controller if it answers them."""
         if self.icmp_errors:
+            for name, client in self.clients.items():
+                if not has_table(client, ERRORS):
+                    raise NetworkError(
+                        f"switch {name}: its program answers nothing; compile router.p4 with ROUTER_ICMP"
+                    )
             limit = Meter("RouterIngress.error_rate", None, (ERRORS_PER_S, BURST, ERRORS_PER_S, BURST))
             for name, client in self.clients.items():
-                answered = DefaultAction("RouterIngress.errors", "RouterIngress.punt")
+                answered = DefaultAction(ERRORS, "RouterIngress.punt")
                 Writer(client).write([answered, limit, *self._limits(name, client)])
         if self._links.is_discovered:
             self._links.discovery.start()

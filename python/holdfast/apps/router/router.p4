@@ -1,7 +1,8 @@
 // An IPv4 and IPv6 router: longest-prefix match, TTL, header checksum, MAC rewrite (RFC 1812, section 5.2 and 5.3; RFC 8200).
 //
-// A packet whose TTL has expired is counted and dropped, or goes to a controller that answers it with ICMP (table `errors`).
-// With ROUTER_MTU it does the same with packets that are too long for the link behind their port (RFC 1191, RFC 8201).
+// A packet whose TTL has expired is counted and dropped. With ROUTER_ICMP it can go to a controller that answers it with ICMP (table
+// `errors`), and with ROUTER_MTU also packets that are too long for the link behind their port (RFC 1191, RFC 8201). Without, no packet
+// pays for it.
 // With ROUTER_MULTICAST it is ../ipmc's router, too.
 
 #include <core.p4>
@@ -9,8 +10,20 @@
 #include "../headers.p4"
 #include "../discovery.p4"
 
+#ifdef ROUTER_MTU
+#define ROUTER_ICMP
+#endif
+
 // A packet of the controller for this port is routed as one that arrived; no port has the number.
 const port_t ROUTED = 511;
+
+#ifdef ROUTER_ICMP
+#define IS_FOR_A_PORT(out) out.egress_port != ROUTED
+#define EXPIRED is_error = true
+#else
+#define IS_FOR_A_PORT(out) true
+#define EXPIRED drop()
+#endif
 
 #define ERROR_PORTS 512
 #define ETHERNET_BYTES 14
@@ -88,8 +101,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     direct_counter(CounterType.packets_and_bytes) route_counter;
     direct_counter(CounterType.packets_and_bytes) route_counter_v6;
     MeterDiscovery() meter_discovery;
+#ifdef ROUTER_ICMP
     // Of packets that the controller answers with an error, by port (RFC 1812, section 4.3.2.8). A meter without rates lets all pass.
     meter(ERROR_PORTS, MeterType.packets) error_rate;
+    bool is_error = false;
+#endif
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -124,6 +140,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = 65536;
     }
 
+#ifdef ROUTER_ICMP
     // What becomes of a packet that cannot be forwarded, and about which its sender may be told.
     table errors {
         actions = {
@@ -132,6 +149,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         }
         default_action = drop();
     }
+#endif
 
 #ifdef ROUTER_MTU
     counter(1, CounterType.packets) mtu_exceeded;
@@ -180,18 +198,17 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     bool is_multicast = false;
 #endif
 
-    bool is_error = false;
-
     apply {
-        if (hdr.packet_out.isValid() && hdr.packet_out.egress_port != ROUTED) {
+        if (hdr.packet_out.isValid() && IS_FOR_A_PORT(hdr.packet_out)) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
+            hdr.packet_out.setInvalid();
         } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
             drop();
         } else if (hdr.ipv4.isValid()) {
             if (hdr.ipv4.ttl <= 1) {
                 ttl_expired.count(0);
-                is_error = true;
+                EXPIRED;
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V4(hdr.ipv4.dst_addr)) {
                 is_multicast = true;
@@ -202,7 +219,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         } else if (hdr.ipv6.isValid()) {
             if (hdr.ipv6.hop_limit <= 1) {
                 ttl_expired.count(0);
-                is_error = true;
+                EXPIRED;
 #ifdef ROUTER_MULTICAST
             } else if (IS_MULTICAST_V6(hdr.ipv6.dst_addr)) {
                 is_multicast = true;
@@ -239,6 +256,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
         }
 #endif
+#ifdef ROUTER_ICMP
         if (is_error) {
             bit<2> colour;
             error_rate.execute_meter((bit<32>)standard_metadata.ingress_port, colour);
@@ -248,6 +266,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 errors.apply();
             }
         }
+#endif
 #ifdef ROUTER_MULTICAST
         // Applied in one place: some targets have one successor for each table.
         if (is_multicast) {

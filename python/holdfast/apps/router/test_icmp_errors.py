@@ -23,6 +23,8 @@ from holdfast import SimulatedNetwork, Topology
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.apps.router.controller import BURST, ERRORS_PER_S
 from holdfast.control.icmp_errors import Addresses, time_exceeded
+from holdfast.errors import NetworkError
+from holdfast.topologies import load
 
 HOST, ROUTER = IPv4Address("10.0.1.1"), IPv4Address("10.0.1.254")
 HOST_V6, ROUTER_V6 = IPv6Address("2001:db8:1::1"), IPv6Address("2001:db8:1::ff")
@@ -155,7 +157,7 @@ class Path:
     def __init__(self, *, answers: bool = True, mtu: int | None = None) -> None:
         self.topology = _line(mtu)
         controller = RouterController(reroute=True, reaction_delay_ms=1, icmp_errors=answers)
-        program = compile_router({"ROUTER_MTU": "1"} if mtu else None)
+        program = compile_router({"ROUTER_MTU" if mtu else "ROUTER_ICMP": "1"})
         self.network = SimulatedNetwork(self.topology, program, [controller], seed=1)
         self.came: list[Packet] = []
         self.network.add_frame_listener("h1", lambda _, frame: self.came.append(Ether(frame)))
@@ -254,3 +256,12 @@ def test_the_sender_learns_what_is_too_long() -> None:
     assert answer[ICMP].type == 11, "time exceeded comes first"
     counted = path.network.client("s2").counters("RouterIngress.mtu_exceeded")
     assert counted[0][0] == 5
+
+
+def test_a_program_that_answers_nothing_is_refused() -> None:
+    with pytest.raises(
+        NetworkError, match=r"^switch s1: its program answers nothing; compile router\.p4 with ROUTER_ICMP$"
+    ):
+        SimulatedNetwork(
+            load("ring:3"), compile_router(), [RouterController(reroute=True, reaction_delay_ms=1, icmp_errors=True)]
+        )
