@@ -46,7 +46,7 @@ PAINTED = """
 
 
 class Received:
-    """What the browser has received."""
+    """Bytes that the browser has received."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -76,7 +76,7 @@ def network(side: int, flows: int) -> Session:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the simulation took for a second of the network: processor time of its thread, and the pace that it kept."""
+    """Processor time of the simulation's thread for a second of the network, and the pace that it kept."""
 
     processor_s: float
     pace: float
