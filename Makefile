@@ -29,7 +29,7 @@ comma := ,
 locked = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--custom-compile-command "make lock" $(1) --output-file requirements/$(2).txt
 
-.PHONY: demo test test-rust test-python test-live check try dev bench lint format release shell-env lock clean prerequisites
+.PHONY: demo test test-rust test-python test-live check try dev bench lint format release site man shell-env lock clean prerequisites
 
 demo: $(VENV)/.installed
 	@$(BIN)/holdfast demo
@@ -100,12 +100,22 @@ format: $(VENV)/.test-installed
 # p4runtime-shell and PTF need older protobuf than we do, so they live in an environment of their own. The tests use it if it is there.
 shell-env: .venv-shell/.installed
 
+# The documentation site, in out/site/html. A link that leads nowhere is an error.
+site: .venv-site/.installed $(VENV)/.installed
+	$(BIN)/python tests/python/site_build.py out/site
+	cd out/site && $(CURDIR)/.venv-site/bin/zensical build --clean --strict
+
+# A man page for each command, in out/man.
+man: $(VENV)/.installed
+	$(BIN)/python tests/python/command_line.py out/man
+
 # Versions and hashes of all Python packages that CI and releases use (LOCKED=1 installs them), from what pyproject.toml allows.
 lock: $(VENV)/.created
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(call locked,pyproject.toml requirements/build.in --extra test --extra web,locked)
 	$(call locked,pyproject.toml --extra ray --constraint requirements/locked.txt,ray)
 	$(call locked,tests/p4runtime/shell-requirements.txt,shell)
+	$(call locked,requirements/site.in,site)
 
 # Builds the wheel with the commit in its version, and runs it in an environment of its own.
 release: $(VENV)/.test-installed
@@ -114,7 +124,7 @@ release: $(VENV)/.test-installed
 	$(BIN)/python tests/python/installed_wheel.py dist/*.whl
 
 clean:
-	rm -rf target dist out $(VENV) .venv-shell fuzz/target
+	rm -rf target dist out $(VENV) .venv-shell .venv-site fuzz/target
 
 prerequisites:
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer as python3 (or set PYTHON=/path/to/it)."; exit 1; }
@@ -137,7 +147,7 @@ $(VENV)/.test-installed: $(VENV)/.installed
 	@$(call install,--extras test$(comma)web)
 	@touch $@
 
-.venv-shell/.installed: requirements/shell.txt | prerequisites
-	"$(PYTHON)" -m venv .venv-shell
-	.venv-shell/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+.venv-shell/.installed .venv-site/.installed: .venv-%/.installed: requirements/%.txt | prerequisites
+	"$(PYTHON)" -m venv .venv-$*
+	.venv-$*/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@

@@ -41,6 +41,7 @@ def wanted(file: str) -> list[str]:
         ("locked", [*PROJECT["dependencies"], *EXTRAS["test"], *EXTRAS["web"], *wanted("requirements/build.in")]),
         ("ray", [*PROJECT["dependencies"], *EXTRAS["ray"]]),
         ("shell", wanted("tests/p4runtime/shell-requirements.txt")),
+        ("site", wanted("requirements/site.in")),
     ],
 )
 def test_what_is_asked_for_is_locked(name: str, requirements: list[str]) -> None:
