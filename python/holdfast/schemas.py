@@ -217,6 +217,20 @@ def _topology() -> Schema:
         },
         "links": {**each("Link"), "description": "The links, each between two nodes."},
         "packet_generators": {**each("PacketGenerator"), "description": "Packets that enter switches by themselves."},
+        "srlg": {
+            **_or_nothing(
+                {
+                    "type": "object",
+                    "additionalProperties": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "minItems": 1,
+                        "uniqueItems": True,
+                    },
+                }
+            ),
+            "description": "Shared risk groups by name: links that fail together, each as A-B (A-B#2 of parallel links).",
+        },
     }
     return {
         "description": "A topology: hosts, switches and links.",

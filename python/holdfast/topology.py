@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -189,6 +190,12 @@ class Attachment:
         return self.host if self.card == 0 else self.host.interfaces[self.card - 1]
 
 
+def _check_name(name: str, of: str) -> None:
+    """Raise :class:`TopologyError` for a name with other signs than names of nodes and groups may have."""
+    if not name or not all(is_letter(c) or c in "_.-" for c in name) or "-" in (name[0], name[-1]):
+        raise TopologyError(f"{of} name {name!r}: use letters, digits, '_', '.', and '-' between others")
+
+
 class Topology:
     """Hosts, switches and links, in the order in which they were added.
 
@@ -202,12 +209,13 @@ class Topology:
         self.switches: dict[str, SwitchNode] = {}
         self.links: list[Link] = []
         self.packet_generators: list[PacketGenerator] = []
+        self.shared_risks: dict[str, tuple[int, ...]] = {}
+        """The indices in ``links`` of those that fail together, by the name of their shared risk group."""
         self._ports: dict[str, dict[int, int]] = {}
         self._plan = Plan()
 
     def _new_name(self, name: str) -> None:
-        if not name or not all(is_letter(c) or c in "_.-" for c in name) or "-" in (name[0], name[-1]):
-            raise TopologyError(f"node name {name!r}: use letters, digits, '_', '.', and '-' between others")
+        _check_name(name, "node")
         if name in self.hosts or name in self.switches:
             raise TopologyError(f"node {name!r} is declared twice")
 
@@ -343,6 +351,24 @@ class Topology:
         )
         self.packet_generators.append(generator)
         return generator
+
+    def add_shared_risk(self, name: str, links: Sequence[str]) -> None:
+        """Add a shared risk group: links, by their names, that fail together, such as those in one duct.
+
+        Raises :class:`TopologyError` if the group's name is a node's, a link's or another group's, or if a link is unknown or given
+        twice.
+        """
+        _check_name(name, "shared risk group")
+        if name in self.shared_risks:
+            raise TopologyError(f"shared risk group {name!r} is declared twice")
+        if name in self.hosts or name in self.switches or name in self._links_by_name():
+            raise TopologyError(f"shared risk group {name!r} has the name of a {'link' if '-' in name else 'node'}")
+        found = tuple(self.find_link(link) for link in links)
+        if not found:
+            raise TopologyError(f"shared risk group {name!r} has no links")
+        if len(set(found)) < len(found):
+            raise TopologyError(f"shared risk group {name!r} has a link twice")
+        self.shared_risks[name] = found
 
     def find_link(self, name: str) -> int:
         """Return the index in :attr:`links` of the link called ``a-b`` or ``b-a``; ``a-b#2`` is the second of parallel ones.
@@ -508,6 +534,7 @@ class Topology:
         other = Topology(self.name)
         other.hosts, other.switches = dict(self.hosts), dict(self.switches)
         other.links, other.packet_generators = list(self.links), list(self.packet_generators)
+        other.shared_risks = dict(self.shared_risks)
         other._ports = {node: dict(ports) for node, ports in self._ports.items()}
         other._plan = self._plan.copy()
         return other
@@ -527,6 +554,11 @@ class Topology:
             if link.a in kept and link.b in kept:
                 part.add_link(**_given(link))
         part.packet_generators = [each for each in self.packet_generators if each.switch in kept]
+        stayed = [i for i, link in enumerate(self.links) if link.a in kept and link.b in kept]
+        number = {i: place for place, i in enumerate(stayed)}
+        for name, links in self.shared_risks.items():
+            if left := tuple(number[i] for i in links if i in number):
+                part.shared_risks[name] = left
         return part
 
     def check(self) -> None:

@@ -69,7 +69,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> scenario.Scenario:
 
 def test_what_is_said_before_a_run_holds_in_it(given: scenario.Scenario, tmp_path: Path) -> None:
     chosen = mechanisms.find(NAMES)
-    comparison: Comparison = results.run(given, chosen, [1], tmp_path, jobs=2)
+    comparison: Comparison = results.run(given, chosen, [1], tmp_path)
     said = {
         each.mechanism: {one.pair: one.why for one in each.unprotected} for each in coverage.protected(given, chosen)
     }
@@ -91,6 +91,64 @@ def test_what_is_said_before_a_run_holds_in_it(given: scenario.Scenario, tmp_pat
     assert said["ip-frr"] == dict.fromkeys(PAIRS, other) | {("h5", "h3"): "s5-s1 is on every way"}
     assert said["1+1"] == said["reroute"] == {("h5", "h3"): "s5-s1 is on every way"}
     assert set(said["static"].values()) == {coverage.NOTHING} and len(said["static"]) == 5
+
+
+TWICE = """
+switches: [s1, s2, s3, s4, s5]
+hosts: {h1: , h2: , h3: , h4: , h5: }
+link_defaults: {rate_bps: 1e8, delay_ms: 1}
+links:
+  - {a: h1, b: s1}
+  - {a: h2, b: s2}
+  - {a: h3, b: s3}
+  - {a: h4, b: s4}
+  - {a: h5, b: s5}
+  - {a: s1, b: s2}
+  - {a: s2, b: s3}
+  - {a: s3, b: s4}
+  - {a: s4, b: s1, cost: 3}
+  - {a: s1, b: s3, cost: 2}
+  - {a: s5, b: s1}
+  - {a: s5, b: s4, cost: 2}
+srlg:
+  duct: [s1-s2, s3-s4, s4-s5]
+  bridge: [s2-s3, s4-s1]
+"""
+"""Two ways at least between any hosts, three between some."""
+
+
+@pytest.mark.parametrize("fail", ["pairs", "srlg", "random:2,of=both,draws=8"])
+def test_what_is_said_of_several_failures_at_once_holds_in_their_runs(fail: str, tmp_path: Path) -> None:
+    (tmp_path / "network.yaml").write_text(TWICE)
+    (tmp_path / "traffic.yaml").write_text(TRAFFIC)
+    times = {"before_s": 0.05, "down_s": 0.25, "after_s": 0.05, "detection_delay_ms": 20, "reaction_delay_ms": 80}
+    where = str(tmp_path / "network.yaml")
+    given = scenario.build(where, fail=fail, traffic=tmp_path / "traffic.yaml", when=times)
+    chosen = mechanisms.find([name for name in NAMES if name not in ("mpls-loopback", "1+1-vector")])
+    comparison: Comparison = results.run(given, chosen, [1], tmp_path / "out")
+    kinds = set()
+    for mechanism, said in zip(chosen, coverage.protected(given, chosen), strict=True):
+        assert said.lacking is not None and said.mechanism == mechanism.name
+        for failure, pair in product(given.failures, PAIRS):
+            counted = {*comparison.measured(comparison.probes, failure)}
+            places = [place for place in counted if {*comparison.probes[place].hosts} == {*pair}]
+            if not places:
+                assert pair not in said.lacking[failure]
+                continue
+            longest = max(comparison.row(mechanism.name, failure, 1)["outage_ms"][place] for place in places)
+            is_left = pair not in coverage.separated(given.topology, PAIRS, [failure])[failure]
+            is_lacking = pair in said.lacking[failure]
+            kinds.add((is_left, is_lacking))
+            if not is_left:
+                low, high = 240, 1000
+            elif mechanism.protects == "restored" or (is_lacking and mechanism.name == "ip-frr"):
+                low, high = 0 if mechanism.protects == "restored" else 90, 115
+            elif is_lacking:
+                low, high = 240, 1000
+            else:
+                low, high = 0, 35
+            assert low <= longest < high, (mechanism.name, failure, pair, longest)
+    assert kinds >= {(True, False), (True, True)}
 
 
 def test_points_of_failure_against_a_search() -> None:

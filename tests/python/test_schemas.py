@@ -46,6 +46,7 @@ links:
   - {a: h3, b: s2, loss: {model: trace, lost_packets: [1, 2]}}
 packet_generators:
   - {switch: s1, port: 9, packet: "0200", period: 10ms, count: 3}
+srlg: {duct: [s1-s2, "s1-s2#2"], other: [h3-s2]}
 """
 
 TRAFFIC = """
@@ -101,8 +102,8 @@ VALUES = (None, True, -1, 0, 3, 0.5, 1e30, "", "some text", "5ms", "5%", [], ["x
 
 SEVERAL_VALUES = re.compile(
     # Names of others.
-    r"there is no (node|switch|zone|limit) '|is not declared in ports|declared twice|is there twice|no core port|"
-    r"no interface for port|"
+    r"there is no (node|switch|zone|limit|link) '|is not declared in ports|declared twice|is there twice|no core port|"
+    r"no interface for port|has the name of a|has a link twice|group name '|"
     # Values that belong together, or do not.
     r"has a link already|has no link|give (one of|either|source and destination)|belongs to the distribution|"
     r"there must be (1 to|either)|ports need protocol|a limit needs|it matches nothing|somebody must know|"

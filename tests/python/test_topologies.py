@@ -28,12 +28,13 @@ from holdfast.traffic import UdpStream
 
 
 def same(one: Topology, other: Topology) -> bool:
-    return (one.name, one.hosts, one.switches, one.links, one.packet_generators) == (
+    return (one.name, one.hosts, one.switches, one.links, one.packet_generators, one.shared_risks) == (
         other.name,
         other.hosts,
         other.switches,
         other.links,
         other.packet_generators,
+        other.shared_risks,
     )
 
 
@@ -197,6 +198,7 @@ links:
   - {a: s2, b: h2, loss: 0}
 packet_generators:
   - {switch: s1, port: 9, packet: "0200aa", period_ms: 1.5, count: 3}
+srlg: {duct: [s2-s1, "s1-s2#2"], one: [s1-s2]}
 """
     )
     one = load(str(file))
@@ -212,6 +214,7 @@ packet_generators:
     assert one.find_link("s1-s2") == one.find_link("s2-s1#1") == 1
     assert one.find_link("s1-s2#2") == 2
     assert one.packet_generators[0].packet == b"\x02\x00\xaa"
+    assert one.shared_risks == {"duct": (1, 2), "one": (1,)} == one.copy().shared_risks
     again = tmp_path / "again.yaml"
     again.write_text(one.to_yaml())
     assert same(one, load(str(again)))
@@ -288,6 +291,17 @@ PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: 
         ("links: &l\n  - *l\n", ":1: an alias that contains itself"),
         ("name: 2026-99-99\n", ":1: '2026-99-99' is not a value"),
         ("hosts: {h1: {address: 10.0.0.0.1/8}}\n", ":1: host 'h1': address"),
+        (PAIR + "srlg: [h1-s1]\n", ":6: srlg: a mapping of names to lists of links expected, and here is a list"),
+        (
+            PAIR + "srlg: {duct: h1-s1}\n",
+            ":6: the links of the shared risk group 'duct', a list, expected, and here is ",
+        ),
+        (PAIR + "srlg:\n  duct: [s1-h1, s1-s9]\n", ":7: there is no link 's1-s9' (known: h1-s1, s1-h2)"),
+        (PAIR + "srlg: {duct: [s1-h1, h1-s1]}\n", ":6: shared risk group 'duct' has a link twice"),
+        (PAIR + "srlg: {duct: []}\n", ":6: shared risk group 'duct' has no links"),
+        (PAIR + "srlg: {s1: [s1-h1]}\n", ":6: shared risk group 's1' has the name of a node"),
+        (PAIR + "srlg: {s1-h1: [s1-h1]}\n", ":6: shared risk group 's1-h1' has the name of a link"),
+        (PAIR + "srlg: {a+b: [s1-h1]}\n", ":6: shared risk group name 'a+b': use letters"),
     ],
 )
 def test_mistakes_in_yaml_are_one_sentence_with_the_line(text: str, message: str, tmp_path: Path) -> None:

@@ -230,9 +230,9 @@ def compare(
     fail: Annotated[
         str,
         typer.Option(
-            metavar="LINK|NODE|all|nodes|sample:N",
-            help="A link A-B, a switch, every link between switches in turn, every switch in turn, or N links in turn that are "
-            "drawn with a seed (sample:20 or sample:20,seed=2).",
+            metavar="WHAT",
+            help="A link A-B, a switch, several at once (A-B+C-D); or in turn all links, nodes, pairs of links, srlg, "
+            "sample:N links, random:K links at once.",
         ),
     ] = "all",
     largest: LargestOption = False,

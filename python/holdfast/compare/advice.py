@@ -9,7 +9,8 @@ import networkx as nx
 
 from holdfast.compare import telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
-from holdfast.compare.coverage import between_switches, bridges
+from holdfast.compare.coverage import between_switches, bridges, pairs_of, separated, without
+from holdfast.compare.failures import cut_off
 from holdfast.compare.figures import Summary
 from holdfast.compare.formats import listed, packets, percent
 from holdfast.compare.inputs import NO_FAILURE
@@ -118,13 +119,7 @@ def _part_without_another_way(comparison: Comparison) -> float:
     topology = comparison.scenario.topology
     cut: dict[str, bool] = {}
     for failure in comparison.scenario.failures:
-        graph = between_switches(topology)
-        if failure in topology.switches:
-            graph.remove_node(failure)
-        else:
-            link = topology.links[topology.find_link(failure)]
-            graph.remove_edge(link.a, link.b)
-        cut[failure] = not nx.is_connected(graph)
+        cut[failure] = not nx.is_connected(without(topology, failure))
     lost = [
         (case.lost_to_failure, cut[case.failure]) for case in comparison.cases if case.mechanism == comparison.baseline
     ]
@@ -291,12 +286,10 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if len(scenario.failures) > 1:
         found += _notes_of_all(comparison)
-    elif scenario.failures[0] in scenario.topology.switches:
-        failure = scenario.failures[0]
-        if gone := len(comparison.probes) - len(comparison.measured(comparison.probes, failure)):
-            streams = "1 stream begins or ends" if gone == 1 else f"{gone} streams begin or end"
-            nobody = "it, and it is" if gone == 1 else "them, and they are"
-            found.append(f"{streams} at {failure}; nothing can help {nobody} not counted.")
+    elif gone := len(comparison.probes) - len(comparison.measured(comparison.probes, scenario.failures[0])):
+        streams = "1 stream begins or ends" if gone == 1 else f"{gone} streams begin or end"
+        nobody = "it, and it is" if gone == 1 else "them, and they are"
+        found.append(f"{streams} at {scenario.failures[0]}; nothing can help {nobody} not counted.")
     return [*found, *scenario.notes]
 
 
@@ -407,6 +400,14 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
             + (f" Without {traffic_file.counted(cuts, 'switch')} the network falls apart." if cuts == 1 else "")
             + (f" Without any of {cuts} switches the network falls apart." if cuts > 1 else "")
         )
+        return found
+    if what != "links":
+        if any(cut_off(scenario.topology, failure) for failure in scenario.failures):
+            found.append("Traffic that begins or ends at a switch that fails is not counted: no mechanism can help it.")
+        pairs = pairs_of(scenario)
+        if parted := sum(map(bool, separated(scenario.topology, pairs, scenario.failures).values())):
+            leave = "leaves" if parted == 1 else "leave"
+            found.append(f"{parted} of {count} {what} {leave} some of this traffic no way, and no mechanism can help.")
         return found
     if count := len(bridges(between_switches(scenario.topology))):
         subject = "1 link is a bridge" if count == 1 else f"{count} links are bridges"

@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from holdfast.compare import doubts, multicast
+from holdfast.compare import doubts, failures, multicast
 from holdfast.compare.figures import (
     COUNTED,
     COUNTED_OF_CASE,
@@ -72,6 +72,7 @@ class Comparison(Ranking):
         self, scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int], rows: Sequence[Row]
     ) -> None:
         self.flows = scenario.traffic.flows()
+        self._gone: dict[str, set[str]] = {}
         receptions = receptions_of(scenario)
         kinds: tuple[tuple[Kind, ...], ...] = (("udp", "ping"), ("bulk",), ("transfer",))
         self.probes, self.bulk, self.transfers = ([receptions[i] for i in of_kind(receptions, *each)] for each in kinds)
@@ -133,11 +134,14 @@ class Comparison(Ranking):
 
         Not counted are those whose source or receiver is at a switch that fails.
         """
-        topology = self.scenario.topology
-        if failure not in topology.switches:
-            return list(range(len(receptions)))
-        gone = {name for name in topology.hosts if topology.attachment(name).switch == failure}
+        gone = self._cut_off(failure)
         return [i for i, each in enumerate(receptions) if gone.isdisjoint(each.hosts)]
+
+    def _cut_off(self, failure: str) -> set[str]:
+        """Return the hosts at a switch that fails; the result is kept."""
+        if failure not in self._gone:
+            self._gone[failure] = failures.cut_off(self.scenario.topology, failure)
+        return self._gone[failure]
 
     def _cases(self) -> Iterator[Case]:
         for failure in self.scenario.failures:
@@ -464,12 +468,15 @@ class Comparison(Ranking):
 def _on_the_wire_ms(topology: Topology, failure: str) -> float:
     """Return the propagation delay of the failing element in ms.
 
-    For a link it is the link's delay; for a switch, the sum of the two longest delays of its links to switches.
+    For a link it is the link's delay; for a switch, the sum of the two longest delays of its links to switches. Of what fails at
+    once it is the sum.
     """
-    if failure not in topology.switches:
-        return float(topology.links[topology.find_link(failure)].delay_ms)
-    between = (link for link in topology.links if {link.a, link.b} <= topology.switches.keys())
-    return sum(sorted(float(link.delay_ms) for link in between if failure in (link.a, link.b))[-2:])
+    found = failures.failing(topology, failure)
+    total = sum(float(topology.links[link].delay_ms) for link in found.links)
+    for switch in found.switches:
+        between = (link for link in topology.links if {link.a, link.b} <= topology.switches.keys())
+        total += sum(sorted(float(link.delay_ms) for link in between if switch in (link.a, link.b))[-2:])
+    return total
 
 
 def _named(flow: Flow) -> dict[str, object]:

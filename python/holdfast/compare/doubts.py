@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.compare.failures import link_names
 from holdfast.compare.figures import Summary
 from holdfast.compare.formats import packets
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.ranking import doubts_of_losses
-from holdfast.compare.scenario import link_names
 
 if TYPE_CHECKING:
     from holdfast.compare.comparison import Comparison

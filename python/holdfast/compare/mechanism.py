@@ -48,7 +48,9 @@ class Built:
     ``unprotected``: the source and the receiver to which it cannot protect a flow, of each such flow; known when it has started.
     ``membership``: the function that makes a receiver a member of a flow's group (True) or takes it out, if members are the
     controller's matter. ``promise``: the longest outage of the flow at a receiver when a link or a switch fails, in milliseconds
-    (0: it loses no packet); None where the mechanism promises nothing.
+    (0: it loses no packet); None where the mechanism promises nothing. ``delivers``: whether packets from a host arrive at another
+    while some links are down, by their indices in the topology, once switches have noticed it and before a controller has reacted;
+    known when it has started.
     """
 
     program: Program
@@ -56,6 +58,7 @@ class Built:
     unprotected: list[Pair] = field(default_factory=list)
     membership: Callable[[Ends, str, bool], None] | None = None
     promise: Callable[[str, Ends, str], float | None] | None = None
+    delivers: Callable[[frozenset[int], str, str], bool] | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Pair, TrafficFile
 from holdfast.errors import ExtensionError, ScenarioError
 from holdfast.extensions import Door, absolute, is_place
-from holdfast.paths import NoDisjointPathsError, detour, disjoint_path, disjoint_paths, path_by_cost
+from holdfast.paths import NoDisjointPathsError, ShortestPaths, detour, disjoint_path, disjoint_paths, path_by_cost
 from holdfast.topology import Topology
 
 HISTORY = 128
@@ -46,7 +46,23 @@ _protect_program = cache(partial(compile_protect, {"HISTORY_BITS": str(HISTORY)}
 
 
 def _router(setting: Setting, *, reroute: bool) -> Built:
-    return Built(_router_program(), RouterController(reroute=reroute, reaction_delay_ms=setting.reaction_delay_ms))
+    controller = RouterController(reroute=reroute, reaction_delay_ms=setting.reaction_delay_ms)
+    return Built(_router_program(), controller, delivers=_Routes(setting.topology).delivers)
+
+
+class _Routes:
+    """Where the routers' paths lead before a failure."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology, self._paths = topology, ShortestPaths.of(topology)
+
+    def delivers(self, down: frozenset[int], source: str, destination: str) -> bool:
+        """Return True if no link of the path from a host to another is down."""
+        number = self._paths.number
+        node, last = (number[self._topology.attachment(host).switch] for host in (source, destination))
+        while (hop := self._paths.next_hop(node, last)) is not None and hop.link not in down:
+            node = hop.neighbour
+        return node == last
 
 
 class _FastReroutePairs(IpFrrController):
@@ -73,10 +89,37 @@ class _FastReroutePairs(IpFrrController):
             switch = alternates.paths.nodes[hop.neighbour]
         return True
 
+    def delivers(self, down: frozenset[int], source: str, destination: str) -> bool:
+        """Follow a packet from a host to another: by next hops that are up, or by alternates, as those of a router behind may be.
+
+        Return False if it comes to a link that is down, or again to where it was.
+        """
+        alternates, passed = self.alternates, set[str]()
+        nodes = alternates.paths.nodes
+        switch, last = (self.topology.attachment(host).switch for host in (source, destination))
+        while switch != last and switch not in passed:
+            passed.add(switch)
+            hop, alternate = alternates.primary(switch, last), alternates.alternate(switch, last)
+            if hop is not None and hop.link not in down:
+                switch = nodes[hop.neighbour]
+            elif alternate is None or alternate.hop.link in down:
+                return False
+            else:
+                node = alternate.hop.neighbour
+                # Routes of tunnels have no alternates.
+                while alternate.pq_node is not None and node != alternate.pq_node:
+                    inner = alternates.paths.next_hop(node, alternate.pq_node)
+                    if inner is None or inner.link in down:
+                        return False
+                    node = inner.neighbour
+                switch = nodes[node]
+        return switch == last
+
 
 def _ip_frr(setting: Setting) -> Built:
     unprotected: list[Pair] = []
-    return Built(_ipfrr_program(), _FastReroutePairs(setting, unprotected), unprotected)
+    controller = _FastReroutePairs(setting, unprotected)
+    return Built(_ipfrr_program(), controller, unprotected, delivers=controller.delivers)
 
 
 def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
@@ -88,6 +131,7 @@ def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
     mpls.add_port_events(topology)
     unprotected: list[Pair] = []
     connections = []
+    all_ways: dict[tuple[str, str], _Ways] = {}
     for (a, b), pairs in _by_switches(topology, setting.pairs).items():
         if a == b:
             continue
@@ -96,6 +140,7 @@ def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
             raise ScenarioError(
                 f"mpls: the path {a} to {b} has {len(ways.path) - 1} links, and an LSP has at most {MAX_HOPS}"
             )
+        all_ways[a, b] = ways
         if not ways.protected:
             unprotected += pairs
         recovery = mpls.Recovery(mechanism if ways.backup or ways.detours else mpls.Mechanism.NONE)
@@ -110,7 +155,14 @@ def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
                 detours=ways.detours,
             )
         )
-    return Built(_mpls_program(), mpls.MplsController(connections=connections), unprotected)
+
+    def delivers(down: frozenset[int], source: str, destination: str) -> bool:
+        a, b = (topology.attachment(host).switch for host in (source, destination))
+        # Both directions take the same nodes.
+        found = all_ways.get((a, b)) or all_ways.get((b, a))
+        return a == b or (found is not None and found.deliver(topology, down))
+
+    return Built(_mpls_program(), mpls.MplsController(connections=connections), unprotected, delivers=delivers)
 
 
 @dataclass(frozen=True)
@@ -121,6 +173,17 @@ class _Ways:
     protected: bool
     backup: list[str] | None = None
     detours: dict[tuple[str, str], list[str]] | None = None
+
+    def deliver(self, topology: Topology, down: frozenset[int]) -> bool:
+        """Return True if packets arrive while links are down: by the path, its detours, or the backup."""
+
+        def is_up(way: Sequence[str]) -> bool:
+            return all(topology.graph.edges[hop]["link"] not in down for hop in pairwise(way))
+
+        if self.detours is not None:
+            around = self.detours
+            return all(is_up(hop) or (hop in around and is_up(around[hop])) for hop in pairwise(self.path))
+        return is_up(self.path) or (self.backup is not None and is_up(self.backup))
 
 
 def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
@@ -183,6 +246,7 @@ class _ProtectPairs(ProtectController):
         )
         self._pairs = setting.pairs
         self._unprotected = unprotected
+        self._routes = _Routes(setting.topology)
 
     def on_start(self) -> None:
         """Install routes, then protected connections for all pairs; remember the pairs without disjoint paths."""
@@ -201,6 +265,15 @@ class _ProtectPairs(ProtectController):
                 self.protect_hosts(a, b)
                 self.protect_hosts(b, a)
 
+    def delivers(self, down: frozenset[int], source: str, destination: str) -> bool:
+        """Return True if a path of the hosts' connection has no link that is down, or their route if they have no connection."""
+        if (source, destination) in self._unprotected or (destination, source) in self._unprotected:
+            return self._routes.delivers(down, source, destination)
+        ends = [self.topology.attachment(name).switch for name in (source, destination)]
+        connection = self.find_connection(*ends)
+        paths = () if connection is None else connection.path_set.paths
+        return ends[0] == ends[1] or any(down.isdisjoint(path.links) for path in paths)
+
     def _connect(self, ingress: str, egress: str) -> None:
         """Add a connection over paths without a common node, or else without a common link.
 
@@ -215,7 +288,8 @@ class _ProtectPairs(ProtectController):
 
 def _protect(setting: Setting, *, acceptance: Acceptance) -> Built:
     unprotected: list[Pair] = []
-    return Built(_protect_program(), _ProtectPairs(setting, acceptance, unprotected), unprotected)
+    controller = _ProtectPairs(setting, acceptance, unprotected)
+    return Built(_protect_program(), controller, unprotected, delivers=controller.delivers)
 
 
 MECHANISMS: dict[str, Mechanism] = {

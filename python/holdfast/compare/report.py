@@ -15,13 +15,13 @@ from markupsafe import Markup
 from holdfast.compare import drawing, mechanisms, multicast, page, telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.drawing import Curve, Dots, Line, LinkLook, Panel
+from holdfast.compare.failures import failing, kind, link_names
 from holdfast.compare.figures import Summary
 from holdfast.compare.formats import difference, number, percent, ratio
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.page import NONE, Cell, Column, Lane, Lanes, Table, TableRow, for_both
 from holdfast.compare.ranking import Less
 from holdfast.compare.rows import CurveColumn, Row
-from holdfast.compare.scenario import link_names
 from holdfast.compare.terminal import completion
 
 CURVES = 6
@@ -42,7 +42,7 @@ def parts(comparison: Comparison) -> dict[str, object]:
         "comparison": comparison,
         "receivers": _receivers(comparison),
         "several": several,
-        "one": {"links": "link", "switches": "switch"}.get(comparison.scenario.failed),
+        "one": kind(comparison.scenario.topology, comparison.scenario.failures[0]),
         "network": _network(comparison),
         "network_choices": [(each.name, drawing.slug(each.name)) for each in comparison.mechanisms],
         "decades": drawing.DECADES,
@@ -239,26 +239,35 @@ def _network(comparison: Comparison) -> Mapping[str, Markup]:
     lost: dict[tuple[str, str], list[int]] = {}
     for case in comparison.cases:
         lost.setdefault((case.failure, case.mechanism), []).append(case.lost_to_failure)
+    with_link: dict[int, list[str]] = {}
+    with_switch: dict[str, list[str]] = {}
+    for failure in scenario.failures:
+        parts = failing(topology, failure)
+        for number_of_link in parts.links:
+            with_link.setdefault(number_of_link, []).append(failure)
+        for switch in parts.switches:
+            with_switch.setdefault(switch, []).append(failure)
     looks = []
-    failed = {topology.find_link(name) for name in scenario.failures if name not in topology.switches}
     for name in link_names(topology):
         index = topology.find_link(name)
         link = topology.links[index]
-        costs = _costs(comparison, lost, name) if many and name in scenario.failures else None
-        looks.append(LinkLook(name, link.a, link.b, used[index], not many and index in failed, costs))
-    switch = scenario.failures[0] if scenario.failed == "switch" else None
-    switches = (
-        {name: _costs(comparison, lost, name) for name in topology.switches} if scenario.failed == "switches" else {}
-    )
+        costs = _costs(comparison, lost, with_link[index]) if many and index in with_link else None
+        looks.append(LinkLook(name, link.a, link.b, used[index], not many and index in with_link, costs))
+    switches = {name: _costs(comparison, lost, which) for name, which in with_switch.items()} if many else {}
     ends = {topology.attachment(host).switch for ends in comparison.flows for host in ends.hosts}
     first = comparison.baseline if many else None
-    off = set() if switch is None else {switch}
+    off = set() if many else {*with_switch}
     return for_both(partial(drawing.network, topology, looks, off, ends, first, switches))
 
 
-def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failure: str) -> dict[str, float]:
-    """Return by mechanism the mean number of packets that the failure loses; 0 if no more are lost than undisturbed."""
-    found = {m.name: statistics.fmean(lost[failure, m.name]) for m in comparison.mechanisms}
+def _costs(
+    comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failures: Sequence[str]
+) -> dict[str, float]:
+    """Return by mechanism the mean number of packets that the failures lose; 0 if no more are lost than undisturbed."""
+    found = {
+        m.name: statistics.fmean(n for failure in failures for n in lost[failure, m.name])
+        for m in comparison.mechanisms
+    }
     unsteady = {s.mechanism: s.lost_undisturbed for s in comparison.summaries}
     return {name: 0.0 if cost <= unsteady[name] else cost for name, cost in found.items()}
 

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, cast
 
-from holdfast.compare import mechanisms, telemetry
+from holdfast.compare import failures, mechanisms, telemetry
 from holdfast.compare import scenario as scenarios
 from holdfast.compare.flows import not_protected, of_kind, receptions_of
 from holdfast.compare.inputs import DRAIN_S, NO_FAILURE
@@ -40,20 +40,18 @@ def schedule(network: Network, failure: str, failure_s: float, repair_s: float) 
     topology = network.topology
     if failure == NO_FAILURE:
         return set()
-    if failure not in topology.switches:
-        network.set_link(failure, up=False, at_s=failure_s)
-        network.set_link(failure, up=True, at_s=repair_s)
-        return set()
-    network.set_node(failure, up=False, at_s=failure_s)
-    network.set_node(failure, up=True, at_s=repair_s)
-    return {name for name in topology.hosts if topology.attachment(name).switch == failure}
+    found = failures.failing(topology, failure)
+    for up, at_s in ((False, failure_s), (True, repair_s)):
+        for link in found.links:
+            network.set_link(topology.links[link].ends, up=up, at_s=at_s)
+        for switch in found.switches:
+            network.set_node(switch, up=up, at_s=at_s)
+    return failures.cut_off(topology, failure)
 
 
 def is_used(topology: Topology, failure: str, links_used: Sequence[bool]) -> bool:
-    """Return True if the link that fails, or any link of the switch that fails, carried packets in ``links_used``."""
-    if failure not in topology.switches:
-        return links_used[topology.find_link(failure)]
-    return any(used and failure in (link.a, link.b) for link, used in zip(topology.links, links_used, strict=True))
+    """Return True if a link that fails, or any link of a switch that fails, carried packets in ``links_used``."""
+    return any(links_used[link] for link in failures.links_down(topology, failure))
 
 
 def setting_of(path: str, scenario: Scenario) -> Setting:
@@ -142,10 +140,10 @@ class Prepared:
     def _promised(self, failure: str) -> list[float | None]:
         receptions = receptions_of(self.scenario)
         promise = self.built.promise
-        if promise is None:
+        if promise is None or (single := failures.single(self.scenario.topology, failure)) is None:
             return []
         places = of_kind(receptions, "udp", "ping")
-        return [promise(failure, receptions[i].flow.ends, receptions[i].receiver) for i in places]
+        return [promise(single, receptions[i].flow.ends, receptions[i].receiver) for i in places]
 
 
 _kept: dict[tuple[str, str, int, str | None], Prepared] = {}

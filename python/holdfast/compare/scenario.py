@@ -7,8 +7,6 @@ Mechanisms, measures and results are not known here.
 from __future__ import annotations
 
 import json
-import random
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -18,8 +16,8 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field, PlainSerializer, ValidationError
 
 from holdfast import topologies, whole_files, yaml_model
-from holdfast.compare import inputs, multicast_traffic, traffic_file
-from holdfast.compare.inputs import ALL, NO_FAILURE
+from holdfast.compare import failures, inputs, multicast_traffic, traffic_file
+from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.control.subnets import check_routed
 from holdfast.errors import ExtensionError, NetworkError, ScenarioError, TopologyError, TopologyWarning, first_mistake
@@ -27,20 +25,13 @@ from holdfast.extensions import Door, is_place
 from holdfast.link import trace_digests
 from holdfast.topology import Topology
 
-NODES: Final = "nodes"
-"""A value of ``fail`` beside one link or switch and ``all``, which is every link between switches in turn: every switch."""
-
-SAMPLE = "sample"
-"""``sample:N`` or ``sample:N,seed=S``: N of the links between switches in turn, drawn with the seed (1 by default)."""
-
-
 MULTICAST: Final = "multicast"
 """A value of ``traffic`` beside a file: groups that are drawn for the topology."""
 
 
 ONE_FAILURE = {"before_s": 1.0, "down_s": 2.0, "after_s": 1.0}
 ALL_FAILURES = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
-"""With ``--fail all`` there are as many runs as links, with ``nodes`` as switches, and with a sample many, so each is shorter."""
+"""With ``--fail all`` there are as many runs as links, and with others that mean several there are many, so each is shorter."""
 
 
 class Scenario(inputs.Scenario):
@@ -63,11 +54,11 @@ class Scenario(inputs.Scenario):
 
     @property
     def failed(self) -> str:
-        """The kind of elements that fail in turn, in words: ``link`` or ``switch``, in the plural if there are several."""
-        switches = self.failures[0] in self.topology.switches
+        """The kind of what fails in turn, in words: ``link``, ``switch``, ``pair of links``, in the plural if there are several."""
+        kinds = {failures.kind(self.topology, each) for each in self.failures}
         if len(self.failures) == 1:
-            return "switch" if switches else "link"
-        return "switches" if switches else "links"
+            return kinds.pop()
+        return failures.plural(kinds.pop()) if len(kinds) == 1 else "sets of links and switches"
 
     @property
     def bin_ms(self) -> int:
@@ -138,22 +129,21 @@ def build(
         check_routed(topology, "the baseline of holdfast compare")
     except NetworkError as error:
         raise ScenarioError(f"{spec}: {error}") from None
-    failures, through = _failures(topology, fail)
-    if NO_FAILURE in failures:
+    found = failures.read(topology, fail)
+    if NO_FAILURE in found.names:
         raise ScenarioError(
             f"{spec}: a switch that fails cannot be called {NO_FAILURE!r}, the name of the run without a failure"
         )
     given = {name: value for name, value in (when or {}).items() if value is not None}
-    sampled = fail.startswith(f"{SAMPLE}:")
-    shown = inputs.times({**(ALL_FAILURES if fail in (ALL, NODES) or sampled else ONE_FAILURE), **given})
+    shown = inputs.times({**(ALL_FAILURES if found.several else ONE_FAILURE), **given})
     notes = [str(each.message) for each in caught]
-    if sampled:
-        notes.append(f"The failures are {len(failures)} of {len(link_names(topology))} links, drawn by {fail}.")
+    if found.note:
+        notes.append(found.note)
     if isinstance(traffic, Path):
         offered = yaml_model.read(traffic, TrafficFile)
     elif traffic is None or traffic == MULTICAST:
         default = multicast_traffic.default if traffic == MULTICAST else traffic_file.default
-        offered = default(topology, through, live=live)
+        offered = default(topology, list(found.through), live=live)
     else:
         offered = _from_outside(traffic, topology)
     try:
@@ -164,7 +154,7 @@ def build(
         topology=topology,
         traffic=offered,
         times=shown,
-        failures=failures,
+        failures=found.names,
         fail=fail,
         own_traffic=isinstance(traffic, Path),
         executor=executor,
@@ -198,59 +188,3 @@ def _from_outside(text: str, topology: Topology) -> TrafficFile:
         return TrafficFile.model_validate(dict(found) if isinstance(found, Mapping) else found)
     except ValidationError as error:
         raise ScenarioError(f"{text}: {first_mistake(error)}") from None
-
-
-def link_names(topology: Topology) -> list[str]:
-    """Return the names of the links between switches, in the topology's order."""
-    named = zip(topology.link_names(), topology.links, strict=True)
-    return [name for name, link in named if {link.a, link.b} <= topology.switches.keys()]
-
-
-def _sample(topology: Topology, fail: str) -> tuple[str, ...]:
-    """Draw links for ``--fail sample:N,seed=S``; return their names in the order of the topology.
-
-    Raise :class:`ScenarioError` for another form or too many links.
-    """
-    match = re.fullmatch(rf"{SAMPLE}:([0-9]{{1,9}})(?:,seed=([0-9]{{1,9}}))?", fail)
-    if match is None:
-        raise ScenarioError(f"--fail {fail}: write {SAMPLE}:N or {SAMPLE}:N,seed=S with whole numbers")
-    names, count = link_names(topology), int(match[1])
-    if not 1 <= count <= len(names):
-        raise ScenarioError(
-            f"--fail {fail}: {topology.name} has {len(names)} links between switches; draw 1 to {len(names)}"
-        )
-    drawn = random.Random(int(match[2] or 1)).sample(range(len(names)), count)
-    return tuple(names[i] for i in sorted(drawn))
-
-
-def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[frozenset[str]]]:
-    """Return the names of the elements that fail in turn, and for a single failure what traffic should lead through.
-
-    Raise :class:`ScenarioError` if ``fail`` names nothing in the topology.
-    """
-    if fail == ALL:
-        if not (names := link_names(topology)):
-            raise ScenarioError(f"{topology.name}: there are no links between switches that could fail")
-        return tuple(names), []
-    if fail == NODES and NODES not in topology.switches:
-        return tuple(topology.switches), []
-    if fail.startswith(f"{SAMPLE}:"):
-        return _sample(topology, fail), []
-    if fail in topology.switches:
-        return (fail,), [frozenset((fail,))]
-    if fail in topology.hosts:
-        raise ScenarioError(f"{fail!r} is a host; nothing protects against that: give a link or a switch")
-    if "-" not in fail:
-        known = list(topology.switches)
-        more = f" and {len(known) - 20} more" if len(known) > 20 else ""
-        raise ScenarioError(
-            f"there is no switch {fail!r} (known: {', '.join(known[:20])}{more}; a link is A-B, "
-            f"all every link, nodes every switch, {SAMPLE}:N some links)"
-        )
-    link = topology.links[topology.find_link(fail)]
-    for end in (link.a, link.b):
-        if end in topology.hosts:
-            raise ScenarioError(
-                f"link {fail} is the only one of host {end!r}; nothing protects against that: give a link between switches"
-            )
-    return (fail,), [frozenset((link.a, link.b))]

@@ -24,6 +24,7 @@ from holdfast._core import Program, read_pcap
 from holdfast.apps.telemetry import COLLECTOR_PORT, Instructions, TelemetryController, Watch, compile_telemetry
 from holdfast.apps.telemetry import rows as report_rows
 from holdfast.apps.telemetry.collector import Collector, Limits
+from holdfast.compare.failures import failing
 from holdfast.compare.inputs import Times
 from holdfast.compare.mechanism import Built, Setting
 from holdfast.compare.rows import PortRow, TelemetryRow
@@ -198,11 +199,8 @@ LINES = 16
 
 def around(topology: Topology, failure: str, row: TelemetryRow, most: int = LINES) -> list[PortLine]:
     """Return the ports of the switches at the failure and next to it, ``most`` at most, those with the longest latencies."""
-    if failure in topology.switches:
-        near = {failure}
-    else:
-        link = topology.links[topology.find_link(failure)]
-        near = {link.a, link.b}
+    found = failing(topology, failure)
+    near = {end for i in found.links for end in (topology.links[i].a, topology.links[i].b)} | {*found.switches}
     near |= {other for link in topology.links for one, other in ((link.a, link.b), (link.b, link.a)) if one in near}
     lines: dict[tuple[str, str], PortLine] = {}
     for port in row["ports"]:

@@ -15,6 +15,7 @@
       - {a: s2, b: h2}
     packet_generators:
       - {switch: s1, port: 9, packet: "0200", period_ms: 10}
+    srlg: {duct: [s1-s2]}              # shared risk groups: links that fail together (holdfast compare --fail srlg)
 
 The fields are those of :class:`holdfast.host.Host`, :class:`holdfast.topology.SwitchNode`, :class:`holdfast.topology.Link` and
 :class:`holdfast.topology.PacketGenerator`; they are checked there. The names of a
@@ -45,7 +46,7 @@ from holdfast.yaml_model import compose, reading
 
 R = TypeVar("R")
 
-KEYS = ("name", "include", "hosts", "switches", "link_defaults", "links", "packet_generators")
+KEYS = ("name", "include", "hosts", "switches", "link_defaults", "links", "packet_generators", "srlg")
 
 MOST_FILES, DEEPEST = 1000, 50
 """The most files that are read for a topology, and the deepest nesting of includes; their size is limited as
@@ -104,6 +105,10 @@ def read(path: Path) -> Topology:
     files = _Files()
     root = files.parse(path)
     _add_document(topology, root, path, (path.resolve(),), files)
+    for name, node in files.shared_risks:
+        links: list[Node] = node.expect(list, f"the links of the shared risk group {name!r}, a list,")
+        with _at(node):
+            topology.add_shared_risk(name, [link.expect(str, "the name of a link") for link in links])
     if "name" in root:
         topology.name = root["name"].expect(str, "a name")
     if not topology.switches and not topology.hosts:
@@ -126,6 +131,8 @@ class _Files:
     def __init__(self) -> None:
         self._left, self._left_bytes = MOST_FILES, MOST_TEXT_BYTES
         self._left_values = MOST_VALUES
+        self.shared_risks: list[tuple[str, Node]] = []
+        """The groups of all files: a group can have links of several."""
 
     def parse(self, path: Path) -> dict[str, Node]:
         """Parse a file into its values by key.
@@ -216,6 +223,8 @@ def _add_document(
     generators = document.get("packet_generators")
     needed = ("switch", "port", "packet")
     _add_each(generators, "packet_generators", PacketGenerator, needed, topology.add_packet_generator)
+    if (groups := document.get("srlg")) is not None:
+        files.shared_risks += groups.mapping("srlg: a mapping of names to lists of links").items()
 
 
 def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...], files: _Files) -> None:
@@ -298,6 +307,9 @@ def write(topology: Topology, *, ascii_only: bool = False) -> str:
         document["packet_generators"] = [
             {**_options(generator, set()), "packet": generator.packet.hex()} for generator in topology.packet_generators
         ]
+    if topology.shared_risks:
+        names = topology.link_names()
+        document["srlg"] = {name: [names[i] for i in links] for name, links in topology.shared_risks.items()}
     form: dict[str, Any] = {
         "sort_keys": False,
         "default_flow_style": None,

@@ -10,6 +10,7 @@ from rich.table import Table as TerminalTable
 
 from holdfast.compare import drawing, page, world
 from holdfast.compare.drawing import Curve, LinkLook, Panel
+from holdfast.compare.failures import link_names
 from holdfast.compare.formats import count, number
 from holdfast.compare.gateways import access, core, simulation
 from holdfast.compare.gateways.comparison import Comparison, Part, Summary
@@ -17,7 +18,6 @@ from holdfast.compare.gateways.mechanisms import MECHANISMS, Mechanism
 from holdfast.compare.gateways.scenario import BIN_MS, FAILURES
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.page import Cell, Column, Lane, Lanes, Table, TableRow, for_both
-from holdfast.compare.scenario import link_names
 
 DEFINITIONS = (
     ("sessions kept", "subscribers that have had one session in the whole run, and have it at the end"),
