@@ -235,11 +235,9 @@ def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_mechanism_from_a_file_runs_in_real_time(tmp_path: Path) -> None:
     """Run the mechanism of docs/MECHANISMS.md, which loses packets until its switch has noticed, 50 ms after the failure."""
-    page = (Path(__file__).parents[2] / "docs/MECHANISMS.md").read_text()
-    for kind, name in (("p4", "backup.p4"), ("python", "backup.py")):
-        (tmp_path / name).write_text(re.findall(rf"^```{kind}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[0])
+    mine = Path(__file__).parents[2] / "examples/backup_port/backup.py"
     given = demo.scenario(live=True, jitter_ms=0, before_s=0.6, down_s=0.8, after_s=0.4)
-    found = results.run(given, mechanisms.find([f"{tmp_path / 'backup.py'}:BACKUP"]), [1], tmp_path / "out")
+    found = results.run(given, mechanisms.find([f"{mine}:BACKUP"]), [1], tmp_path / "out")
     assert not left_behind()
     lost = {each.mechanism: each.lost_mean for each in found.summaries}
     assert 20 < lost["backup"] < lost["static"] / 2

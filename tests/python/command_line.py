@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from holdfast import cli
+from holdfast.cli import comparisons
 from holdfast.version import version
 
 HEAD = """# Command line
@@ -51,6 +52,9 @@ def _commands(command: Any, name: str, parent: Any) -> Iterator[Command]:
     for each in getattr(command, "commands", {}).values():
         if not each.hidden:
             yield from _commands(each, f"{name} {each.name}", context)
+    if isinstance(command, comparisons.Compare):
+        for world in comparisons.OTHERS:
+            yield from _commands(comparisons.other(world), f"{name} {world}", context)
 
 
 def page() -> str:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from holdfast_command import holdfast, holdfast_process
+from site_pages import included
 
 from holdfast.compare import mechanisms
 
-PAGE = (Path(__file__).parents[2] / "docs/MECHANISMS.md").read_text(encoding="utf-8")
+PAGE = included((Path(__file__).parents[2] / "docs/MECHANISMS.md").read_text(encoding="utf-8"))
 
 
 def blocks(kind: str) -> list[str]:

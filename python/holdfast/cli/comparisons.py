@@ -406,13 +406,18 @@ OTHERS = {"gateways": gateways}
 """The commands of other worlds than networks, by the name that is typed in place of a topology."""
 
 
+def other(name: str) -> Any:
+    """Return the command of a world of :data:`OTHERS`."""
+    app = typer.Typer(add_completion=False)
+    app.command()(OTHERS[name])
+    return typer.main.get_command(app)
+
+
 class Compare(WithPage):
     """The command for networks, which becomes another world's command if its first argument is that world's name."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Return the context of the world's command."""
         if args and args[0] in OTHERS:
-            other = typer.Typer(add_completion=False)
-            other.command()(OTHERS[args[0]])
-            return typer.main.get_command(other).make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+            return other(args[0]).make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
