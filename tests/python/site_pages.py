@@ -200,7 +200,7 @@ class Reader:
                 env={**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
             )
         self.status = done.returncode
-        printed = done.stdout + (done.stderr if done.returncode else "")
+        printed = done.stdout + (done.stderr if "error" in done.stderr else "")
         answers = tuple(printed.split(_BETWEEN)) if typed else (printed,)
         if len(answers) != len(command.answers):
             raise PageError(

@@ -56,7 +56,7 @@ def words() -> Iterator[tuple[str, str]]:
             if is_prose:
                 found = re.findall(r"`(holdfast [^`]*)`", part)
             else:
-                found = re.findall(r"^(?:\$ )?(holdfast .*?)(?: +#.*| &| <.*)?$", part, re.MULTILINE)
+                found = re.findall(r"^(?:\$ )?(holdfast .*?)(?: +#.*| &| < [\w.]+)?$", part, re.MULTILINE)
             for each in found:
                 yield page, " ".join(each.split())
 
@@ -104,7 +104,7 @@ def test_a_command_that_is_none_is_found(line: str, unknown: str | None) -> None
     assert unknown_in(line) == unknown
 
 
-@pytest.mark.parametrize("page", [page for page in ALL if "```python" in read(page)])
+@pytest.mark.parametrize("page", [page for page in ALL if page not in OURS and "```python" in read(page)])
 def test_names_in_programs_exist(page: str) -> None:
     for block in fences(page, included(read(page))):
         if block.language == "python":
