@@ -44,7 +44,9 @@ MEMORY_STEPS = 60
 """The least number of samples of the memory; there are more in runs that take longer."""
 MEMORY_SAMPLES = 600
 MEMORY_SLACK_BYTES = 8 << 20
-"""The growth of memory that is still called flat: allocators round up. A log of the packets would have 32 bytes for each."""
+"""The growth of memory that is still called flat: allocators round up."""
+LOG_BYTES = 32
+"""The memory of one packet in a log, which is what a growth of memory is told from."""
 
 STEP_S = 0.5
 """The machine's time in seconds between two questions whether to continue."""
@@ -397,6 +399,14 @@ def promises(soak: Soak) -> dict[str, bool]:
     }
 
 
+def memory_is_judged(outcome: Outcome) -> bool:
+    """Return True if the run is so long that a log of its packets would stand out from what allocators and other code take.
+
+    From the middle of the first third to that of the last there are two thirds of the packets.
+    """
+    return LOG_BYTES * outcome.sent * 2 / 3 > 4 * MEMORY_SLACK_BYTES * outcome.parts
+
+
 def broken(outcome: Outcome) -> Iterator[str]:
     """Yield a sentence for each promise of :func:`promises` that the outcome breaks, and for each wrong count or alarm."""
     for name, promised in promises(outcome.soak).items():
@@ -414,7 +424,7 @@ def broken(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.false_alarms} alarms about nothing"
     if outcome.undecided:
         yield f"{outcome.undecided} packets came too late to be told from copies"
-    if outcome.memory_last - outcome.memory_first > MEMORY_SLACK_BYTES * outcome.parts:
+    if memory_is_judged(outcome) and outcome.memory_last - outcome.memory_first > MEMORY_SLACK_BYTES * outcome.parts:
         yield f"memory grew from {outcome.memory_first / 1e6:.1f} to {outcome.memory_last / 1e6:.1f} MB"
 
 
@@ -437,7 +447,8 @@ def table(outcome: Outcome) -> str:
         ("false alarms", f"{outcome.false_alarms}"),
         (
             "memory",
-            f"{outcome.memory_first / 1e6:.1f} MB in the first third, {outcome.memory_last / 1e6:.1f} MB in the last",
+            f"{outcome.memory_first / 1e6:.1f} MB in the first third, {outcome.memory_last / 1e6:.1f} MB in the last"
+            + ("" if memory_is_judged(outcome) else " (too short to judge)"),
         ),
         (
             "took",

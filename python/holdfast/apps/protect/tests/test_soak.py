@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.apps.protect import Acceptance
-from holdfast.apps.protect.tests.soak import PLANES, Plan, Run, Soak, broken, main, promises
+from holdfast.apps.protect.tests.soak import PLANES, Plan, Run, Soak, broken, main, promises, table
 from holdfast.apps.protect.tests.soak_parts import parts
 
 SMALL = Soak(connections=6, packets_per_s=1000, duration_s=2, failures=60, latent_errors=4, period_ms=60)
@@ -48,6 +48,15 @@ def test_broken_promises_are_told() -> None:
     run.plan.latent_errors.clear()
     reasons = list(broken(run.run()))
     assert [reason.split(" ", 1)[1] for reason in reasons] == ["packets lost", "alarms about nothing"]
+
+
+def test_memory_that_grows_is_told_where_the_run_is_long_enough() -> None:
+    outcome = replace(Run(replace(SMALL, failures=0, latent_errors=0)).run(), memory_first=1e8, memory_last=1.1e8)
+    assert list(broken(outcome)) == []
+    assert "too short to judge" in table(outcome)
+    longer = replace(outcome, sent=2_000_000, delivered=2_000_000)
+    assert list(broken(longer)) == ["memory grew from 100.0 to 110.0 MB"]
+    assert list(broken(replace(longer, memory_last=1.05e8))) == []
 
 
 def test_what_ends_early_has_kept_its_promises_so_far() -> None:
