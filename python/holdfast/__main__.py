@@ -15,6 +15,12 @@ def main() -> None:
     from holdfast import tool_path
 
     tool_path.leave_others_directories()
+    if sys.argv[1:] == ["--version"]:
+        # Other programs ask this often: it is answered without the command line's imports.
+        from holdfast.version import version
+
+        print(f"holdfast {version()}")
+        return
     from holdfast.cli import main as command
 
     command()

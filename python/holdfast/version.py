@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
 from holdfast import _core
@@ -15,6 +14,9 @@ ROOT = Path(__file__).parents[2]
 
 def version() -> str:
     """Return the package's version, followed by its commit in brackets, which ends in "-dirty" if files were changed since."""
+    # Each command imports this module, and few ask.
+    from importlib import metadata
+
     number = metadata.version("holdfast")
     commit = _core.COMMIT or _of_checkout()
     return number if commit is None else f"{number} ({commit})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Callable
@@ -66,7 +65,7 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     # The ending tells some writers the format. Nobody can have put a link there: the name is drawn, and must be free.
-    unfinished = path.with_name(f"unfinished-{secrets.token_hex(8)}-{path.name}")
+    unfinished = path.with_name(f"unfinished-{os.urandom(8).hex()}-{path.name}")
     os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
     try:
         fill(unfinished)

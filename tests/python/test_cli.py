@@ -51,6 +51,13 @@ def packet(dst: str = "10.0.2.1") -> bytes:
     return bytes(Ether(dst="02:00:00:00:00:09") / IP(dst=dst, ttl=9) / UDP(dport=53) / b"payload")
 
 
+def test_the_version_is_printed_without_the_imports_of_the_command_line() -> None:
+    ask = "import sys; from holdfast.__main__ import main; main(); assert not {'typer', 'rich'} & {*sys.modules}"
+    asked = subprocess.run([sys.executable, "-c", ask, "--version"], capture_output=True, text=True)
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert asked.stdout == holdfast("--version").stdout
+
+
 def test_compile_writes_both_files(tmp_path: Path) -> None:
     result = holdfast("compile", ROUTER, cwd=tmp_path)
     assert result.returncode == 0, result.stderr

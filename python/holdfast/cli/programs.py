@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -297,6 +296,8 @@ def stf(
         fail(f"cannot read {error.filename or where!r}: {error.strerror or error}")
     if not chosen:
         fail(f"there is no script {pattern + '.stf'!r} in {where!r}")
+    from rich.progress import MofNCompleteColumn, Progress
+
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     bar = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
     with interruptible(), bar:

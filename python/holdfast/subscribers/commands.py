@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from contextlib import suppress
@@ -163,4 +162,7 @@ def dial(
         keepalive_s=keepalive_s or None, keepalive_failures=keepalive_failures,
     )  # fmt: skip
     with suppress(KeyboardInterrupt):
+        # An import of some 25 ms, which the other commands do without.
+        import asyncio
+
         asyncio.run(online(interface, account, tunnel, _say))
