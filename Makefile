@@ -29,7 +29,7 @@ comma := ,
 locked = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--custom-compile-command "make lock" $(1) --output-file requirements/$(2).txt
 
-.PHONY: demo test test-rust test-python test-live check try dev bench lint format release site man shell-env lock clean prerequisites
+.PHONY: demo test test-rust test-python test-computing test-waiting test-gateways test-live check try dev bench lint format release site man shell-env lock clean prerequisites
 
 demo: $(VENV)/.installed
 	@$(BIN)/holdfast demo
@@ -39,11 +39,18 @@ test: test-rust test-python
 test-rust: prerequisites
 	$(CARGO) test $(CHECKED) --workspace --quiet
 
-# What only computes, a process per processor; then what runs in real time, of which a third is waiting, two beside each other; then the
-# broadband gateways, which fill a machine by themselves.
-test-python: $(VENV)/.test-installed
+test-python: test-computing test-waiting test-gateways
+
+# What only computes, a process per processor.
+test-computing: $(VENV)/.test-installed
 	$(BIN)/python -m pytest --ignore=tests/live --ignore=tests/web --ignore-glob='tests/p4runtime/abuse/test_[!m]*' --quiet --numprocesses=auto --maxprocesses=8 --dist=loadfile
+
+# What runs in real time, of which a third is waiting, two beside each other.
+test-waiting: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/p4runtime/abuse tests/live tests/web --ignore=tests/p4runtime/abuse/test_memory.py --ignore=tests/live/test_bng.py --quiet --numprocesses=2 --dist=loadfile
+
+# The broadband gateways, which fill a machine by themselves.
+test-gateways: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live/test_bng.py
 
 # The part of the tests that needs root: namespaces, packet sockets, kernel TCP.

@@ -47,6 +47,9 @@ notebooks."""
 
 _INSTALLED = {"site-packages", "dist-packages"}
 
+_STANDARD = frozenset(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+"""The folders of Python's own modules."""
+
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\r\n]+)[">]', re.MULTILINE)
 
 
@@ -210,7 +213,7 @@ def _is_installed(file: Path) -> bool:
     """Return True if a module is Python's own, or one of an installed package."""
     if _INSTALLED & set(file.parts):
         return True
-    return any(file.is_relative_to(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+    return any(file.is_relative_to(folder) for folder in _STANDARD)
 
 
 def _file_of(name: str) -> Path | None:
