@@ -32,9 +32,15 @@ def holdfast_process(*arguments: str, cwd: Path | None = None) -> subprocess.Com
     )
 
 
-def holdfast(*arguments: str, cwd: Path | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the command in this process, and return its status and what it wrote; an exception that it does not handle is raised."""
+def holdfast(
+    *arguments: str, cwd: Path | None = None, stdin: str = "", together: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process, and return its status and what it wrote; an exception that it does not handle is raised.
+
+    ``together``: what it wrote to standard error is in its output, where a terminal would show it.
+    """
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    err = out if together else err
     status = 0
     with _as_before(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         sys.stdin, sys.argv = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"), ["holdfast", *arguments]
@@ -46,6 +52,7 @@ def holdfast(*arguments: str, cwd: Path | None = None, stdin: str = "") -> subpr
             assert end.code is None or isinstance(end.code, int)
             status = end.code or 0
     said = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    said[1] = "" if together else said[1]
     return subprocess.CompletedProcess(arguments, status, *said)
 
 

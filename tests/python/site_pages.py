@@ -29,6 +29,10 @@ AS_ROOT = "as root"
 PROMPT = "holdfast> "
 _FENCE = re.compile(r"^```(?P<language>[\w+-]*)(?P<rest>[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"[|;<>&$*`(){}]")
+# What a terminal shows as a bar that moves, and then removes.
+_PROGRESS = re.compile(
+    r"^(?:runs \d+/\d+ after .*|.*: \d+ switches, .* \d+ runs|.* finished runs of other code .*)\n", re.MULTILINE
+)
 _BETWEEN = "quit\n    End the network.\n"
 """What ``help quit`` prints; it is asked for between two lines that are typed, to tell their answers apart."""
 
@@ -134,10 +138,14 @@ def _lines(text: str) -> list[str]:
 
 
 class Reader:
-    """Does what a page says, in a folder that is the reader's at the beginning."""
+    """Does what a page says, in a folder that is the reader's at the beginning.
 
-    def __init__(self, folder: Path) -> None:
+    ``processes``: each command of ours has a process of its own, as live networks need, whose hosts write to the process's output.
+    """
+
+    def __init__(self, folder: Path, *, processes: bool = False) -> None:
         self.folder = self.here = folder
+        self.processes = processes
         self.status = 0
 
     def do(self, block: Block) -> str:
@@ -182,10 +190,10 @@ class Reader:
                 raise PageError(f"{block.where}: {command.line}: there is no such folder")
             return ("",)
         typed = "".join(f"help quit\n{line}\n" for line in command.typed)
-        if words[0] == "holdfast" and not _SHELL.search(re.sub(r'"[^"]*"', "", command.line)):
+        if words[0] == "holdfast" and not self.processes and not _SHELL.search(re.sub(r'"[^"]*"', "", command.line)):
             # Results do not depend on the number of processes, and each takes seconds to start.
             jobs = ["--jobs", "1"] if words[1] == "compare" and "--coverage" not in words else []
-            done = holdfast(*words[1:], *jobs, cwd=self.here, stdin=typed)
+            done = holdfast(*words[1:], *jobs, cwd=self.here, stdin=typed, together=True)
             self._forget()
         else:
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -193,19 +201,18 @@ class Reader:
                 ["bash", "-c", command.line],
                 cwd=self.here,
                 input=typed,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 text=True,
                 timeout=300,
                 check=False,
                 env={**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
             )
         self.status = done.returncode
-        printed = done.stdout + (done.stderr if "error" in done.stderr else "")
+        printed = _PROGRESS.sub("", done.stdout)
         answers = tuple(printed.split(_BETWEEN)) if typed else (printed,)
         if len(answers) != len(command.answers):
-            raise PageError(
-                f"{block.where}: {command.line}: a line that was typed has no answer\n{printed}\n{done.stderr}"
-            )
+            raise PageError(f"{block.where}: {command.line}: a line that was typed has no answer\n{printed}")
         return answers
 
     def _forget(self) -> None:

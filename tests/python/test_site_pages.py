@@ -21,7 +21,7 @@ import site_build
 import typer
 from site_pages import Block, PageError, Reader, alike, commands, fences, included, runnable
 
-from holdfast import cli
+from holdfast import cli, schemas
 from holdfast.cli import comparisons
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +114,19 @@ def test_names_in_programs_exist(page: str) -> None:
                     for name in node.names:
                         if not hasattr(module, name.name):
                             importlib.import_module(f"{node.module}.{name.name}")
+
+
+def test_keys_of_a_gateway_exist() -> None:
+    def exists(schema: Any, keys: list[str]) -> bool:
+        while "$ref" in schema or "anyOf" in schema:
+            schema = whole["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema["anyOf"][0]
+        return not keys or (keys[0] in schema["properties"] and exists(schema["properties"][keys[0]], keys[1:]))
+
+    whole = schemas.schema("gateway")
+    table = read("docs/coming-from/accel-ppp.md").partition("| accel-ppp.conf | gateway.yaml |")[2]
+    named = [name for row in table.splitlines() for name in re.findall(r"`((?:gateway|switch)[.\w]+)`", row)]
+    assert len(named) > 20
+    assert not [name for name in named if not exists(whole, name.split("."))]
 
 
 def block(text: str) -> Block:
