@@ -11,11 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
-from rich.table import Table
-
 from holdfast import _core, whole_files
 from holdfast.errors import HoldfastError
 from holdfast.measurements import ProgramMeasurement, SimulationMeasurement, TableMeasurement
+from holdfast.terminal import Grid
 
 Measured = TypeVar("Measured")
 
@@ -122,59 +121,69 @@ _OF_SIMULATION: Mapping[str, Callable[[SimulationMeasurement], str]] = {
     "packets": lambda r: f"{r.packets:,}",
     "hops": lambda r: f"{r.packet_hops:,}",
     "events": lambda r: f"{r.events:,}",
-    "CPU\n(s)": lambda r: f"{r.processor_s:.3f}",
-    "M packets\nper s": lambda r: "-" if (per_s := _per_s(r.packets, r)) is None else f"{per_s * 1e-6:.2f}",
-    "ns per\nhop": lambda r: f"{r.processor_s * 1e9 / r.packet_hops:.0f}",
+    "cpu\ns": lambda r: f"{r.processor_s:.3f}",
+    "rate\nM/s": lambda r: "-" if (per_s := _per_s(r.packets, r)) is None else f"{per_s * 1e-6:.2f}",
+    "time\nns/hop": lambda r: f"{r.processor_s * 1e9 / r.packet_hops:.0f}",
 }
 
 _OF_TABLE: Mapping[str, Callable[[TableMeasurement], str]] = {
     "table": lambda r: r.table,
     "entries": lambda r: f"{r.entries:,}",
-    "inserts\nper s": lambda r: f"{r.inserts_per_s:,.0f}",
-    "deletes\nper s": lambda r: f"{r.deletes_per_s:,.0f}",
-    "longest\nupdate (us)": lambda r: f"{r.longest_update_us:.0f}",
-    "99.9 %\n(us)": lambda r: f"{r.p999_update_us:.1f}",
-    "lookup\n(ns)": lambda r: f"{r.lookup_ns:.1f}",
-    "bytes per\nentry": lambda r: f"{r.bytes_per_entry:.0f}",
+    "inserts\n/s": lambda r: f"{r.inserts_per_s:,.0f}",
+    "deletes\n/s": lambda r: f"{r.deletes_per_s:,.0f}",
+    "longest\nus": lambda r: f"{r.longest_update_us:.0f}",
+    "99.9 %\nus": lambda r: f"{r.p999_update_us:.1f}",
+    "lookup\nns": lambda r: f"{r.lookup_ns:.1f}",
+    "memory\nbytes": lambda r: f"{r.bytes_per_entry:.0f}",
 }
 
 _OF_PROGRAM: Mapping[str, Callable[[ProgramMeasurement], str]] = {
     "program": lambda r: r.program,
     "bytes": lambda r: str(r.size_bytes),
-    "M packets/s": lambda r: f"{r.packets_per_s * 1e-6:.2f}",
-    "Gb/s": lambda r: f"{gb_per_s(r):.1f}",
-    "ns per\npacket": lambda r: f"{1e9 / r.packets_per_s:.1f}",
-    "instr. per\npacket": lambda r: "-" if (counted := r.instructions_per_packet) is None else f"{counted:.0f}",
-    "by hand\nM packets/s": lambda r: f"{r.handwritten_packets_per_s * 1e-6:.2f}",
-    "ratio": lambda r: f"{r.ratio:.2f}",
+    "rate\nM/s": lambda r: f"{r.packets_per_s * 1e-6:.2f}",
+    "\nGb/s": lambda r: f"{gb_per_s(r):.1f}",
+    "time\nns": lambda r: f"{1e9 / r.packets_per_s:.1f}",
+    "instructions\n": lambda r: "-" if (counted := r.instructions_per_packet) is None else f"{counted:.0f}",
+    "hand\nM/s": lambda r: f"{r.handwritten_packets_per_s * 1e-6:.2f}",
+    "ratio\n": lambda r: f"{r.ratio:.2f}",
 }
 
 
-def table_of_simulations(results: Sequence[SimulationMeasurement]) -> Table:
+def table_of_simulations(results: Sequence[SimulationMeasurement]) -> Grid:
     """Return a table of simulations' results that fits a terminal of 80 columns."""
-    return _table("simulated networks, one core, packets of 1,000 bytes or TCP", _OF_SIMULATION, results)
+    legend = ["rate: million packets in a second of cpu; time: of cpu for each hop of a packet"]
+    return _table("simulated networks, one core, packets of 1,000 bytes or TCP", _OF_SIMULATION, results, legend)
 
 
-def table_of_tables(results: Sequence[TableMeasurement]) -> Table:
+def table_of_tables(results: Sequence[TableMeasurement]) -> Grid:
     """Return a table of the results of tables, such as inserts per second, that fits a terminal of 80 columns."""
-    return _table("tables on their own, one core", _OF_TABLE, results)
+    legend = ["longest, 99.9 %: time of an update; memory: for each entry"]
+    return _table("tables on their own, one core", _OF_TABLE, results, legend)
 
 
-def table(results: Sequence[ProgramMeasurement]) -> Table:
+def table(results: Sequence[ProgramMeasurement]) -> Grid:
     """Return a table of programs' results that fits a terminal of 80 columns."""
-    return _table("one core, in memory, medians", _OF_PROGRAM, results)
+    legend = [
+        "rate: million packets in a second; time, instructions: for each packet;",
+        "hand: rate of the same function in Rust, written by hand; ratio: rate / hand",
+    ]
+    return _table("one core, in memory, medians", _OF_PROGRAM, results, legend)
 
 
-def _table(title: str, columns: Mapping[str, Callable[[Measured], str]], results: Sequence[Measured]) -> Table:
+def _table(
+    title: str,
+    columns: Mapping[str, Callable[[Measured], str]],
+    results: Sequence[Measured],
+    legend: Sequence[str],
+) -> Grid:
     """Return a table with a row for each result, and a column for each of ``columns`` (a heading, and a function of the result).
 
     The first column, the result's name, is left empty where it repeats the row above.
     """
-    shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    shown = Grid(title=title, legend=legend)
     name, *others = columns
-    shown.add_column(name, style="bold", no_wrap=True)
-    for heading in others:
-        shown.add_column(heading, justify="right", no_wrap=True)
+    shown.add_names(name)
+    shown.add_numbers(*others)
     previous = None
     for result in results:
         first, *rest = (text(result) for text in columns.values())

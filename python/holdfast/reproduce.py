@@ -32,6 +32,7 @@ from holdfast.experiments import (
     PublishedTable,
     Setting,
 )
+from holdfast.terminal import Grid
 
 LARGEST_SEED = 2**64 - 1
 NUMBERS = ("quantity", "ours", "low", "high")
@@ -196,18 +197,16 @@ def headline(part: Part, comparison: pl.DataFrame, seeds: Sequence[int]) -> str:
 COLOURED = {AGREES: f"[green]{AGREES}[/]", DIFFERS: f"[red]{DIFFERS}[/]"}
 
 
-def table(part: Part, comparison: pl.DataFrame) -> Table:
+def table(part: Part, comparison: pl.DataFrame) -> Grid:
     """Return a comparison as a table for a terminal; our numbers have one decimal more than the paper's."""
-    result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     keys = [c for c in comparison.columns if c not in (*NUMBERS, *(JUDGED if part.published else ()))]
-    for key in keys:
-        result.add_column(key.replace("_", " "), no_wrap=True)
-    result.add_column("", no_wrap=True)
+    result = Grid(names=len(keys) + 1)
+    for key in (*keys, ""):
+        result.add_column(key.replace("_", " "), overflow="fold")
     beside = part.published is not None
-    for heading in ("paper", "ours", "interval") if beside else ("ours", "interval"):
-        result.add_column(heading, justify="right", no_wrap=True)
+    result.add_numbers(*(("paper", "ours", "interval") if beside else ("ours", "interval")))
     if beside:
-        result.add_column("")
+        result.add_column("", overflow="fold")
     decimals = part.published.decimals if part.published else 2
     for row in comparison.iter_rows(named=True):
         low, high = (_number(row[name], decimals + 1) for name in ("low", "high"))

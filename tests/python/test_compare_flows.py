@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -85,11 +86,12 @@ def trees(setting: Setting) -> Built:
     return Built(Program.compile_text(MULTICAST, "multicast.p4"), Trees(several), unprotected)
 
 
-@pytest.fixture
-def with_trees(monkeypatch: pytest.MonkeyPatch) -> Mechanism:
+@pytest.fixture(scope="module")
+def with_trees() -> Iterator[Mechanism]:
     mechanism = Mechanism("trees", "a tree per flow, and nobody reacts", ("#000000", "#ffffff"), trees, multicast=True)
-    monkeypatch.setitem(registry.MECHANISMS, "trees", mechanism)
-    return mechanism
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.MECHANISMS, "trees", mechanism)
+        yield mechanism
 
 
 def givens(folder: Path, traffic: str = TRAFFIC, *, fail: str = "s1-s2", live: bool = False) -> scenario.Scenario:
@@ -99,14 +101,22 @@ def givens(folder: Path, traffic: str = TRAFFIC, *, fail: str = "s1-s2", live: b
     return scenario.build("ring:4", fail=fail, traffic=path, when=when, live=live)
 
 
+@pytest.fixture(scope="module")
+def compared(with_trees: Mechanism, tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
+    folder = tmp_path_factory.mktemp("flows")
+    chosen = registry.find(["static", "trees", "reroute", "1+1"])
+    return results.run(givens(folder), chosen, [1], folder / "out"), folder / "out"
+
+
 @pytest.fixture
-def found(tmp_path: Path, with_trees: Mechanism) -> Comparison:
-    return results.run(givens(tmp_path), registry.find(["static", "trees", "reroute", "1+1"]), [1], tmp_path / "out")
+def found(compared: tuple[Comparison, Path]) -> Comparison:
+    return compared[0]
 
 
-def test_each_receiver_is_measured_and_the_flow_follows_from_them(found: Comparison, tmp_path: Path) -> None:
-    receivers = pl.read_parquet(tmp_path / "out/receivers.parquet").filter(pl.col("failure") == "s1-s2")
-    flow = pl.read_parquet(tmp_path / "out/flows.parquet").filter(pl.col("failure") == "s1-s2")
+def test_each_receiver_is_measured_and_the_flow_follows_from_them(compared: tuple[Comparison, Path]) -> None:
+    found, out = compared
+    receivers = pl.read_parquet(out / "receivers.parquet").filter(pl.col("failure") == "s1-s2")
+    flow = pl.read_parquet(out / "flows.parquet").filter(pl.col("failure") == "s1-s2")
     assert flow["destination"].unique().to_list() == ["h2 h3 h4"]
     for name in ("static", "trees"):
         each = receivers.filter(pl.col("mechanism") == name)
@@ -141,11 +151,12 @@ def test_the_network_copies_only_where_it_can(found: Comparison) -> None:
     assert by_name["1+1"].unprotected_flows == 0
 
 
-def test_reports_speak_of_flows(found: Comparison, tmp_path: Path) -> None:
+def test_reports_speak_of_flows(compared: tuple[Comparison, Path], tmp_path: Path) -> None:
+    found, out = compared
     assert traffic_file.describe(found.scenario.traffic) == f"1 UDP stream of {RATE} packets/s; 1 flow"
     assert any("Under trees the network copies packets, else the source." in note for note in advice.notes(found))
     assert any("trees" in note and "of 1 flows." in note for note in advice.notes(found))
-    text = (tmp_path / "out/report.html").read_text()
+    text = (out / "report.html").read_text()
     assert "of 1 flows<" in text and "pairs" not in text
     assert "<b>h1 to h2 h3 h4</b>" in text
     name, outage_ms, lost = found.worst_receiver("static", [0, 1, 2])

@@ -89,7 +89,7 @@ def doctor() -> None:
 
     table = Table(title="holdfast doctor", title_justify="left")
     for column in ("check", "result", "meaning"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for check in checks.run():
         table.add_row(check.name, "[green]yes[/]" if check.ok else "[yellow]no[/]", Text(check.detail))
     console.print(table)

@@ -29,6 +29,7 @@ from holdfast.compare.figures import (
     OfMulticast,
     Promise,
     Summary,
+    WorstPair,
     figures,
     mean,
     mean_difference,
@@ -257,6 +258,17 @@ class Comparison(Ranking):
             **self._of_multicast(name, undisturbed),
             **self._of_promises(name),
         )
+
+    def worst_pair(self, name: str) -> WorstPair | None:
+        """Return the pair that loses most to the mechanism's worst failure; None if no packet is lost to any."""
+        case: Case = max(self.cases_of(name), key=lambda each: (each.lost_to_failure, each.outage_ms))
+        if case.lost_to_failure <= 0:
+            return None
+        row, still = (self.row(name, failure, case.seed) for failure in (case.failure, NO_FAILURE))
+        places = self.measured(self.probes, case.failure)
+        worst = max(places, key=lambda i: (row["lost"][i] - still["lost"][i], row["outage_ms"][i]))
+        lost = row["lost"][worst] - still["lost"][worst]
+        return WorstPair(case.failure, *self.probes[worst].hosts, lost, row["outage_ms"][worst])
 
     def _of_promises(self, name: str) -> dict[str, Any]:
         found = self.promises[name]

@@ -160,6 +160,22 @@ class Promise:
         return self.outage_ms is None or (self.lost <= self.allowed and not self.duplicated)
 
 
+@dataclass(frozen=True)
+class WorstPair:
+    """The pair of hosts that loses most to the worst failure of a mechanism: packets lost to it, and its longest outage."""
+
+    failure: str
+    source: str
+    receiver: str
+    lost: int
+    outage_ms: float
+
+    @property
+    def name(self) -> str:
+        """The names of both hosts."""
+        return f"{self.source} to {self.receiver}"
+
+
 class OfMulticast(TypedDict):
     """Fields of a :class:`Summary`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
+from holdfast.terminal import Grid
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
@@ -61,10 +61,9 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def terminal_table(headings: Sequence[str]) -> Table:
-    """Return an empty table for a terminal: a column of mechanisms, and columns of numbers with these headings."""
-    result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    result.add_column("", style="bold", no_wrap=True)
-    for heading in headings:
-        result.add_column(heading, justify="right", no_wrap=True)
+def terminal_table(headings: Sequence[str], legend: Sequence[str] = ()) -> Grid:
+    """Return an empty table for a terminal: a column of mechanisms, columns of numbers, and what their headings mean below."""
+    result = Grid(legend=legend)
+    result.add_names("")
+    result.add_numbers(*headings)
     return result

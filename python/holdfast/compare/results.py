@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import polars as pl
-from rich.table import Table
 
 from holdfast.compare import advice, live, mechanisms, report, runs, telemetry, terminal, traffic_file, world
 from holdfast.compare.comparison import Comparison
@@ -24,6 +23,7 @@ from holdfast.compare.requirements import Measure
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.world import World
 from holdfast.errors import ScenarioError
+from holdfast.terminal import Grid
 
 
 def _about(scenario: Scenario) -> str:
@@ -122,9 +122,11 @@ MEASURES: Final[Mapping[str, Measure]] = {
 }
 
 
-def _tables(comparison: Comparison) -> list[Table]:
+def _tables(comparison: Comparison) -> list[Grid]:
+    one = len(comparison.flows) == len(comparison.scenario.failures) == 1
+    worst = [] if one or comparison.uncounted is not None else [terminal.worst_table(comparison)]
     more = [terminal.telemetry_table(comparison)] if comparison.scenario.telemetry else []
-    return [terminal.table(comparison), *more]
+    return [terminal.table(comparison), *(each for each in worst if each.row_count), *more]
 
 
 WORLD = World(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from rich.table import Table
-
-from holdfast.compare import telemetry, traffic_file
+from holdfast.compare import failures, telemetry, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.figures import Summary
 from holdfast.compare.formats import difference, number, ratio, terminal_table
+from holdfast.terminal import Grid
 
-Column = tuple[str, Callable[[Summary], str]]
+
+class Column(NamedTuple):
+    """A column: its heading in one word, the unit below it, what it is, and how a summary is shown."""
+
+    heading: str
+    unit: str
+    what: str
+    show: Callable[[Summary], str]
 
 
 def title(comparison: Comparison) -> str:
@@ -37,54 +45,52 @@ def completion(summary: Summary, *, of: str = " of ", after: str = "") -> str:
     return number(summary.completion_mean_ms)
 
 
-UNDISTURBED: Column = ("lost\nwith-\nout", lambda s: number(s.lost_undisturbed))
+UNDISTURBED = Column("anyway", "pkts", "packets lost without a failure", lambda s: number(s.lost_undisturbed))
 """Shown if anything is."""
 
-ONE: list[Column] = [
-    ("lost\npack-\nets", lambda s: number(s.lost_mean)),
-    ("longest\noutage\n(ms)", lambda s: number(s.outage_mean_ms)),
+ONE = [
+    Column("lost", "pkts", "packets lost to the failure", lambda s: number(s.lost_mean)),
+    Column("outage", "ms", "longest time without an arrival", lambda s: number(s.outage_mean_ms)),
 ]
-MANY: list[Column] = [
-    ("lost\nper\nfail.", lambda s: number(s.lost_mean)),
-    ("lost\nworst\nfail.", lambda s: number(s.lost_worst)),
-    ("outage\nmedian\n(ms)", lambda s: number(s.outage_median_ms)),
-    ("outage\nworst\n(ms)", lambda s: number(s.outage_worst_ms)),
+MANY = [
+    Column("lost", "pkts", "packets lost to a failure, on average", lambda s: number(s.lost_mean)),
+    Column("most", "pkts", "lost to the worst failure", lambda s: number(s.lost_worst)),
+    Column("outage", "ms", "time without an arrival, median", lambda s: number(s.outage_median_ms)),
+    Column("worst", "ms", "the longest outage", lambda s: number(s.outage_worst_ms)),
 ]
-TCP: list[Column] = [
-    ("TCP\nlost\n(%)", lambda s: number(s.goodput_lost_percent)),
-    ("trans-\nfer\n(ms)", lambda s: completion(s, of="/")),
+TCP = [
+    Column("tcp", "%", "TCP goodput lost by connections that it hits", lambda s: number(s.goodput_lost_percent)),
+    Column("finish", "ms", "mean time of TCP transfers, or how many finished", lambda s: completion(s, of="/")),
 ]
-LATENCY: Column = ("late-\nncy\n(ms)", lambda s: difference(s.added_latency_ms))
-STATE: Column = ("state\nper\nsw.", lambda s: number(s.entries_mean))
-COMMON: list[Column] = [
+LATENCY = Column("delay", "ms", "and jitter: added while it lasts", lambda s: difference(s.added_latency_ms))
+STATE = Column("state", "rows", "table entries of a switch", lambda s: number(s.entries_mean))
+COMMON = [
     *TCP,
     LATENCY,
-    ("jit-\nter\n(ms)", lambda s: difference(s.added_jitter_ms)),
-    ("bytes\nratio", lambda s: f"{s.bytes_ratio:.2f}"),
+    Column("jitter", "ms", "", lambda s: difference(s.added_jitter_ms)),
+    Column("bytes", "ratio", "carried, by those of plain routing", lambda s: f"{s.bytes_ratio:.2f}"),
     STATE,
 ]
-MULTICAST: list[Column] = [
-    LATENCY,
-    ("bytes\nper\ntree", lambda s: ratio(s.tree_ratio)),
+MULTICAST = [
+    LATENCY._replace(what="added while it lasts"),
+    Column("bytes", "ratio", "carried, by those of the best trees", lambda s: ratio(s.tree_ratio)),
     STATE,
-    ("core\nstate", lambda s: number(s.core_state)),
-    ("up-\ndates/\njoin", lambda s: number(s.join_updates)),
+    Column("core", "rows", "state of switches where no group begins or ends", lambda s: number(s.core_state)),
+    Column("join", "msgs", "updates for a join", lambda s: number(s.join_updates)),
 ]
 """Instead of these, where all flows have several receivers."""
 
 
-def telemetry_table(comparison: Comparison) -> Table:
+def telemetry_table(comparison: Comparison) -> Grid:
     """Return a table of the first seed's INT reports around the failure that cost all mechanisms together most packets.
 
     A cell is mean / largest: of the latency in microseconds, and of the queue in packets.
     """
     failure = comparison.costliest_failures()[0]
-    result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    result.add_column("INT", style="bold", no_wrap=True)
-    result.add_column("port", no_wrap=True)
+    result = Grid(names=2, legend=["us: mean / longest time in the switch; queue: mean / most packets in front"])
+    result.add_names("INT", "port")
     for interval in telemetry.INTERVALS:
-        result.add_column(f"{interval}\nus", justify="right", no_wrap=True)
-        result.add_column("\nqueue", justify="right", no_wrap=True)
+        result.add_numbers(f"{interval}\nus", "\nqueue")
     for each in comparison.mechanisms:
         if (reported := comparison.telemetry_of(each.name, failure)) is None:
             continue
@@ -94,14 +100,36 @@ def telemetry_table(comparison: Comparison) -> Table:
     return result
 
 
-def table(comparison: Comparison) -> Table:
-    """Return the table of the mechanisms, best first, or in no order if there is no ranking."""
+def table(comparison: Comparison) -> Grid:
+    """Return the table of the mechanisms, best first, or in no order if there is no ranking, and what its headings mean."""
     measures = MANY if len(comparison.scenario.failures) > 1 else ONE
     if comparison.uncounted is not None:
-        measures = [(heading, lambda _: number(None)) for heading, _ in measures]
+        measures = [each._replace(show=lambda _: number(None)) for each in measures]
     unsteady = [UNDISTURBED] if any(summary.lost_undisturbed for summary in comparison.summaries) else []
     columns = [*measures[:1], *unsteady, *measures[1:], *(MULTICAST if comparison.is_multicast else COMMON)]
-    result = terminal_table([heading for heading, _ in columns])
+    result = terminal_table([f"{each.heading}\n{each.unit}" for each in columns], _legend(columns))
     for each in comparison.summaries:
-        result.add_row(each.mechanism, *(cell(each) for _, cell in columns))
+        result.add_row(each.mechanism, *(column.show(each) for column in columns))
     return result
+
+
+def worst_table(comparison: Comparison) -> Grid:
+    """Return a table of what hits hardest under each mechanism: the failure, and the pair of hosts that loses most to it."""
+    names = comparison.scenario.failures
+    result = Grid()
+    result.add_names("worst for")
+    if len(names) > 1:
+        result.add_column(failures.kind(comparison.scenario.topology, names[0]), overflow="fold")
+    result.add_column("pair", overflow="fold")
+    result.add_numbers("lost", "outage (ms)")
+    for each in comparison.summaries:
+        if (pair := comparison.worst_pair(each.mechanism)) is not None:
+            named = [pair.failure] if len(names) > 1 else []
+            result.add_row(each.mechanism, *named, pair.name, str(pair.lost), number(pair.outage_ms))
+    return result
+
+
+def _legend(columns: Sequence[Column]) -> list[str]:
+    """Return lines of a terminal's width that say what the headings mean."""
+    words = "; ".join(f"{each.heading}: {each.what}" for each in columns if each.what)
+    return textwrap.wrap(words, 80, break_on_hyphens=False)

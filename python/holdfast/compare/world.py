@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 
 import polars as pl
 from rich.console import Console
-from rich.table import Table
 
 from holdfast import sweep, whole_files
 from holdfast.compare import competitor, page
@@ -28,6 +27,7 @@ from holdfast.compare.page import Column
 from holdfast.compare.ranking import Ranking
 from holdfast.compare.requirements import Measure, Requirement, Verdict, check, judge, sentences
 from holdfast.errors import ScenarioError
+from holdfast.terminal import Grid
 
 G = TypeVar("G", bound=Scenario)
 M = TypeVar("M", bound=Competitor)
@@ -140,7 +140,7 @@ class World(Generic[G, M, R]):
     frames: Callable[[R], dict[str, pl.DataFrame]] = lambda comparison: {}
     input_of: Callable[[R], dict[str, object]] = input_of
     title: Callable[[R], str] = title
-    tables: Callable[[R], list[Table]] | None = None
+    tables: Callable[[R], list[Grid]] | None = None
     legend: Callable[[R], list[str]] = lambda comparison: []
     heading: Callable[[R], str] = title
     subtitle: Callable[[R], str] = lambda comparison: ""
@@ -295,7 +295,7 @@ class World(Generic[G, M, R]):
         }
         page.write(path, self.template, {**values, **self.parts(comparison)})
 
-    def shown(self, comparison: R) -> list[Table]:
+    def shown(self, comparison: R) -> list[Grid]:
         """Return the tables for a terminal: those of this kind of comparison, or if it has none the columns of the ranking."""
         if self.tables is not None:
             return self.tables(comparison)

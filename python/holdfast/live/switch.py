@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from rich.console import Console
-from rich.table import Table
 
 from holdfast import _core
 from holdfast.errors import HoldfastError, LiveError
@@ -29,6 +28,7 @@ from holdfast.p4runtime import rights_file
 from holdfast.p4runtime.addresses import access_at
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server, TlsFiles
+from holdfast.terminal import Grid
 
 if TYPE_CHECKING:
     from holdfast.control.desired import Desired
@@ -246,7 +246,7 @@ class LiveSwitch:
         self.stop()
 
 
-def statistics_table(rows: Sequence[Mapping[str, object]]) -> Table:
+def statistics_table(rows: Sequence[Mapping[str, object]]) -> Grid:
     """Return a table of ports' counters, with a row per port, and columns for those kinds of drops that occurred.
 
     Each of ``rows`` has ``port``, ``interface`` and the port's statistics.
@@ -255,10 +255,9 @@ def statistics_table(rows: Sequence[Mapping[str, object]]) -> Table:
     others = ["rx_overrun_drops", "rx_oversized_drops", "rx_errors", "rx_checksums_completed", "tx_drops"]
     columns = always + [column for column in others if any(row[column] for row in rows)]
     with_state = any(row.get("up") is not None for row in rows)
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("port", style="bold", no_wrap=True)
-    for column in (["state"] if with_state else []) + columns:
-        table.add_column(column.replace("_", "\n"), justify="right", no_wrap=True)
+    table = Grid()
+    table.add_names("port")
+    table.add_numbers(*(column.replace("_", "\n") for column in (["state"] if with_state else []) + columns))
     for row in rows:
         state = ["up" if row["up"] else "down"] if with_state else []
         table.add_row(f"{row['port']}@{row['interface']}", *state, *(str(row[column]) for column in columns))

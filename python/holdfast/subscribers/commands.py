@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from holdfast import regular_files
-from holdfast.terminal import Console, shown_name
+from holdfast.terminal import Console, Grid, shown_name
 
 app = typer.Typer(no_args_is_help=True, help="A broadband network gateway: PPPoE sessions on a P4 switch.")
 
@@ -55,7 +54,7 @@ def sessions(
     if as_json:
         _say(json.dumps(answer.model_dump(), indent=2))
         return
-    table = Table(box=None)
+    table = Grid()
     for column in COLUMNS:
         table.add_column(column, overflow="fold")
     for row in answer.sessions:

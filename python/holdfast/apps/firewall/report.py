@@ -66,7 +66,7 @@ def rules_table(rules: RuleSet, counted: Counts | None) -> Table:
     table = Table(title="rules, first the one that is asked first", title_justify="left")
     columns = ["rule", "action", "from", "to", "protocol", "source", "destination", "limit"]
     for column in [*columns, "packets"] if counted else columns:
-        table.add_column(column, justify="right" if column == "packets" else "left")
+        table.add_column(column, justify="right" if column == "packets" else "left", overflow="fold")
     for index in rules.ordered():
         rule = rules.rules[index]
         cells = [
@@ -89,7 +89,7 @@ def drops_table(counted: Counts) -> Table:
     """Return a table of dropped packets and bytes with a row per reason."""
     table = Table(title="dropped", title_justify="left")
     for column in ("reason", "packets", "bytes"):
-        table.add_column(column, justify="left" if column == "reason" else "right")
+        table.add_column(column, justify="left" if column == "reason" else "right", overflow="fold")
     for reason, (packets, octets) in counted.drops.items():
         table.add_row(reason, str(packets), str(octets))
     return table

@@ -21,7 +21,10 @@ def flow_table(collector: Collector) -> Table:
     """Return a table of the flows with most reports: path, changes of path, latency in microseconds, and drops."""
     table = Table(title=f"flows ({collector.counts().flows:,})", title_justify="left")
     for name in ("flow", "reports", "path", "changes", "latency (us)", "max", "drops"):
-        table.add_column(name, justify="left" if name in ("flow", "path") else "right")
+        if name in ("flow", "path"):
+            table.add_column(name, overflow="fold")
+        else:
+            table.add_column(name.replace(" ", "\n"), justify="right", no_wrap=True)
     for key, state in collector.flows(ROWS).items():
         table.add_row(
             printable(str(key)),
@@ -39,7 +42,7 @@ def hop_table(collector: Collector) -> Table:
     """Return a table of the hops with the highest latency, in microseconds, and their queues."""
     table = Table(title=f"hops ({collector.counts().hops:,})", title_justify="left")
     for name in ("node", "port", "packets", "latency (us)", "mean", "max", "queue", "max", "congested"):
-        table.add_column(name, justify="right")
+        table.add_column(name.replace(" ", "\n"), justify="right", no_wrap=True)
 
     for key, state in collector.hops(slowest=ROWS).items():
         mean = state.latency_sum / state.latency_count if state.latency_count else None

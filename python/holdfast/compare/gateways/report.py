@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 from markupsafe import Markup
-from rich.table import Table as TerminalTable
 
 from holdfast.compare import drawing, page, world
 from holdfast.compare.drawing import Curve, LinkLook, Panel
@@ -18,6 +17,7 @@ from holdfast.compare.gateways.mechanisms import MECHANISMS, Mechanism
 from holdfast.compare.gateways.scenario import BIN_MS, FAILURES
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.page import Cell, Column, Lane, Lanes, Table, TableRow, for_both
+from holdfast.terminal import Grid
 
 DEFINITIONS = (
     ("sessions kept", "subscribers that have had one session in the whole run, and have it at the end"),
@@ -153,14 +153,18 @@ def columns(comparison: Comparison) -> list[Column]:
     ]
 
 
-def tables(comparison: Comparison) -> list[TerminalTable]:
+def tables(comparison: Comparison) -> list[Grid]:
     """Return a table with the failures one after the other, and under each failure the mechanisms, best first."""
-    result = TerminalTable(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    result.add_column("failure", no_wrap=True)
-    result.add_column("", style="bold", no_wrap=True)
-    headings = ("sess.\nkept", "lost\npackets", "outage\nmean\n(ms)", "outage\nworst\n(ms)", "recov-\nered\n(ms)")
-    for heading in (*headings, "setup\nmean\n(ms)", "setup\nworst\n(ms)"):
-        result.add_column(heading, justify="right", no_wrap=True)
+    result = Grid(
+        names=2,
+        legend=[
+            "kept: sessions that did not end; lost: packets; outage: mean of the longest of each",
+            "subscriber, longest: the worst; recovered: until the slowest lost no more;",
+            "setup: mean time until newcomers have a session, slowest: the last one",
+        ],
+    )
+    result.add_names("failure", "")
+    result.add_numbers("kept\n", "lost\npkts", "outage\nms", "longest\nms", "recovered\nms", "setup\nms", "slowest\nms")
     total = comparison.scenario.subscribers.subscribers
     for failure in comparison.scenario.failures:
         for place, each in enumerate(comparison.summaries):
