@@ -141,13 +141,13 @@ def test_output_is_a_directory_for_p4c_and_a_file_for_the_others() -> None:
 
 def test_options_of_the_compiler() -> None:
     options = compiler(
-        "-DWITH_INT -D N=3 -DGONE -U GONE -I inc -Iother --Wdisable=unsupported --Werror -g -O2 --pp x x.p4"
+        "-DWITH_INT -D N=3 -DGONE -U GONE -I inc -Iother --Wdisable=unsupported --Werror -g -O2 -MG x.p4"
     )
     assert options.defines == ("__TARGET_BMV2__", "WITH_INT", "N=3")
     assert options.includes == (Path("inc"), Path("other"))
     assert options.warnings_are_errors
     named = [each.split(" ")[0] for each in options.ignored]
-    assert sorted(named) == ["--Wdisable=unsupported", "--pp", "-O", "-g"]
+    assert sorted(named) == ["--Wdisable=unsupported", "-MG", "-O", "-g"]
     assert compiler('-Xp4c="-D A=1 --Werror" x.p4') == compiler("-D A=1 --Werror x.p4")
 
 
@@ -160,7 +160,9 @@ def test_options_of_the_compiler() -> None:
         ("x.p4 --arch tna", "--arch tna is not possible"),
         ("x.p4 --std p4-14", "the language is P4_16"),
         ("x.p4 --p4v 14", "the language is P4_16"),
-        ("x.p4 -E", "-E is not possible"),
+        ("x.p4 --fromJSON y", "--fromJSON is not possible"),
+        ("x.p4 -MF y.d", "belong to -M or -MD"),
+        ("x.p4 -e -E", "-e compiles what p4c -E has left"),
         ("x.p4 --p4runtime-files a.xml", "the ending is one of"),
         ("x.p4 --bogus", "unrecognized arguments: --bogus"),
     ],
@@ -220,10 +222,52 @@ def test_the_compiler_of_bmv2_as_a_command(tmp_path: Path) -> None:
     outcome = runner.invoke(app, ["p4c-bm2-psa", str(ROUTER)])
     assert outcome.exit_code == 1
     assert "is not for the architecture psa" in outcome.stderr
-    outcome = runner.invoke(app, ["p4c", "--pp", "x", "-o", str(tmp_path), str(ROUTER)])
+    outcome = runner.invoke(app, ["p4c", "--toJSON", "x", "-o", str(tmp_path), str(ROUTER)])
     assert outcome.exit_code == 0, outcome.stderr
-    assert "note: ignored: --pp (there is no printer of P4)" in outcome.stderr
+    assert "note: ignored: --toJSON (the tree is not written" in outcome.stderr
     assert (tmp_path / "router.json").exists()
+
+
+def test_what_only_the_preprocessor_does(tmp_path: Path) -> None:
+    """Check that what -E and --pp write is the program, with and without its places, and the rules for make."""
+
+    def compiled(*words: str) -> str:
+        outcome = holdfast(*words, cwd=tmp_path)
+        assert outcome.returncode == 0, outcome.stderr
+        return outcome.stdout
+
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part/a b.p4").write_text(f'#include "{ROUTER}"\n')
+    (tmp_path / "main.p4").write_text('// A comment\n#define FILE "a b.p4"\n#include FILE\n')
+    compiled("p4c", "-I", "part", "-o", "out", "-MD", "-MP", "--pp", "out/plain.p4", "main.p4")
+    compiled("p4c", "-I", "part", "-o", "out", "-E", "main.p4")
+    text = (tmp_path / "out/main.p4i").read_text()
+    assert "A comment" not in text
+    assert '# 1 "part/a b.p4"' not in text, "it has no tokens of its own"
+    assert f'"{ROUTER}"\n' in text
+    assert compiled("p4c-bm2-ss", "-I", "part", "-E", "main.p4") == text
+    from_source = (tmp_path / "out/main.json").read_bytes()
+    compiled("p4c", "-e", "-o", "out", "main.p4")
+    assert (tmp_path / "out/main.json").read_bytes() == from_source, "with the lines of the source"
+    plain = (tmp_path / "out/plain.p4").read_text()
+    assert not [line for line in plain.splitlines() if line.startswith("#")]
+    for each in (text, plain):
+        (tmp_path / "again.p4").write_text(each)
+        compiled("p4c", "-o", "again", "--p4runtime-files", "again.txt", "again.p4")
+        compiled("p4c", "-I", "part", "-o", "out", "--p4runtime-files", "out.txt", "main.p4")
+        assert (tmp_path / "again.txt").read_text() == (tmp_path / "out.txt").read_text()
+    rule = (tmp_path / "out/main.d").read_text()
+    assert rule.startswith("main.o: main.p4 part/a\\ b.p4 ")
+    assert "\npart/a\\ b.p4:\n" in rule
+    assert f"\n{ROUTER}:\n" in rule
+    assert "main.p4:\n" not in rule
+    assert "v1model.p4" not in rule, "it is no file here"
+    alone = compiled("p4c-bm2-ss", "-I", "part", "-M", "-MT", "x.json", "main.p4")
+    assert alone == rule.splitlines()[0].replace("main.o", "x.json") + "\n"
+    (tmp_path / "main.p4").write_text("#error no\n")
+    wrong = holdfast("p4c", "-E", "-o", "none", "main.p4", cwd=tmp_path)
+    assert (wrong.returncode, (tmp_path / "none").exists()) == (1, False)
+    assert "error[" in wrong.stderr
 
 
 def test_a_target_macro_is_defined(tmp_path: Path) -> None:

@@ -130,6 +130,11 @@ pub fn compile_file(path: &Path, options: &Options) -> Outcome {
     compile_with(path, &loader(options), options)
 }
 
+/// Returns the program in the file `path` after the preprocessor, as text that compiles to the same program.
+pub fn preprocess_file(path: &Path, options: &Options) -> syntax::Preprocessed {
+    syntax::preprocess(path, &loader(options), &options.defines)
+}
+
 /// Looks for reads of invalid headers and of variables without a value in the program in the file `path`,
 /// and returns these as warnings; `compiled` is `None`.
 pub fn examine_file(path: &Path, options: &Options) -> Outcome {

@@ -7,7 +7,7 @@ mod programs;
 
 use std::path::Path;
 
-use compile::{Options, compile_file, compile_text};
+use compile::{Options, compile_file, compile_text, preprocess_file};
 use programs::{programs, root};
 
 fn name(path: &Path) -> String {
@@ -58,6 +58,48 @@ fn programs_that_are_run_elsewhere_compile() {
     for path in programs {
         let outcome = compile_file(&path, &Options::default());
         assert!(outcome.compiled.is_some(), "{}", outcome.render());
+    }
+}
+
+/// Checks that the text after the preprocessor is the same program, and that messages about it name the same places.
+#[test]
+fn what_the_preprocessor_leaves_compiles_to_the_same() {
+    let all = programs("tests/p4/accept")
+        .into_iter()
+        .chain(programs("tests/p4/run"));
+    for path in all {
+        let options = Options::default();
+        let given = compile_file(&path, &options);
+        let program = given.compiled.as_ref().expect("a program");
+        let left = preprocess_file(&path, &options);
+        for (text, places) in [(&left.text, true), (&left.plain, false)] {
+            // In its own directory, so that the name of the program is the same.
+            let again = compile_text(text, &path.to_string_lossy(), &options);
+            let shown = path.display();
+            let Some(compiled) = &again.compiled else {
+                panic!("{shown}: {}", again.render())
+            };
+            assert_eq!(compiled.p4info, program.p4info, "{shown}");
+            let parsed = syntax::parse_str(text);
+            let no_directives = parsed.sources.files().iter().all(|file| {
+                let mut lines = file.text.lines();
+                lines.all(|line| !line.starts_with("#") || line.starts_with("# "))
+            });
+            assert!(no_directives, "{shown}");
+            if places {
+                assert_eq!(compiled.program, program.program, "{shown}");
+                let at = |outcome: &compile::Outcome| -> Vec<_> {
+                    // The preprocessor's own warnings are about what is gone.
+                    let later = outcome
+                        .diagnostics
+                        .iter()
+                        .filter(|d| !left.diagnostics.iter().any(|own| own.code == d.code));
+                    let place = |d: &syntax::Diagnostic| (d.code, outcome.sources.location(d.span));
+                    later.map(place).collect()
+                };
+                assert_eq!(at(&again), at(&given), "{shown}");
+            }
+        }
     }
 }
 

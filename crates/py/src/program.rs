@@ -243,6 +243,40 @@ impl Program {
         }))
     }
 
+    /// Returns a program's text after the preprocessor: with lines such as ``# 12 "file.p4"`` for the places in the
+    /// source, and without; the files that it was read from, those that are built in among them; and its warnings. Raises
+    /// :class:`CompileError` if the preprocessor finds errors.
+    #[staticmethod]
+    #[pyo3(
+        signature = (path, include_dirs=Vec::new(), defines=nothing()),
+        text_signature = "(path, include_dirs=(), defines=...)"
+    )]
+    fn preprocess(
+        path: PathBuf,
+        include_dirs: Vec<PathBuf>,
+        defines: BTreeMap<String, String>,
+    ) -> PyResult<(String, String, Vec<String>, Vec<Diagnostic>)> {
+        let options = options(include_dirs, defines);
+        let (text, plain, outcome) = detached(|| {
+            let found = compile::preprocess_file(&path, &options);
+            let outcome = compile::Outcome {
+                compiled: None,
+                diagnostics: found.diagnostics,
+                sources: found.sources,
+                checked: false,
+            };
+            (found.text, found.plain, outcome)
+        });
+        let files = outcome.sources.files().iter().map(|f| f.name.to_string());
+        let files = files.filter(|name| name != "<command line>").collect();
+        let accepted = outcome.accepted();
+        let compilation = compiled(outcome);
+        if !accepted {
+            return finish(compilation).map(|_| Default::default());
+        }
+        Ok((text, plain, files, compilation.diagnostics))
+    }
+
     /// Finds reads of invalid headers and of uninitialised variables in the program in a file. Each is a diagnostic
     /// with the path of packets that leads to it. If the program has errors, only these are returned.
     #[staticmethod]

@@ -18,6 +18,7 @@ mod lexer;
 pub mod loader;
 mod parser;
 mod preprocess;
+mod preprocessed;
 mod sink;
 pub mod source;
 mod splice;
@@ -55,11 +56,41 @@ impl Parsed {
     }
 }
 
-/// Parses the program in the file `path` with the macros `defines` (name and value) predefined.
-pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> Parsed {
+/// A program after the preprocessor.
+#[derive(Debug)]
+pub struct Preprocessed {
+    /// The program without directives and comments. Lines such as `# 12 "file.p4"` name the places in the source.
+    pub text: String,
+    /// The same without such lines, and without the places.
+    pub plain: String,
+    /// The files that were read.
+    pub sources: SourceMap,
+    /// The diagnostics, in the order in which they were found.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the program in the file `path` as [`parse`] does, up to its tokens, and returns these as text.
+pub fn preprocess(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> Preprocessed {
     let mut sources = SourceMap::new();
     let mut sink = Sink::default();
-    let mut preprocessor = Preprocessor::new(loader, &mut sources, &mut sink);
+    let (tokens, _) = tokens_of(path, loader, defines, &mut sources, &mut sink);
+    Preprocessed {
+        text: preprocessed::text(&tokens, &sources, true),
+        plain: preprocessed::text(&tokens, &sources, false),
+        sources,
+        diagnostics: sink.into_vec(),
+    }
+}
+
+/// Returns the tokens of the program in the file `path`, and whether they are complete.
+fn tokens_of(
+    path: &Path,
+    loader: &dyn Loader,
+    defines: &[(String, String)],
+    sources: &mut SourceMap,
+    sink: &mut Sink,
+) -> (Vec<token::Token>, bool) {
+    let mut preprocessor = Preprocessor::new(loader, sources, sink);
     preprocessor.define(defines);
     let main = match loader.open(path) {
         Ok(loaded) => preprocessor.file(loaded, None),
@@ -77,7 +108,14 @@ pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> 
             main
         }
     };
-    let (tokens, complete) = preprocessor.finish(main);
+    preprocessor.finish(main)
+}
+
+/// Parses the program in the file `path` with the macros `defines` (name and value) predefined.
+pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> Parsed {
+    let mut sources = SourceMap::new();
+    let mut sink = Sink::default();
+    let (tokens, complete) = tokens_of(path, loader, defines, &mut sources, &mut sink);
     // An error that the parser finds in a program that was cut off is nobody's mistake.
     let mut ignored = Sink::default();
     let (cut_strings, hopeless) = lexical_damage(&sink);

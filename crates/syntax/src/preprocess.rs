@@ -476,8 +476,8 @@ impl<'a> Preprocessor<'a> {
         header_name(&args[..1])
     }
 
-    /// Executes `#line 12 "file"`, whose number and name macros may produce, or the form `# 12 "file"` that other
-    /// preprocessors write. Reports a malformed one.
+    /// Executes `#line 12 "file"`, whose number and name macros may produce, or the form `# 12 "file" 1 3` that
+    /// preprocessors write, whose flags (1 to 4) say nothing that matters here. Reports a malformed one.
     fn line_directive(&mut self, word: &Token, args: &[Token]) {
         let last = args.last().unwrap_or(word).span;
         let args = self.expand(args);
@@ -491,7 +491,9 @@ impl<'a> Preprocessor<'a> {
             }
             _ => (None, rest),
         };
-        match number.filter(|_| rest.is_empty()) {
+        let is_flag = |t: &Token| matches!(&*t.text, "1" | "2" | "3" | "4");
+        let flags = word.kind == T::Hash && name.is_some() && rest.iter().all(is_flag);
+        match number.filter(|_| rest.is_empty() || flags) {
             Some(number) => {
                 let end = self.end_of_line(last);
                 self.sources.override_line(end, number, name);

@@ -431,11 +431,17 @@ fn places_in_includes_and_lines() {
         &[
             (
                 "main.p4",
-                "#include \"a.p4\"\n#line 100 \"other.p4\"\n\nconst = 1;\n# 7\nconst = 2;",
+                "#include \"a.p4\"\n#line 100 \"other.p4\"\n\nconst = 1;\n# 7\nconst = 2;\n# 20 \"third.p4\" 1 3 4\nconst = 3;\n# 20 \"x\" 5\n",
             ),
             ("a.p4", "\tint 1;"),
         ],
         expect![[r#"
+            error[E0021]: `#line` needs a line number and perhaps a file name in quotes
+              --> third.p4:21:1
+               |
+            21 | # 20 "x" 5
+               | ^
+
             error[E0200]: expected a name, found `1`
              --> a.p4:1:6
               |
@@ -454,6 +460,12 @@ fn places_in_includes_and_lines() {
               |
             7 | const = 2;
               |       ^
+
+            error[E0200]: expected a type, found `=`
+              --> third.p4:20:7
+               |
+            20 | const = 3;
+               |       ^
         "#]],
     );
 }

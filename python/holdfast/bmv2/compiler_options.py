@@ -35,11 +35,11 @@ _FLAGS = {
     "--emit-externs": "externs are the architecture's",
     "--parser-inline-opt": "parsers are not inlined",
     "--loopsUnroll": "loops stay loops",
-    "--doNotEmitIncludes": "there is no printer of P4",
+    "--doNotEmitIncludes": "what --pp writes has no includes",
+    "-MG": "a file that is missing is an error",
     "--nocpp": "the preprocessor is a part of the compiler",
 }
 _VALUES = {
-    "--pp": "there is no printer of P4",
     "--toJSON": "the tree is not written; holdfast compile --emit-ir prints what the program becomes",
     "--toJson": "the tree is not written; holdfast compile --emit-ir prints what the program becomes",
     "--dump": "there are no passes to write down",
@@ -55,15 +55,37 @@ _VALUES = {
     "-Xassembler": "there is no assembler",
     "-Xlinker": "there is no linker",
 }
-_REFUSED = ("-E", "-M", "-MD", "-MG", "-MP", "-###", "--fromJSON", "--listFrontendPasses", "--gdb", "--cgdb", "--lldb")
+_REFUSED = ("-###", "--fromJSON", "--listFrontendPasses", "--gdb", "--cgdb", "--lldb")
+
+
+@dataclass(frozen=True)
+class Dependencies:
+    """A rule for ``make``: the files of which the program is made.
+
+    ``file``: where it is written; None: standard output. ``target``: what depends on them. ``phony``: each file is a target, too,
+    so that ``make`` does not stop where one is gone.
+    """
+
+    file: Path | None
+    target: str
+    phony: bool
+
+    def rule(self, files: Sequence[str]) -> str:
+        """Return the text of the rule for the source files ``files``, the program's own first."""
+        names = [name.replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ") for name in files]
+        text = f"{self.target}: {' '.join(names)}\n"
+        return text + "".join(f"{name}:\n" for name in names[1:] if self.phony)
 
 
 @dataclass(frozen=True)
 class CompilerOptions:
     """The options that have a meaning here.
 
-    ``program``: the file for the compiled program, None to write none. ``p4info``: files, each with the ending of its format.
-    ``architecture``: that the program is to be for. ``ignored``: a sentence about each other option.
+    ``source``: what is compiled, which with ``-e`` is the text that an earlier ``-E`` has left. ``program``: the file for the
+    compiled program, None to write none. ``p4info``: files, each with the ending of its format. ``architecture``: that the program
+    is to be for. ``ignored``: a sentence about each other option. ``only_preprocess``: nothing is compiled. ``preprocessed``: the
+    file for the program after the preprocessor, with the lines of the source; None: standard output. ``printed``: the file for the
+    same without places, or None. ``dependencies``: the rule for ``make``, or None.
     """
 
     source: Path
@@ -74,6 +96,10 @@ class CompilerOptions:
     includes: tuple[Path, ...]
     warnings_are_errors: bool
     ignored: tuple[str, ...]
+    only_preprocess: bool
+    preprocessed: Path | None
+    printed: Path | None
+    dependencies: Dependencies | None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -106,6 +132,14 @@ def _parser(name: str, version: str) -> argparse.ArgumentParser:
     it.add_argument(
         "-Xpreprocessor", action="append", default=[], metavar="OPTIONS", help="more options: -D, -U and -I"
     )
+    it.add_argument("-E", "--preprocess", dest="preprocess", action="store_true", help="only preprocess")
+    it.add_argument("-e", dest="preprocessed", action="store_true", help="p4c: compile what an earlier -E left in -o")
+    it.add_argument("--pp", type=Path, metavar="FILE", help="write the program after the preprocessor")
+    it.add_argument("-M", dest="make", action="store_true", help="only write a rule for make")
+    it.add_argument("-MD", dest="make_also", action="store_true", help="write a rule for make, too")
+    it.add_argument("-MF", type=Path, metavar="FILE", help="the file of the rule")
+    it.add_argument("-MP", dest="phony", action="store_true", help="each included file is a target, too")
+    it.add_argument("-MT", "-MQ", dest="targets", action="append", default=[], metavar="NAME", help="the rule's target")
     it.add_argument("-O", dest="optimise", nargs="?", const="", help=argparse.SUPPRESS)
     for flag in _FLAGS:
         it.add_argument(flag, dest=f"flag {flag}", action="store_const", const="", help=argparse.SUPPRESS)
@@ -133,8 +167,9 @@ def parse(name: str, arguments: Sequence[str], version: str) -> CompilerOptions:
     ignored += [f"{option} ({why})" for option, why in _VALUES.items() if getattr(given, f"value {option}") is not None]
     ignored += ["-O (the program is always optimised)"] if given.optimise is not None else []
     ignored += [f"{each} (warnings are told, and end nothing)" for each in warnings if each != "--Werror"]
+    left = _preprocessed_file(name, source, given.output)
     return CompilerOptions(
-        source=source,
+        source=left if given.preprocessed and left is not None else source,
         program=_program_file(name, source, given.output),
         p4info=tuple(_p4info_files(parser, given)),
         architecture=given.arch or ARCHITECTURES[name] or "v1model",
@@ -142,6 +177,10 @@ def parse(name: str, arguments: Sequence[str], version: str) -> CompilerOptions:
         includes=tuple(given.I),
         warnings_are_errors="--Werror" in warnings,
         ignored=tuple(ignored),
+        only_preprocess=given.preprocess or given.make,
+        preprocessed=left,
+        printed=given.pp,
+        dependencies=_dependencies(name, source, given),
     )
 
 
@@ -154,7 +193,11 @@ def _split_warnings(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def _check(parser: argparse.ArgumentParser, name: str, given: argparse.Namespace) -> None:
     for option in _REFUSED:
         if getattr(given, f"refused {option}") is not None:
-            parser.error(f"{option} is not possible: the compiler writes programs and P4Info alone")
+            parser.error(f"{option} is not possible: the compiler writes programs, P4Info, P4 and rules for make alone")
+    if given.preprocessed and (name != DRIVER or given.preprocess or given.make):
+        parser.error("-e compiles what p4c -E has left: it is an option of p4c, without -E and -M")
+    if (given.MF or given.phony or given.targets) and not (given.make or given.make_also):
+        parser.error("-MF, -MP, -MT and -MQ belong to -M or -MD")
     if given.target != "bmv2":
         parser.error(f"--target {given.target} is not possible: the target is a Holdfast switch, in the place of bmv2")
     if given.std not in _LANGUAGES or given.p4v not in ("16", "1.2"):
@@ -174,6 +217,21 @@ def _program_file(name: str, source: Path, output: Path | None) -> Path | None:
     return output
 
 
+def _preprocessed_file(name: str, source: Path, output: Path | None) -> Path | None:
+    """Return the file for what ``-E`` writes: ``p4c`` has one in its directory, the others print it, or write it to ``-o``."""
+    return (output or Path()) / f"{source.stem}.p4i" if name == DRIVER else output
+
+
+def _dependencies(name: str, source: Path, given: argparse.Namespace) -> Dependencies | None:
+    if not (given.make or given.make_also):
+        return None
+    beside = _preprocessed_file(name, source, given.output)
+    file = given.MF
+    if file is None:  # -M alone is in the place of the program's text, -MD in a file of its own
+        file = beside if given.make else (beside or source).with_suffix(".d")
+    return Dependencies(file, " ".join(given.targets) or f"{source.stem}.o", given.phony)
+
+
 def _p4info_files(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[tuple[Path, str]]:
     """Return the files for P4Info, each with the ending of its format."""
     files = [Path(each) for each in (given.p4runtime_files or "").split(",") if each]
@@ -186,4 +244,4 @@ def _p4info_files(parser: argparse.ArgumentParser, given: argparse.Namespace) ->
     return found
 
 
-__all__ = ["ARCHITECTURES", "CompilerOptions", "parse"]
+__all__ = ["ARCHITECTURES", "CompilerOptions", "Dependencies", "parse"]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from holdfast import whole_files
-from holdfast.cli.programs import compile_or_fail, load_or_fail, write_p4info
+from holdfast.cli.programs import compile_or_fail, load_or_fail, preprocess_or_fail, write_p4info
 from holdfast.cli.shared import Executor, console, fail, interruptible, say, writing
+from holdfast.terminal import printable
 from holdfast.version import version
+
+if TYPE_CHECKING:
+    from holdfast.bmv2 import compiler_options
 
 _COMM = Path("/proc/self/comm")
 _LOG_PER_S = 1000
@@ -34,6 +39,9 @@ def compiler(context: typer.Context) -> None:
     name = context.info_name or compiler_options.DRIVER
     options = compiler_options.parse(name, context.args, version())
     _say_ignored(options.ignored)
+    _write_preprocessed(options)
+    if options.only_preprocess:
+        return
     program = compile_or_fail(options.source, list(options.defines), list(options.includes))
     if program.warnings and options.warnings_are_errors:
         fail("there are warnings, and --Werror was given")
@@ -45,6 +53,32 @@ def compiler(context: typer.Context) -> None:
             whole_files.write_bytes(options.program, program.artifact())
     for file, ending in options.p4info:
         write_p4info(file, program, ending)
+
+
+def _write_preprocessed(options: compiler_options.CompilerOptions) -> None:
+    """Write what the options want of the program after the preprocessor: its text, and the rule for ``make``."""
+    rule = options.dependencies
+    if not (options.only_preprocess or options.printed or rule):
+        return
+    text, plain, files = preprocess_or_fail(
+        options.source, list(options.defines), list(options.includes), warn=options.only_preprocess
+    )
+    if options.printed is not None:
+        _write_or_print(options.printed, plain)
+    if rule is not None:
+        _write_or_print(rule.file, rule.rule([file for file in files if Path(file).exists()]))
+    if options.only_preprocess and (rule is None or rule.file != options.preprocessed):
+        _write_or_print(options.preprocessed, text)
+
+
+def _write_or_print(file: Path | None, text: str) -> None:
+    """Write a text to a file, whose directory is created if it is not there, or to standard output."""
+    if file is None:
+        sys.stdout.write(printable(text))
+        return
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        whole_files.write_text(file, text)
 
 
 def switch(context: typer.Context) -> None:

@@ -106,6 +106,27 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
     return program
 
 
+def preprocess_or_fail(
+    source: Path, defines: list[str], includes: list[Path], *, warn: bool
+) -> tuple[str, str, list[str]]:
+    """Return a program after the preprocessor, with and without the places in the source, and the files it was read from.
+
+    Errors end the command with status 1. ``warn``: its warnings are printed, as nothing else will print them.
+    """
+    _check_source(source, includes)
+    try:
+        text, plain, files, warnings = Program.preprocess(
+            str(source), include_dirs=[str(i) for i in includes], defines=macros(defines)
+        )
+    except CompileError as error:
+        sys.stderr.write(f"{screenful(str(error))}\n")
+        raise typer.Exit(1) from None
+    if warn and warnings:
+        rendered = "\n".join(warning.rendered for warning in warnings)
+        sys.stderr.write(f"{screenful(rendered)}\n")
+    return text, plain, files
+
+
 def _is_artifact(file: Path) -> bool:
     """Return True if the command ``compile`` wrote the file, and False if it is source or missing."""
     if not file.is_file():
