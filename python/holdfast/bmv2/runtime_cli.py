@@ -1,7 +1,6 @@
 """``simple_switch_CLI``: commands from standard input, carried out at a running switch of this machine over its control socket.
 
-P4Runtime has no handles. An entry that is added here keeps its handle in its metadata; one that a controller added has a number
-that holds while the table stays as it is. Rates of meters are BMv2's, per microsecond.
+P4Runtime has no handles of entries (:mod:`holdfast.bmv2.handles`). Rates of meters are BMv2's, per microsecond.
 """
 
 from __future__ import annotations
@@ -13,22 +12,18 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO, NoReturn
 
+from holdfast.bmv2 import handles
 from holdfast.bmv2.runtime_commands import CommandError, MulticastNodes, number
 from holdfast.bmv2.switch_options import DEFAULT_THRIFT_PORT
 from holdfast.entries_files import commands
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live import control
-from holdfast.numerals import is_numeral
 from holdfast.operations import verbs
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.client import Client, Rates
 from holdfast.p4runtime.p4info import MatchField, Table
 from holdfast.p4runtime.received import Entry, Group, Member
 from holdfast.terminal import printable
-
-_HANDLE = b"bmv2 handle "
-_FOREIGN = 1 << 24
-"""The first of the handles that are made up for entries of other clients, which carry none."""
 
 _PER_S = 1_000_000
 _MAX_SESSION = 0x7FFF
@@ -131,7 +126,7 @@ class RuntimeCli(cmd.Cmd):
         handle = self._free_handle(entry.table)
         action = entry.action
         self._client.insert(
-            entry.table, entry.match, action, entry.params, entry.priority, metadata=_HANDLE + b"%d" % handle
+            entry.table, entry.match, action, entry.params, entry.priority, metadata=handles.metadata(handle)
         )
         self._say(f"Adding entry to match table {entry.table}\nEntry has been added with handle {handle}")
 
@@ -220,28 +215,13 @@ class RuntimeCli(cmd.Cmd):
         return f"Action entry: {entry.action} - {', '.join(texts)}"
 
     def _entries(self, table: Table) -> list[tuple[int, Entry]]:
-        """Return the entries of a table, each with its handle, in the order of the handles."""
-        found, foreign = [], _FOREIGN
-        for entry in self._client.read_table(table.name):
-            if entry.is_default:
-                continue
-            handle = _handle_of(entry)
-            if handle is None:
-                handle, foreign = foreign, foreign + 1
-            found.append((handle, entry))
-        return sorted(found, key=lambda each: each[0])
+        return handles.entries(self._client, table)
 
     def _entry(self, table: Table, handle: str) -> Entry:
-        wanted = number(handle, "handle")
-        for at, entry in self._entries(table):
-            if at == wanted:
-                return entry
-        raise CommandError(f"table '{table.name}' has no entry with handle {wanted}")
+        return handles.entry(self._client, table, number(handle, "handle"))
 
     def _free_handle(self, name: str) -> int:
-        """Return the lowest handle that no entry of a table has."""
-        used = {handle for handle, _ in self._entries(self._client.p4info.tables[name])}
-        return next(at for at in range(len(used) + 1) if at not in used)
+        return handles.free_entry(self._client, self._client.p4info.tables[name])
 
     # ---- Action profiles ----
 
@@ -254,7 +234,7 @@ class RuntimeCli(cmd.Cmd):
         if not tables:
             raise CommandError(f"action profile '{profile.name}' implements no table")
         named, params = commands.action(self._client.p4info, tables[0], action_name, texts)
-        handle = _free(self._client.profile_members(profile.name))
+        handle = handles.free(self._client.profile_members(profile.name))
         self._client.profile_member(profile.name, handle, named, params)
         self._say(f"Member has been created with handle {handle}")
 
@@ -266,7 +246,7 @@ class RuntimeCli(cmd.Cmd):
     def do_act_prof_create_group(self, line: str) -> None:
         """Create a group: act_prof_create_group PROFILE."""
         (name,) = self._words(line, "act_prof_create_group PROFILE", 1)
-        handle = _free(self._client.profile_groups(name))
+        handle = handles.free(self._client.profile_groups(name))
         self._client.profile_group(name, handle, ())
         self._say(f"Group has been created with handle {handle}")
 
@@ -317,7 +297,7 @@ class RuntimeCli(cmd.Cmd):
         )
         handle = self._free_handle(entry.table)
         use = kind(number(given[at + 1], "member or group"))
-        self._client.insert(entry.table, entry.match, use, None, entry.priority, metadata=_HANDLE + b"%d" % handle)
+        self._client.insert(entry.table, entry.match, use, None, entry.priority, metadata=handles.metadata(handle))
         self._say(f"Entry has been added with handle {handle}")
 
     # ---- Registers, counters, meters ----
@@ -504,17 +484,6 @@ class RuntimeCli(cmd.Cmd):
     def do_set_queue_depth(self, line: str) -> None:
         """Refuse, as an interface takes packets at once: set_queue_depth PACKETS [PORT] [PRIORITY]."""
         self.do_set_queue_rate(line)
-
-
-def _handle_of(entry: Entry) -> int | None:
-    text = entry.metadata.removeprefix(_HANDLE).decode("latin-1")
-    return int(text) if entry.metadata.startswith(_HANDLE) and is_numeral(text) else None
-
-
-def _free(used: Iterable[int]) -> int:
-    """Return the lowest positive number that is not used."""
-    taken = set(used)
-    return next(at for at in range(1, len(taken) + 2) if at not in taken)
 
 
 def _rates(texts: Sequence[str]) -> Rates:

@@ -89,6 +89,14 @@ class MulticastNodes:
         nodes = (self._node(handle) for handle in self._groups[self._known(group)])
         return [(port, instance) for instance, ports in nodes for port in ports]
 
+    def groups(self) -> dict[int, list[int]]:
+        """Return the handles of each group's nodes, by the group's number."""
+        return {group: list(nodes) for group, nodes in self._groups.items()}
+
+    def nodes(self) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """Return the instance and the ports of each node, by its handle."""
+        return dict(self._nodes)
+
     def dump(self) -> str:
         """Return groups and nodes as text, a line for each."""
         lines = [f"group {group}: nodes {', '.join(map(str, nodes)) or '-'}" for group, nodes in self._groups.items()]
