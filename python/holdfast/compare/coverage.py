@@ -367,7 +367,7 @@ def _left(scenario: Scenario) -> list[str]:
     else:
         alone = len(failures) - whole - len(together)
         words = (
-            f"of {len(failures)} {scenario.failed} {whole} leave all hosts connected, {alone} separate hosts by a part that does so"
+            f"{len(failures)} {scenario.failed}: {whole} with all hosts connected, {alone} that separate hosts by a part that does so"
             f" alone, and {len(together)} only together"
         )
     return [*_wrapped(words + (":" if together else "")), *_separations(together)]
