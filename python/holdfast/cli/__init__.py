@@ -28,7 +28,6 @@ from holdfast.version import version
 app = typer.Typer(
     name="holdfast",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

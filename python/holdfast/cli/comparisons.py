@@ -13,6 +13,7 @@ import typer
 from rich.text import Text
 
 from holdfast import interrupts, whole_files
+from holdfast.cli import completions
 from holdfast.cli.shared import (
     MAX_JOBS,
     MAX_SEEDS,
@@ -216,7 +217,8 @@ def compare(
         str,
         typer.Argument(
             help="A file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100; see the command topology. "
-            "Or gateways, for broadband gateways of PPPoE subscribers: holdfast compare gateways --help."
+            "Or gateways, for broadband gateways of PPPoE subscribers: holdfast compare gateways --help.",
+            autocompletion=completions.topologies,
         ),
     ],
     live: Annotated[
@@ -255,6 +257,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME,NAME,...",
+            autocompletion=completions.mechanisms,
             help="Mechanisms to compare; static is always included, and ingress-replication if all flows have several receivers.",
             show_default="all mechanisms, or all of multicast if all flows have several receivers",
         ),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli import completions
 from holdfast.cli.shared import Executor, Web, console, fail, interruptible, say
 from holdfast.errors import EntriesWarning, TopologyWarning
 
@@ -27,6 +28,7 @@ def run(
         typer.Argument(
             metavar="[PROGRAM] TOPOLOGY",
             help="P4_16 source; a file, or a name such as ring:4, as in holdfast topology.",
+            autocompletion=completions.topologies,
         ),
     ],
     controller: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli import completions
 from holdfast.cli.comparisons import LargestOption, TelemetryOption, show_comparison
 from holdfast.cli.shared import MAX_JOBS, MAX_SEEDS, Executor, console, errors, resumable, warned_of
 from holdfast.errors import TopologyWarning
@@ -59,7 +60,8 @@ def topology(
             help="A file: .yaml, p4lang's topology.json, p4-utils' p4app.json, .clab.yml, .graphml, .gml, node-link .json, "
             "SNDlib's .xml or .txt; a script, mininet:FILE.py:CLASS, which runs; or a name: line:4, ring:5, star:3, mesh:4, "
             "grid:3x4, fat-tree:4, "
-            "waxman:20,seed=3, erdos-renyi:20,p=0.1, nsfnet, abilene; then PARAMETER=VALUE as in ring:5,delay_ms=2,hosts=0."
+            "waxman:20,seed=3, erdos-renyi:20,p=0.1, nsfnet, abilene; then PARAMETER=VALUE as in ring:5,delay_ms=2,hosts=0.",
+            autocompletion=completions.topologies,
         ),
     ],
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Write the topology as YAML to standard output.")] = False,
@@ -95,7 +97,9 @@ def topology(
 
 
 def reproduce(
-    experiment: Annotated[str | None, typer.Argument(help="Name of the experiment, as in --list.")] = None,
+    experiment: Annotated[
+        str | None, typer.Argument(help="Name of the experiment, as in --list.", autocompletion=completions.experiments)
+    ] = None,
     part: Annotated[
         list[str] | None, typer.Argument(help="Figures and tables, such as table3 fig14. The default is all.")
     ] = None,

@@ -9,13 +9,18 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli import completions
 from holdfast.cli.shared import console, errors, writing
 
 
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(help="topology, traffic, entries, rules, gateway or scenario.", show_default="list them"),
+        typer.Argument(
+            help="topology, traffic, entries, rules, gateway or scenario.",
+            show_default="list them",
+            autocompletion=completions.schemas,
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it to a file.", show_default="standard output")
