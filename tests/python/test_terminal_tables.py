@@ -12,11 +12,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+import typer
 from holdfast_command import holdfast
 from rich.console import Console as Plain
 from rich.table import Table
 
-from holdfast import benchmark, experiments, reproduce
+from holdfast import benchmark, cli, experiments, reproduce
 from holdfast.apps.firewall import report as firewall
 from holdfast.apps.telemetry import showing
 from holdfast.live import benchmark as live_benchmark
@@ -165,3 +166,12 @@ def test_commands(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     if "compare" in command:
         check("\n".join(kept))
     assert done.stdout.strip()
+
+
+def test_the_help_of_compare_is_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    lines = holdfast("compare", "--help").stdout.splitlines()
+    assert 24 <= len(lines) <= 40 and all(len(line) <= WIDTH for line in lines)
+    options = {parameter.opts[-1] for parameter in typer.main.get_command(cli.app).commands["compare"].params}  # type: ignore[attr-defined]
+    shown = {line.split()[0] for line in lines if line.startswith("  --")}
+    assert options - {"topology"} <= shown

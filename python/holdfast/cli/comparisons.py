@@ -41,55 +41,35 @@ class Telemetry(StrEnum):
 
 
 LargestOption = Annotated[
-    bool,
-    typer.Option(
-        "--largest", help="Of a topology that is not connected take the largest part, and say what is left out."
-    ),
+    bool, typer.Option("--largest", help="Of a topology in parts take the largest.", show_default=False)
 ]
 
 TelemetryOption = Annotated[
     Telemetry | None,
-    typer.Option(
-        "--telemetry",
-        help="int: switches report latency and queue of each port by INT-MD, and the report shows them before, during and after"
-        " the failure. Of mechanisms whose program has INT: static and reroute, which then run telemetry.p4 (16 bytes of headers"
-        " and 24 per hop in TCP and UDP, and reports to a collector, all in the figures).",
-    ),
+    typer.Option("--telemetry", metavar="int", help="Latency and queues by INT, of static and reroute."),
 ]
 
 # ---- Options of every world ----
 
 SeedsOption = Annotated[
-    int, typer.Option(min=1, max=MAX_SEEDS, help="Number of seeds; every mechanism has the same seeds.")
+    int, typer.Option(min=1, max=MAX_SEEDS, metavar="N", help="Runs with other random numbers.", show_default=False)
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        max=MAX_JOBS,
-        help="Processes; the results do not depend on their number.",
-        show_default="one for each processor",
-    ),
+    typer.Option(min=1, max=MAX_JOBS, metavar="N", help="Processes; the results are the same."),
 ]
-DetectionOption = Annotated[float, typer.Option(help="Time from a failure to its detection by a switch.")]
-ReactionOption = Annotated[float, typer.Option(help="Time from the detection to a controller's new routes.")]
-CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables of the results as CSV, too.")]
-ExecutorOption = Annotated[Executor, typer.Option(help="Executor of the packets.")]
+DetectionOption = Annotated[float, typer.Option(metavar="MS", help="Until a switch notices a failure.")]
+ReactionOption = Annotated[float, typer.Option(metavar="MS", help="From then to new routes.")]
+CsvOption = Annotated[
+    bool, typer.Option("--csv", help="Write the tables of the results as CSV, too.", show_default=False)
+]
+ExecutorOption = Annotated[Executor, typer.Option(metavar="NAME", help="jit, or interpreter.", show_default=False)]
 RequireOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--require",
-        metavar="[MECHANISM:] LIMIT,...",
-        help="What the worst failure may cost, as in 'outage < 50ms, lost < 10' or 'ip-frr: tcp < 30%'; also several times. Status "
-        "1 if no mechanism, or the one that is named, keeps to it.",
-    ),
+    typer.Option("--require", metavar="LIMITS", help="As 'outage < 50ms, lost < 10'; else status 1."),
 ]
-MarkdownOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write ranking, verdicts and advice as Markdown, too.")
-]
-JunitOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a test case for each --require as JUnit's XML.")
-]
+MarkdownOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write ranking and verdicts as Markdown.")]
+JunitOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a test case for each --require as XML.")]
 
 
 class Wanted(NamedTuple):
@@ -101,8 +81,8 @@ class Wanted(NamedTuple):
     junit: Path | None
 
 
-def _seconds(what: str, default: str) -> Any:
-    return typer.Option(help=f"Seconds {what}.", show_default=default)
+def _seconds(what: str) -> Any:
+    return typer.Option(metavar="S", help=f"Seconds {what}.")
 
 
 def _out(default: str) -> Any:
@@ -216,91 +196,64 @@ def compare(
     topology: Annotated[
         str,
         typer.Argument(
-            help="A file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100; see the command topology. "
-            "Or gateways, for broadband gateways of PPPoE subscribers: holdfast compare gateways --help.",
+            help="A file, or a name such as abilene, ring:5 or waxman:100.",
+            metavar="TOPOLOGY",
             autocompletion=completions.topologies,
         ),
     ],
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            help="Run in real time with network namespaces as hosts and the kernel's TCP (needs root): at most 32 switches, 32 "
-            "hosts, half an hour. By default 6 host pairs have UDP, 3 of them TCP.",
-        ),
-    ] = False,
     fail: Annotated[
         str,
         typer.Option(
             metavar="WHAT",
-            help="A link A-B, a switch, several at once (A-B+C-D); or in turn all links, nodes, pairs of links, srlg, "
-            "sample:N links, random:K links at once.",
+            help="A link A-B, a switch, several at once (A-B+C-D, a shared risk group), or in turn: all links, nodes, "
+            "pairs of links, srlg, sample:N, random:K.",
         ),
     ] = "all",
-    largest: LargestOption = False,
     traffic: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE|multicast|FILE.py:NAME",
-            help="UDP, TCP and ping in YAML; holdfast.compare.traffic_file documents the format. multicast: up to 8 groups with a "
-            "source and up to 20 receivers each, half of the hosts at most, drawn always alike; UDP of 20 to 500 packets/s, all "
-            "copies together at most 16,000 per second and a third of the slowest link. "
-            "FILE.py:NAME: an own function of the topology; or the name under which an installed package offers one.",
-            show_default="16 host pairs, up to 50 in networks "
-            "of more than 32 hosts, with UDP of 20 to 500 packets/s, together at most a third of the slowest link; for 16 of them "
-            "(in such networks 8) a TCP connection of about 5 Mb/s, and four TCP transfers of 50 kB around the failure, less if "
-            "links are slow: at most half of any link, even if each pair uses its cheapest path and a disjoint one; a pair that "
-            "could not have 0.5 Mb/s has no TCP",
-        ),
+        typer.Option(metavar="FILE", help="YAML, CSV, multicast, or FILE.py:NAME."),
     ] = None,
     mechanisms: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,NAME,...",
+            metavar="NAME,NAME",
+            help="What to compare with static; all by default.",
             autocompletion=completions.mechanisms,
-            help="Mechanisms to compare; static is always included, and ingress-replication if all flows have several receivers.",
-            show_default="all mechanisms, or all of multicast if all flows have several receivers",
         ),
     ] = None,
     mechanism: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODULE:NAME|FILE.py:NAME|NAME",
-            help="An own mechanism to compare with the others, also several times: the place of a Mechanism, or the name under "
-            "which an installed package offers one. docs/MECHANISMS.md is how to write one.",
-        ),
+        typer.Option(metavar="FILE.py:NAME", help="An own one (docs/MECHANISMS.md); repeatable."),
     ] = None,
-    seeds: SeedsOption = 1,
-    jobs: JobsOption = None,
-    out: Annotated[Path | None, _out("out/compare or out/compare-live")] = None,
-    before_s: Annotated[
-        float | None, _seconds("from the beginning to the failure", "1; with several failures 0.5")
-    ] = None,
-    down_s: Annotated[float | None, _seconds("from the failure to the repair", "2; with several failures 1.5")] = None,
-    after_s: Annotated[float | None, _seconds("from the repair to the end", "1; with several failures 0.5")] = None,
-    detection_delay_ms: DetectionOption = 50.0,
-    reaction_delay_ms: ReactionOption = 100.0,
-    executor: ExecutorOption = Executor.JIT,
-    telemetry: TelemetryOption = None,
     coverage: Annotated[
         bool,
-        typer.Option(
-            "--coverage",
-            help="Run nothing: show the single points of failure, and which pairs each mechanism protects against each link.",
-        ),
+        typer.Option("--coverage", help="Run nothing: say what is protected, and why not.", show_default=False),
     ] = False,
-    csv: CsvOption = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="In real time, with the kernel's hosts; needs root.", show_default=False),
+    ] = False,
+    largest: LargestOption = False,
+    seeds: SeedsOption = 1,
+    jobs: JobsOption = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIRECTORY", help="Where the results go.")] = None,
+    before_s: Annotated[float | None, _seconds("before the failure: 1, of several 0.5")] = None,
+    down_s: Annotated[float | None, _seconds("until the repair: 2, of several 1.5")] = None,
+    after_s: Annotated[float | None, _seconds("after the repair: 1, of several 0.5")] = None,
+    detection_delay_ms: DetectionOption = 50.0,
+    reaction_delay_ms: ReactionOption = 100.0,
     require: RequireOption = None,
     markdown: MarkdownOption = None,
     junit: JunitOption = None,
+    csv: CsvOption = False,
+    telemetry: TelemetryOption = None,
     web: Web = None,
+    executor: ExecutorOption = Executor.JIT,
 ) -> None:
-    """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
+    """Fail links or switches under each mechanism, and compare losses, outages and costs.
 
-    Losses without the failure are subtracted, seed by seed. Mechanisms that differ by less than a margin, which the report
-    states, share a rank. There is no ranking if losses without a failure are as large as its cost, or if a live run was disturbed.
-
-    After an interrupt, the same command continues where it stopped.
+    After an interrupt, the same command continues where it stopped. The documentation has the rest, and holdfast compare gateways
+    --help is of broadband gateways.
     """
     from holdfast.compare import mechanisms as registry
     from holdfast.compare import results
@@ -371,9 +324,9 @@ def gateways(
     seeds: SeedsOption = 1,
     jobs: JobsOption = None,
     out: Annotated[Path, _out("out/compare-gateways")] = Path("out/compare-gateways"),
-    before_s: Annotated[float | None, _seconds("from the beginning to the failure", "8")] = None,
-    down_s: Annotated[float | None, _seconds("from the failure to the repair", "8")] = None,
-    after_s: Annotated[float | None, _seconds("from the repair to the end", "12")] = None,
+    before_s: Annotated[float | None, _seconds("before the failure: 8")] = None,
+    down_s: Annotated[float | None, _seconds("until the repair: 8")] = None,
+    after_s: Annotated[float | None, _seconds("after the repair: 12")] = None,
     detection_delay_ms: DetectionOption = 50.0,
     reaction_delay_ms: ReactionOption = 100.0,
     executor: ExecutorOption = Executor.JIT,
@@ -417,7 +370,13 @@ def other(name: str) -> Any:
 
 
 class Compare(WithPage):
-    """The command for networks, which becomes another world's command if its first argument is that world's name."""
+    """The command for networks, which becomes another world's command if its first argument is that world's name.
+
+    Its help has a line for each option, so that it fits on a screen.
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **{**keywords, "rich_markup_mode": None})
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Return the context of the world's command."""

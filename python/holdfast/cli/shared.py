@@ -54,9 +54,7 @@ P4Info = Annotated[
 ]
 Web = Annotated[
     str | None,
-    typer.Option(
-        metavar="[=ADDRESS:PORT]", help="A page for browsers, on loopback; its address is printed with a token."
-    ),
+    typer.Option(metavar="[=ADDRESS:PORT]", help="A page for browsers; prints its address."),
 ]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
 

@@ -367,8 +367,8 @@ def _left(scenario: Scenario) -> list[str]:
     else:
         alone = len(failures) - whole - len(together)
         words = (
-            f"{len(failures)} {scenario.failed}: {whole} with all hosts connected, {alone} that separate hosts by a part that does so"
-            f" alone, and {len(together)} only together"
+            f"{len(failures)} {scenario.failed}: {whole} with all hosts connected, {alone} that separate hosts by a part that"
+            f" does so alone, and {len(together)} only together"
         )
     return [*_wrapped(words + (":" if together else "")), *_separations(together)]
 

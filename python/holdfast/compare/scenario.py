@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field, PlainSerializer, ValidationError
 
 from holdfast import topologies, whole_files, yaml_model
-from holdfast.compare import failures, inputs, multicast_traffic, traffic_file
+from holdfast.compare import failures, inputs, multicast_traffic, traffic_csv, traffic_file
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.control.subnets import check_routed
@@ -140,7 +140,8 @@ def build(
     if found.note:
         notes.append(found.note)
     if isinstance(traffic, Path):
-        offered = yaml_model.read(traffic, TrafficFile)
+        is_csv = traffic.suffix.lower() == ".csv"
+        offered = traffic_csv.read(traffic, topology) if is_csv else yaml_model.read(traffic, TrafficFile)
     elif traffic is None or traffic == MULTICAST:
         default = multicast_traffic.default if traffic == MULTICAST else traffic_file.default
         offered = default(topology, list(found.through), live=live)
