@@ -7,6 +7,7 @@ The pages about the command line are made of the commands themselves. Zensical m
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import shutil
@@ -42,7 +43,7 @@ def sources() -> list[str]:
 
 def place(source: str) -> str:
     """Return where a file of the repository lies in the site."""
-    name = re.sub(r"/README\.md$", ".md", source.removeprefix("docs/").removeprefix(PACKAGE))
+    name = re.sub(r"/README\.md$|\.ipynb$", ".md", source.removeprefix("docs/").removeprefix(PACKAGE))
     folder, _, file = name.rpartition("/")
     return posixpath.join(folder, file.lower() if file.endswith(".md") else file)
 
@@ -63,6 +64,8 @@ class Site:
         self.pages.mkdir(parents=True)
         self.texts = {source: (ROOT / source).read_text(encoding="utf-8") for source in sources()}
         self.texts["docs/reference/command-line.md"] = command_line.page()
+        for path in sorted((ROOT / "examples/notebooks").glob("*.ipynb")):
+            self.texts[path.relative_to(ROOT).as_posix()] = notebook(path)
         with zipfile.ZipFile(self.pages / "examples.zip", "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted((ROOT / "examples").rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
@@ -116,6 +119,16 @@ class Site:
 def _highlighted(block: str) -> str:
     """Return a block whose language Pygments knows: of those, P4 is most like C."""
     return re.sub(r"\A```p4\b", "```c", block)
+
+
+def notebook(path: Path) -> str:
+    """Return a notebook as a page: its texts, and its programs as blocks."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = ("".join(cell["source"]) for cell in cells)
+    return "\n\n".join(
+        text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```"
+        for cell, text in zip(cells, texts, strict=True)
+    )
 
 
 def in_navigation() -> Iterator[str]:

@@ -101,3 +101,8 @@ def test_man_pages_are_sound() -> None:
 )
 def test_docstrings_become_markdown(text: str, found: str) -> None:
     assert markdown(text) == found
+
+
+def test_a_notebook_becomes_a_page(site: Site) -> None:
+    text = (site.pages / "examples/notebooks/one_failure.md").read_text(encoding="utf-8")
+    assert text.startswith("# One failure") and "```python\nlost = {" in text

@@ -74,7 +74,7 @@ def unknown_in(line: str) -> str | None:
     command, rest = TREE, shlex.split(line)[1:]
     while rest and hasattr(command, "commands"):
         word = rest.pop(0)
-        if word.isupper() or word in ("--help", "--version", "..."):
+        if word.isupper() or word in ("--help", "...", *(name for each in command.params for name in each.opts)):
             return None
         if word not in command.commands:
             return word
@@ -98,6 +98,8 @@ def unknown_in(line: str) -> str | None:
         ("holdfast run a.p4 b.yaml --simulate", "--simulate"),
         ("holdfast port add 2@veth2", None),
         ("holdfast COMMAND --help", None),
+        ("holdfast --install-completion", None),
+        ("holdfast --install", "--install"),
     ],
 )
 def test_a_command_that_is_none_is_found(line: str, unknown: str | None) -> None:
