@@ -13,6 +13,7 @@ is a host, or a switch with one host, which is meant then. Empty cells and zeros
 from __future__ import annotations
 
 import csv
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Final
 
@@ -63,20 +64,20 @@ def read(path: Path, topology: Topology) -> TrafficFile:
     return TrafficFile(udp=demands.found)
 
 
-class _Demands:
+class _Demands(ABC):
     """The demands of a file as they are read."""
 
     def __init__(self, path: Path, topology: Topology) -> None:
         self.path, self.topology = path, topology
         self.found: list[UdpEntry] = []
 
+    @abstractmethod
     def headings(self, row: list[str]) -> None:
         """Check the first line, and keep what it says."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, line: int, row: list[str]) -> None:
         """Add the demands of another line."""
-        raise NotImplementedError
 
     def error(self, line: int, message: str) -> ScenarioError:
         """Return an error about a line, for the caller to raise."""
