@@ -14,6 +14,7 @@
 pub mod ast;
 pub mod diagnostics;
 mod errors;
+pub mod format;
 mod lexer;
 pub mod loader;
 mod parser;
@@ -137,6 +138,11 @@ fn lexical_damage(sink: &Sink) -> (Vec<Span>, bool) {
     // Codes of single tokens.
     let (open, others): (Vec<_>, Vec<_>) = errors.partition(|d| d.code.starts_with("E01"));
     (open.iter().map(|d| d.span).collect(), !others.is_empty())
+}
+
+/// Returns whether `text` can be a name that a program declares: one word that is no keyword.
+pub fn is_identifier(text: &str) -> bool {
+    lexer::single(text) == Some(token::TokenKind::Ident)
 }
 
 /// Parses `text` as a file named `input.p4`, which cannot include other files.

@@ -228,6 +228,11 @@ impl SourceMap {
             .filter(|e| span.end <= e.site.end)
     }
 
+    /// Returns all macro expansions that left tokens in the program, in the order of their places.
+    pub fn expansions(&self) -> impl Iterator<Item = &Expansion> {
+        self.expansions.values()
+    }
+
     /// Records that a macro's expansion has replaced the text at `expansion.site`, unless an expansion is recorded
     /// there already.
     pub(crate) fn add_expansion(&mut self, expansion: Expansion) {
