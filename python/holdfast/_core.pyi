@@ -59,6 +59,7 @@ __all__ = [
     "probe",
     "read_pcap",
     "run_stf",
+    "serve_language",
     "set_up_allocator",
     "simulations",
     "stf_scripts",
@@ -361,6 +362,11 @@ class ReportCollector:
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]: ...
 def write_pcap(path: str | PathLike[str], frames: Sequence[tuple[int, bytes]]) -> None: ...
 def stf_scripts(directory: str | PathLike[str]) -> list[Path]: ...
+def serve_language(
+    library: str | PathLike[str],
+    include_dirs: Sequence[str | PathLike[str]] = (),
+    defines: dict[str, str] = ...,
+) -> None: ...
 def run_stf(
     script: str | PathLike[str],
     executor: str = "both",

@@ -27,6 +27,7 @@ mod indices;
 mod limits;
 mod lower;
 mod meaning;
+pub mod names;
 pub mod p4info;
 mod reads;
 mod types;
@@ -39,6 +40,7 @@ use syntax::diagnostics::Diagnostic;
 use syntax::source::SourceMap;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
+pub use names::{Declaration, NameKind, Names};
 pub use p4info::P4Info;
 
 /// The core library.
@@ -206,7 +208,8 @@ fn declares(file: &str, text: &str, name: &str) -> bool {
     names.any(|n| n.as_str() == name)
 }
 
-fn loader(options: &Options) -> FileLoader {
+/// Returns what finds files in the directories of `options`, and after those the files that are built in.
+pub fn loader(options: &Options) -> FileLoader {
     let built_in = libraries().fold(FileLoader::new(), |loader, (name, text)| {
         loader.builtin(name, text)
     });
@@ -269,6 +272,57 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
     }
 }
 
+/// What the front end knows of a program, for editors.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The syntax tree. With errors, it lacks the parts that could not be read.
+    pub tree: syntax::ast::Program,
+    /// The files, which all places are in.
+    pub sources: SourceMap,
+    /// Errors and warnings, in the order they were found: those of a compilation.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The names, their declarations and uses.
+    pub names: Names,
+}
+
+/// Compiles the program that `loader` returns for `path`, and returns what is known of it, with errors as far as they
+/// leave it known.
+pub fn analyse_with(path: &Path, loader: &dyn Loader, options: &Options) -> Analysis {
+    let parsed = syntax::parse(path, loader, &options.defines);
+    let (tree, sources) = (parsed.program, parsed.sources);
+    let mut diagnostics = parsed.diagnostics;
+    let (module, found, names) = check::check_and_record(&tree, &sources, Some(Names::default()));
+    diagnostics.extend(found);
+    if !has_errors(&diagnostics) {
+        // The program is not needed, but what cannot be lowered is an error.
+        let _ = lowered(&module, &sources, "program", false, &mut diagnostics);
+    }
+    Analysis {
+        tree,
+        sources,
+        diagnostics,
+        names: names.unwrap_or_default(),
+    }
+}
+
+/// Returns the names that could stand where the program that `loader` returns for `path` has the name `word`, which
+/// it must not declare. Empty if the program there has no place for a name, or the parser did not reach it.
+pub fn complete_with(
+    path: &Path,
+    loader: &dyn Loader,
+    options: &Options,
+    word: &str,
+) -> Vec<Declaration> {
+    let parsed = syntax::parse(path, loader, &options.defines);
+    let names = Some(Names::completing(word));
+    let (_, _, names) = check::check_and_record(&parsed.program, &parsed.sources, names);
+    names.map(Names::into_candidates).unwrap_or_default()
+}
+
+fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(Diagnostic::is_error)
+}
+
 /// Checks and lowers a parsed program, and verifies its IR, up to the first step that finds an error; then
 /// returns `None`. Appends all errors and warnings to `diagnostics`, and sets `checked` if names and types
 /// are right. `name` becomes the program's name. A program with syntax errors is still checked as far as it
@@ -281,25 +335,36 @@ fn passes(
     diagnostics: &mut Vec<Diagnostic>,
     checked: &mut bool,
 ) -> Option<Compiled> {
-    let failed = |diagnostics: &[Diagnostic]| diagnostics.iter().any(Diagnostic::is_error);
     let (module, found) = check::check(tree, sources);
     diagnostics.extend(found);
-    if failed(diagnostics) {
+    if has_errors(diagnostics) {
         return None;
     }
     *checked = true;
-    let (lowered, found) = lower::lower(&module, sources, name, false, copies_arguments);
+    lowered(&module, sources, name, copies_arguments, diagnostics)
+}
+
+/// Lowers a checked program without errors, and verifies its IR, up to the first step that finds an error; then
+/// returns `None`. Appends all errors and warnings to `diagnostics`.
+fn lowered(
+    module: &hir::Module,
+    sources: &SourceMap,
+    name: &str,
+    copies_arguments: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Compiled> {
+    let (lowered, found) = lower::lower(module, sources, name, false, copies_arguments);
     diagnostics.extend(found);
-    let mut lowered = lowered.filter(|_| !failed(diagnostics))?;
+    let mut lowered = lowered.filter(|_| !has_errors(diagnostics))?;
     indices::fold(&mut lowered.program, &lowered.next_indexes);
-    let (p4info, found) = p4info::build(&module, &mut lowered);
+    let (p4info, found) = p4info::build(module, &mut lowered);
     diagnostics.extend(found);
     validity::guard(&mut lowered.program);
-    if failed(diagnostics) {
+    if has_errors(diagnostics) {
         return None;
     }
     if let Err(violations) = ir::verify::verify(&lowered.program) {
-        let found = limits::diagnostics(&violations, &module, &lowered, sources);
+        let found = limits::diagnostics(&violations, module, &lowered, sources);
         diagnostics.extend(found);
         return None;
     }

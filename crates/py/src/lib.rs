@@ -11,6 +11,7 @@ mod description;
 mod errors;
 mod handle;
 mod interfaces;
+mod language_server;
 mod live;
 mod network;
 mod notification;
@@ -36,6 +37,8 @@ mod _core {
     use crate::bench::{Benchmark, measure_simulation, measure_table, simulations, tables};
     #[pymodule_export]
     use crate::errors::{CompileError, ControlError, HoldfastError};
+    #[pymodule_export]
+    use crate::language_server::serve_language;
     #[pymodule_export]
     use crate::live::{
         Namespace, clean, give_back_freed, interfaces_ready, probe, set_up_allocator,

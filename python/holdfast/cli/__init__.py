@@ -14,6 +14,7 @@ from holdfast.cli import (
     bmv2,
     comparisons,
     consoles,
+    editors,
     extensions,
     machine,
     networks,
@@ -53,6 +54,7 @@ app.command("compile")(programs.compile_command)
 app.command()(programs.trace)
 app.command(cls=WithPage)(switches.switch)
 app.command()(programs.stf)
+app.command()(editors.lsp)
 app.command()(machine.bench)
 app.command()(networks.topology)
 app.command()(networks.reproduce)

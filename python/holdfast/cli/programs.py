@@ -58,7 +58,8 @@ def macros(defines: list[str]) -> dict[str, str]:
     return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
 
 
-def _check_includes(includes: list[Path]) -> None:
+def check_includes(includes: list[Path]) -> None:
+    """End the command with an error if a directory for includes does not exist."""
     for directory in includes:
         if not directory.is_dir():
             fail(f"-I: there is no directory {str(directory)!r}")
@@ -74,7 +75,7 @@ def _check_source(source: Path, includes: list[Path]) -> None:
     with source.open("rb") as file:
         if b"\0" in file.read(TEXT_BYTES):
             fail(f"{str(source)!r} is not P4 source: it contains bytes that are not text")
-    _check_includes(includes)
+    check_includes(includes)
 
 
 def examine(source: Path, defines: list[str], includes: list[Path], as_json: bool) -> None:
@@ -309,7 +310,7 @@ def stf(
     from holdfast import stf as suite
 
     check_folder(json_file)
-    _check_includes(include)
+    check_includes(include)
     where = ", ".join(map(str, places))
     try:
         chosen = suite.scripts(places, pattern)

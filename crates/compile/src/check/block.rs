@@ -38,6 +38,7 @@ impl Checker {
                 shared(&param.annotations),
                 param.name.span,
             );
+            self.record_name(&param.name, &Symbol::Var(id));
             // Duplicates were reported when the signature was made.
             let _ = self
                 .scopes
@@ -423,6 +424,9 @@ impl Checked {
                 decl.ty.name.as_str(),
             ));
         }
+        for state in &decl.states {
+            self.record_state(&state.name, &decl.ty.name);
+        }
         for state in start
             .into_iter()
             .chain(decl.states.iter().filter(|s| s.name.as_str() != "start"))
@@ -449,6 +453,10 @@ impl Checked {
         name: &ast::Name,
         names: &BTreeMap<Arc<str>, (usize, Span)>,
     ) -> Target {
+        self.offer_states(name.as_str(), names.keys());
+        if let Some((_, place)) = names.get(&name.text) {
+            self.used(name.span, *place);
+        }
         match (name.as_str(), names.get(&name.text)) {
             ("accept", _) => Target::Accept,
             ("reject", _) => Target::Reject,

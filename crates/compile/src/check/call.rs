@@ -27,13 +27,13 @@ impl Checker {
         span: Span,
     ) -> Expr {
         match &callee.kind {
-            Ast::Path(path) => match self.lookup(path) {
+            Ast::Path(path) => match self.named(path) {
                 Symbol::Missing => {
                     self.infer_stray(args);
                     Expr::missing(span)
                 }
                 Symbol::Functions(functions) => {
-                    self.call_function(path.name.as_str(), &functions, type_args, args, want, span)
+                    self.call_function(&path.name, &functions, type_args, args, want, span)
                 }
                 Symbol::Action(id) => {
                     if let Some(first) = type_args.first() {
@@ -77,18 +77,20 @@ impl Checker {
 
     fn call_function(
         &mut self,
-        name: &str,
+        name: &ast::Name,
         functions: &[FnSymbol],
         type_args: &[ast::Type],
         args: &[ast::Argument],
         want: Option<&Ty>,
         span: Span,
     ) -> Expr {
-        let Some(function) = self.select(name, functions, FnSymbol::sig, args, span) else {
+        let Some(function) = self.select(name.as_str(), functions, FnSymbol::sig, args, span)
+        else {
             self.infer_stray(args);
             return Expr::missing(span);
         };
         let sig = function.sig().clone();
+        self.used_overload(name, sig.span);
         let Some((args, ret, bindings)) =
             self.arguments(&sig, Bindings::new(), type_args, args, want, span)
         else {

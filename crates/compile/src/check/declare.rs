@@ -79,6 +79,7 @@ impl Checker {
 
     fn error_names(&mut self, names: &[ast::Name]) {
         for name in names {
+            self.record_member(&"error".into(), name, None);
             if !self.declared_errors.insert(name.text.clone()) {
                 self.report(errors::duplicate_member(name.span, name.as_str(), "error"));
             }
@@ -183,6 +184,7 @@ impl Checker {
                 ));
             }
             self.check_param(param, &ty, of);
+            self.record_param(param, &ty);
             let default = param.default.as_ref().map(|e| {
                 let value = self.expect(e, &ty);
                 let value = self.require_literal(value, "a default value");
@@ -322,7 +324,9 @@ impl Checker {
             let meaning = row.and_then(|(at, row)| row.method(at, &sig, types));
             Rc::new(Declared { sig, meaning })
         });
-        let (constructors, methods) = (constructors.collect(), methods.collect());
+        let (constructors, methods): (Vec<_>, Vec<_>) = (constructors.collect(), methods.collect());
+        constructors.iter().for_each(|c| self.record_method(&c.sig));
+        methods.iter().for_each(|m| self.record_method(&m.sig));
         let def = &mut self.module.types.externs[id.index()];
         def.meaning = row.map(|(at, row)| row.object.with(at));
         def.type_params = type_params;
@@ -389,6 +393,7 @@ impl Checked {
 
     fn match_kinds(&mut self, names: &[ast::Name]) {
         for name in names {
+            self.record_member(&"match_kind".into(), name, None);
             if self.module.types.match_kinds.contains(&name.text) {
                 self.report(errors::duplicate_member(
                     name.span,

@@ -74,13 +74,14 @@ impl Checker {
     }
 
     fn path(&mut self, path: &ast::Path, span: Span) -> Expr {
-        if self.scopes.lookup(path).is_none() {
+        if self.find(path).is_none() {
             let kinds = &self.module.types.match_kinds;
             if let Some(i) = kinds.iter().position(|k| **k == *path.name.text) {
+                self.used_member("match_kind", &path.name);
                 return Expr::new(ExprKind::Symbol(i as u32), Ty::MatchKind, span);
             }
         }
-        match self.lookup(path) {
+        match self.named(path) {
             Symbol::Missing => Expr::missing(span),
             Symbol::Const(value) => Expr {
                 span,
@@ -97,8 +98,8 @@ impl Checker {
     /// Returns the type that `base`, the expression before a dot, names; `None` if it names no type.
     pub(super) fn as_type(&mut self, base: &ast::Expr) -> Option<TypeSymbol> {
         match &base.kind {
-            Ast::Path(path) => match self.scopes.lookup(path) {
-                Some(Symbol::Type(ty)) => Some(ty.clone()),
+            Ast::Path(path) => match self.find(path) {
+                Some(Symbol::Type(ty)) => Some(ty),
                 _ => None,
             },
             Ast::Type(ty) => Some(TypeSymbol::Plain(self.resolve(ty))),
@@ -119,6 +120,7 @@ impl Checker {
 
     fn value_member(&mut self, base: Expr, member: &ast::Name, span: Span) -> Expr {
         let name = member.as_str();
+        self.offer_members(name, &base.ty);
         match base.ty.clone() {
             Ty::Missing => Expr::missing(span),
             Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => self.field(base, id, member, span),
@@ -405,7 +407,11 @@ impl Checker {
             }
             let hint = def
                 .as_ref()
-                .and_then(|d| d.field(field.name.as_str()).map(|i| d.fields[i].ty.clone()));
+                .and_then(|d| d.field(field.name.as_str()).map(|i| d.fields[i].clone()));
+            if let Some(known) = &hint {
+                self.used(field.name.span, known.span);
+            }
+            let hint = hint.map(|known| known.ty);
             let value = self.infer(&field.value, hint.as_ref());
             names.push((field.name.text.clone(), value.ty.clone()));
             items.push(value);
@@ -447,11 +453,13 @@ impl Checked {
     /// have, and returns a missing expression.
     fn type_member(&mut self, ty: TypeSymbol, member: &ast::Name, span: Span) -> Expr {
         let name = member.as_str();
+        self.offer_type_members(name, &ty);
         match &ty {
             TypeSymbol::Plain(Ty::Missing) => Expr::missing(span),
             TypeSymbol::Plain(Ty::Error) => {
                 let known = &self.known_errors;
                 if known.contains(name) {
+                    self.used_member("error", member);
                     let mut errors = self.module.types.errors.iter();
                     let position = errors.position(|e| &**e == name).unwrap_or(0);
                     return Expr::new(ExprKind::Symbol(position as u32), Ty::Error, span);
@@ -468,6 +476,7 @@ impl Checked {
             TypeSymbol::Plain(Ty::Enum(id)) => {
                 let def = self.module.types.enumeration(*id).clone();
                 if let Some(i) = def.members.iter().position(|(n, _)| &**n == name) {
+                    self.used_member(&def.name, member);
                     let kind = match &def.members[i].1 {
                         Some(value) => ExprKind::Int(value.clone()),
                         None => ExprKind::Symbol(i as u32),
@@ -498,7 +507,8 @@ impl Checked {
                 span,
             );
         };
-        let ty = def.fields[i].ty.clone();
+        let (ty, declared) = (def.fields[i].ty.clone(), def.fields[i].span);
+        self.used(member.span, declared);
         match base.kind {
             ExprKind::Aggregate(mut items) if !items.iter().any(Expr::has_effects) => Expr {
                 span,

@@ -169,6 +169,10 @@ impl Checked {
                 None => Some(i),
                 Some(name) => sig.params.iter().position(|p| p.name == name.text),
             };
+            if let (Some(name), Some(param)) = (&arg.name, position.and_then(|p| sig.params.get(p)))
+            {
+                self.used_param(name, param.span);
+            }
             match position.and_then(|p| slots.get_mut(p)) {
                 Some(slot @ None) => *slot = Some(arg),
                 Some(Some(_)) => {

@@ -26,15 +26,16 @@ impl Checker {
         span: Span,
     ) -> Expr {
         if let Ast::Path(path) = &base.kind
-            && let Some(Symbol::Table(id)) = self.scopes.lookup(path)
+            && let Some(Symbol::Table(id)) = self.find(path)
         {
-            let id = *id;
+            self.offer_apply(member.as_str());
             return self.apply_table(id, member, args, span);
         }
         if let Some(ty) = self.as_type(base) {
             return self.apply_type(ty, base.span, member, args, span);
         }
         let object = self.infer(base, None);
+        self.offer_members(member.as_str(), &object.ty);
         match object.ty.clone() {
             Ty::Missing => {
                 self.infer_stray(args);
@@ -73,6 +74,7 @@ impl Checker {
                     return Expr::missing(span);
                 };
                 let sig = method.sig.clone();
+                self.used(member.span, sig.span);
                 self.check_deprecated(&sig.annotations, &sig.name, span);
                 self.check_packet_call(method.meaning, &args, &ret, span);
                 let target = CallTarget::Method {
@@ -188,6 +190,7 @@ impl Checker {
         if applied.ty == Ty::Missing {
             return Some(Expr::missing(span));
         }
+        self.offer_results(member.as_str());
         Some(match member.as_str() {
             "hit" => Expr::new(ExprKind::ApplyHit { table, miss: false }, Ty::Bool, span),
             "miss" => Expr::new(ExprKind::ApplyHit { table, miss: true }, Ty::Bool, span),
@@ -203,7 +206,7 @@ impl Checker {
     }
 
     /// Returns the table `t` if `expr` has the form `t.apply(...)`, else `None`.
-    pub(super) fn applied_table(&self, expr: &ast::Expr) -> Option<TableId> {
+    pub(super) fn applied_table(&mut self, expr: &ast::Expr) -> Option<TableId> {
         let Ast::Call { callee, .. } = &expr.kind else {
             return None;
         };
@@ -213,8 +216,8 @@ impl Checker {
         let Ast::Path(path) = &base.kind else {
             return None;
         };
-        match self.scopes.lookup(path) {
-            Some(Symbol::Table(id)) if member.as_str() == "apply" => Some(*id),
+        match self.find(path) {
+            Some(Symbol::Table(id)) if member.as_str() == "apply" => Some(id),
             _ => None,
         }
     }

@@ -16,6 +16,7 @@ mod infer;
 mod instance;
 mod method;
 mod ops;
+mod record;
 mod rules;
 pub mod scope;
 mod select;
@@ -35,13 +36,25 @@ use syntax::{Diagnostic, Sink};
 use crate::errors;
 use crate::externs::Origins;
 use crate::hir::{self, Expr, FuncId, Module, Var, VarId, VarKind};
+use crate::names::Names;
 use crate::types::{BlockKind, StructId, Ty, TypeParamId};
 use scope::{Scopes, Symbol, TypeSymbol};
 
 /// Checks the types and names of a program, and returns the checked module and all diagnostics. The module
 /// is complete only if no diagnostic is an error.
 pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagnostic>) {
+    let (module, diagnostics, _) = check_and_record(program, sources, None);
+    (module, diagnostics)
+}
+
+/// Does what [`check`] does, and enters what it finds out about names into `names`.
+pub fn check_and_record(
+    program: &ast::Program,
+    sources: &SourceMap,
+    names: Option<Names>,
+) -> (Module, Vec<Diagnostic>, Option<Names>) {
     let mut checker = Checker::new(Origins::find(program, sources));
+    checker.names = names;
     checker.enter_errors(program);
     match program.damage.is_none() {
         true => program.decls.iter().for_each(|d| checker.declaration(d)),
@@ -49,7 +62,8 @@ pub fn check(program: &ast::Program, sources: &SourceMap) -> (Module, Vec<Diagno
         false => checker.damaged(program),
     }
     let checked = checker.checked;
-    (checked.module, checked.diagnostics.into_vec())
+    let diagnostics = checked.diagnostics.into_vec();
+    (checked.module, diagnostics, checked.names)
 }
 
 /// The kind of body in which a statement or expression is, which limits what is allowed.
@@ -93,6 +107,8 @@ struct Checked {
     known_errors: BTreeSet<Arc<str>>,
     /// The pieces of the program that could not be parsed.
     missing: damage::Missing,
+    /// What is found out about names, if somebody asks for it.
+    names: Option<Names>,
 }
 
 /// The state of the walk.
@@ -149,6 +165,7 @@ impl Checker {
                 doubtful: Sink::default(),
                 known_errors: BTreeSet::new(),
                 missing: damage::Missing::default(),
+                names: None,
             },
             scopes: Scopes::new(),
             context: Context {
@@ -170,6 +187,7 @@ impl Checker {
     }
 
     fn declare(&mut self, name: &ast::Name, symbol: Symbol) {
+        self.record_name(name, &symbol);
         if let Some(first) = self.scopes.declare(name.text.clone(), symbol, name.span) {
             self.report(errors::duplicate(name.span, name.as_str(), first));
         }
@@ -191,8 +209,8 @@ impl Checker {
     /// Returns the symbol that a path names. Reports an unknown name, unless its declaration may have been
     /// lost in a syntax error, and returns [`Symbol::Missing`].
     fn lookup(&mut self, path: &ast::Path) -> Symbol {
-        if let Some(symbol) = self.scopes.lookup(path) {
-            return symbol.clone();
+        if let Some(symbol) = self.find(path) {
+            return symbol;
         }
         if self.may_be_lost(path.name.as_str()) || self.may_be_cut(path) {
             return Symbol::Missing;

@@ -149,15 +149,23 @@ impl Scopes {
     }
 
     /// Returns the meaning of a path: in the innermost scope that declares the name, or at the top level if
-    /// the path begins with a dot. `None` if there the name is not declared.
-    pub fn lookup(&self, path: &ast::Path) -> Option<&Symbol> {
+    /// the path begins with a dot, with the place of its declaration. `None` if there the name is not declared.
+    pub fn lookup(&self, path: &ast::Path) -> Option<(&Symbol, Span)> {
         let name = path.name.as_str();
         let mut scopes = self.scopes.iter();
         let found = match path.absolute {
             true => scopes.next()?.names.get(name),
             false => scopes.rev().find_map(|s| s.names.get(name)),
         };
-        found.map(|(symbol, _)| symbol)
+        found.map(|(symbol, place)| (symbol, *place))
+    }
+
+    /// Returns all names that are in scope with their meanings, the innermost first.
+    pub fn visible(&self) -> Vec<(Arc<str>, Symbol)> {
+        let names = self.scopes.iter().rev().flat_map(|s| s.names.iter());
+        names
+            .map(|(name, (symbol, _))| (name.clone(), symbol.clone()))
+            .collect()
     }
 
     /// Returns whether a name is declared at the top level.

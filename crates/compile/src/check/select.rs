@@ -149,10 +149,9 @@ impl Checker {
         let ast::ExprKind::Path(path) = &expr.kind else {
             return None;
         };
-        let Some(Symbol::Var(id)) = self.scopes.lookup(path) else {
+        let Some(Symbol::Var(id)) = self.find(path) else {
             return None;
         };
-        let id = *id;
         let Ty::ValueSet(item) = self.module.var(id).ty.clone() else {
             return None;
         };

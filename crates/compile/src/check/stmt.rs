@@ -372,6 +372,7 @@ impl Checker {
             self.report(errors::action_label(label.span, "this"));
             return None;
         };
+        self.offer_names(path.name.as_str(), |s| matches!(s, Symbol::Action(_)));
         match self.lookup(path) {
             Symbol::Missing => None,
             Symbol::Action(id) => {

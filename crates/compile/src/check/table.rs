@@ -127,7 +127,7 @@ impl Checker {
             name,
             span: table.span,
         };
-        let Some(Symbol::Action(action)) = self.scopes.lookup(&path).cloned() else {
+        let Some((&Symbol::Action(action), _)) = self.scopes.lookup(&path) else {
             let file = self.library_file("NoAction");
             self.report(errors::unknown_name(table.span, "NoAction", file, None));
             return None;
@@ -229,6 +229,7 @@ impl Checker {
     }
 
     fn action_named(&mut self, path: &ast::Path) -> Option<ActionId> {
+        self.offer_names(path.name.as_str(), |s| matches!(s, Symbol::Action(_)));
         match self.lookup(path) {
             Symbol::Action(id) => Some(id),
             Symbol::Missing => None,
@@ -401,6 +402,7 @@ impl Checker {
     }
 
     fn other_property(&mut self, property: &ast::TableProperty, table: &mut Table) {
+        self.offer_properties(property.name.as_str());
         match (&property.kind, property.name.as_str()) {
             (Prop::Size(value), _) => {
                 let value = self.infer(value, Some(&Ty::Int));
@@ -596,6 +598,8 @@ impl Checked {
 
     fn match_kind(&mut self, name: &ast::Name) -> Option<ir::MatchKind> {
         let text = name.as_str();
+        self.offer_match_kinds(text);
+        self.used_member("match_kind", name);
         if !self.module.types.match_kinds.contains(&name.text) {
             let known = self.module.types.match_kinds.iter().map(|k| &**k);
             let similar = self.closest(text, known);

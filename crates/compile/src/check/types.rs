@@ -119,6 +119,7 @@ impl Checker {
     }
 
     fn resolve_named(&mut self, path: &ast::Path, args: Option<&[ast::Type]>) -> Ty {
+        self.offer_names(path.name.as_str(), |s| matches!(s, Symbol::Type(_)));
         let symbol = self.lookup(path);
         let given: Vec<Ty> = args
             .unwrap_or_default()
@@ -278,6 +279,7 @@ impl Checker {
                 continue;
             }
             declared.insert(field.name.as_str(), field.name.span);
+            self.record_field(field, &decl.name, &ty);
             if !self.allowed_field(&ty, kind) {
                 let found = self.show(&ty);
                 self.report(errors::field_type(field.ty.span, &found, kind));
@@ -349,6 +351,8 @@ impl Checker {
                 (Some(value), Some(ty)) => Some(self.member_value(value, ty)),
                 _ => None,
             };
+            let shown = value.as_ref().map(BigInt::to_string);
+            self.record_member(&decl.name.text, &member.name, shown);
             members.push((member.name.text.clone(), value));
         }
         let id = EnumId(self.module.types.enums.len() as u32);
@@ -408,9 +412,9 @@ impl Checker {
         let ty = match &decl.target {
             ast::TypedefTarget::Type(ty) => match &ty.kind {
                 // A typedef of an extern or block keeps what it is.
-                TypeKind::Named(path) => match self.scopes.lookup(path) {
+                TypeKind::Named(path) => match self.find(path) {
                     Some(Symbol::Type(TypeSymbol::Generic(_))) => None,
-                    Some(Symbol::Type(symbol)) => Some(symbol.clone()),
+                    Some(Symbol::Type(symbol)) => Some(symbol),
                     _ => None,
                 }
                 .unwrap_or_else(|| TypeSymbol::Plain(self.resolve(ty))),
@@ -423,7 +427,7 @@ impl Checker {
                     name: n.clone(),
                     span: n.span,
                 });
-                match symbol.and_then(|p| self.scopes.lookup(&p).cloned()) {
+                match symbol.and_then(|p| self.find(&p)) {
                     Some(Symbol::Type(symbol)) => symbol,
                     _ => TypeSymbol::Plain(Ty::Missing),
                 }

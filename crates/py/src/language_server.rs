@@ -1,0 +1,27 @@
+//! The language server on standard input and output.
+
+use crate::errors::failed;
+use crate::handle::detached;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Serves an editor on standard input and output until it says goodbye. ``library`` is the directory for copies of
+/// the files that are built into the compiler. Raises :class:`HoldfastError` if the editor does not follow the protocol.
+#[pyfunction]
+#[pyo3(
+    signature = (library, include_dirs=Vec::new(), defines=BTreeMap::new()),
+    text_signature = "(library, include_dirs=(), defines=...)"
+)]
+pub(crate) fn serve_language(
+    library: PathBuf,
+    include_dirs: Vec<PathBuf>,
+    defines: BTreeMap<String, String>,
+) -> PyResult<()> {
+    let options = compile::Options {
+        include_dirs,
+        defines: defines.into_iter().collect(),
+        ..Default::default()
+    };
+    detached(|| lsp::serve_stdio(options, &library)).map_err(failed)
+}
