@@ -134,20 +134,19 @@ fn ir(
     Some((without_places(&text), compiled.p4info.to_text()))
 }
 
-/// Returns IR without the places in the source, such as ` @0:12`.
+/// Returns IR without the places in the source, such as ` @0:12`, and without P4Runtime ids, such as ` id 18759588`, which
+/// are made of names.
 fn without_places(text: &str) -> String {
-    let mut parts = text.split(" @");
-    let mut out = parts.next().unwrap_or("").to_string();
-    for part in parts {
-        let end = part.find(|c: char| !c.is_ascii_digit() && c != ':');
-        let place = &part[..end.unwrap_or(part.len())];
-        if !place.contains(':') {
-            out.push_str(" @");
-            out.push_str(place);
+    let without = |text: &str, before: &str, letters: &[char]| {
+        let mut parts = text.split(before);
+        let mut out = parts.next().unwrap_or("").to_string();
+        for part in parts {
+            let end = part.find(|c: char| !c.is_ascii_digit() && !letters.contains(&c));
+            out.push_str(&part[end.unwrap_or(part.len())..]);
         }
-        out.push_str(&part[place.len()..]);
-    }
-    out
+        out
+    };
+    without(&without(text, " @", &[':']), " id ", &[])
 }
 
 fn format(path: &Path, options: &Options, counts: &mut Counts) {

@@ -16,7 +16,7 @@ pub(super) fn align(lines: &mut [Line], placed: &[Placed]) {
         for at in 0..=lines.len() {
             let cell = match lines.get(at) {
                 Some(Line::Directive(_)) => continue,
-                Some(Line::Code(pieces)) if pieces.iter().all(|p| p.kind.is_none()) => continue,
+                Some(Line::Code(pieces)) if is_between(pieces) => continue,
                 Some(Line::Code(pieces)) if placed[at].starts_statement => find(pieces),
                 Some(Line::Code(_) | Line::Blank) | None => None,
             };
@@ -28,6 +28,16 @@ pub(super) fn align(lines: &mut [Line], placed: &[Placed]) {
             depth = here;
             run.extend(cell.map(|cell| (at, cell)));
         }
+    }
+}
+
+/// Returns whether a line may stand between the lines of a run: one with nothing but comments, or an annotation.
+fn is_between(pieces: &[Piece]) -> bool {
+    let mut kinds = pieces.iter().filter_map(|p| p.kind);
+    match (kinds.next(), kinds.next_back()) {
+        (None, _) => true,
+        (Some(T::At), last) => !matches!(last, Some(T::Semi | T::LBrace | T::RBrace)),
+        _ => false,
     }
 }
 

@@ -30,6 +30,10 @@ struct Context {
     last: Option<(T, bool)>,
     /// The brackets that are open, with the number of `?` in each that wait for their `:`.
     open: Vec<(T, usize)>,
+    /// The token before the last one.
+    before_last: Option<T>,
+    /// The number of open brackets in an annotation. Programs for the control plane have the text in them.
+    in_annotation: usize,
     /// True if the last `>` ended the arguments of a type of the language, such as `bit<8>`.
     ended_type: bool,
 }
@@ -50,6 +54,9 @@ impl Context {
             .open
             .last()
             .is_some_and(|(bracket, _)| *bracket == T::Lt);
+        if self.in_annotation > 0 {
+            return written;
+        }
         match (last, kind) {
             (T::LBrace, _) | (_, T::RBrace) => match (last, kind) {
                 (T::LParen | T::LBracket, _) => 0,
@@ -92,6 +99,7 @@ impl Context {
         if self.open.is_empty() {
             self.open.push((T::Eof, 0));
         }
+        self.follow_annotation(kind);
         let before = self.last.map(|(last, _)| last);
         let ends_value = before.is_some_and(|last| {
             let word = last.is_value_name() || matches!(last, T::This | T::True | T::False);
@@ -122,6 +130,16 @@ impl Context {
             _ => {}
         }
         self.last = Some((kind, is_unary));
+    }
+
+    fn follow_annotation(&mut self, kind: T) {
+        let begins = self.before_last == Some(T::At);
+        match kind {
+            T::LParen | T::LBracket if begins || self.in_annotation > 0 => self.in_annotation += 1,
+            T::RParen | T::RBracket => self.in_annotation = self.in_annotation.saturating_sub(1),
+            _ => {}
+        }
+        self.before_last = self.last.map(|(last, _)| last);
     }
 
     fn count(&mut self, change: impl FnOnce(usize) -> usize) {
