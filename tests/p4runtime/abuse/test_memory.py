@@ -62,15 +62,15 @@ def first(entries: int, share: float) -> range:
 
 def large_table(remote: Remote, share: float) -> None:
     """Fill the table, read all entries, and delete them in the order of insertion."""
-    numbers = first(1 << 18, share)
-    remote.write(p4.Update.INSERT, numbers, batch=1 << 16)
+    numbers = first(1 << 16, share)
+    remote.write(p4.Update.INSERT, numbers, batch=1 << 14)
     assert remote.read() == len(numbers)
-    remote.write(p4.Update.DELETE, numbers, batch=1 << 16)
+    remote.write(p4.Update.DELETE, numbers, batch=1 << 14)
 
 
 def large_batch(remote: Remote, share: float) -> None:
     """Insert a large batch in one request, and delete it in another."""
-    numbers = first(150_000, share)
+    numbers = first(60_000, share)
     remote.write(p4.Update.INSERT, numbers, batch=len(numbers))
     remote.write(p4.Update.DELETE, numbers, batch=len(numbers))
 
