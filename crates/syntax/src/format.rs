@@ -34,10 +34,12 @@ impl fmt::Display for Unformattable {
 /// Returns the text of a file with its blanks as they should be. Fails if a comment or string has no end, or if a line
 /// that is no directive is continued with a backslash.
 pub fn format(text: &str) -> Result<String, Unformattable> {
-    let (plain, carriage_returns) = match text.contains("\r\n") {
-        true => (text.replace("\r\n", "\n"), true),
-        false => (text.to_string(), false),
-    };
+    // The first line tells how lines end.
+    let carriage_returns = text
+        .split('\n')
+        .next()
+        .is_some_and(|line| line.ends_with('\r'));
+    let plain = text.replace("\r\n", "\n");
     let mut all = lines::split(&plain)?;
     spacing::apply(&mut all);
     let placed = layout::place(&all);

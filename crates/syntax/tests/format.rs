@@ -168,6 +168,8 @@ fn keeps_directives_and_strings_and_follows_their_branches() {
             }
         "##]],
     );
+    let ends = syntax::format::format("a;\r\n b;\n");
+    assert_eq!(ends.as_deref(), Ok("a;\r\nb;\r\n"));
     for (text, line) in [("\n/* x", 2), ("a\nb \\\nc", 2), ("x = \"a;\n", 1)] {
         let refused = syntax::format::format(text).expect_err("a text that cannot be formatted");
         assert_eq!(refused.line, line, "{refused}");
