@@ -303,7 +303,7 @@ def test_outages_that_cannot_be_told_apart_are_no_headline(tmp_path: Path) -> No
     assert "reroute loses 150 packets at 1.00 times" in said
     outage |= {("reroute", True): [224.0]}
     said = advice.advice(made_up(givens(tmp_path), lost, outage_ms=outage, wire_bytes=DEAR))
-    assert "1+1-vector loses nothing (outage 69 ms, and 70 ms without a failure) at" in said
+    assert "1+1-vector loses nothing (gap 69 ms, and 70 ms without a failure) at" in said
     assert "reroute loses 150 packets (outage 224 ms, and 70 ms without a failure) at" in said
 
 

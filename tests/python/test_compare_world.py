@@ -131,7 +131,9 @@ def test_its_mechanisms_are_ranked_and_reported(
     assert summary["advice"].startswith(advice) and advice in printed
     page = unescape((out / "report.html").read_text())
     assert (
-        "Made by <b>holdfast compare polder</b>" in page and "a pump in reserve" in page and summary["advice"] in page
+        "Made by <code>holdfast compare polder</code>" in page
+        and "a pump in reserve" in page
+        and summary["advice"] in page
     )
     cases = pl.read_parquet(out / "cases.parquet")
     assert cases.columns == ["mechanism", "failure", "seed", "lost", "lost_undisturbed", "lost_to_failure"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from enum import StrEnum
@@ -111,6 +113,24 @@ def _when(*given: float | None) -> dict[str, float | None]:
     return dict(zip(names, given, strict=True))
 
 
+OF_THE_MACHINE = ("--out", "--jobs", "--web", "--markdown", "--junit")
+"""Options on which no result depends, as a report names the command."""
+
+
+def _typed() -> str:
+    """Return the command as a user typed it, without what is of the machine and not of the results."""
+    words = iter(sys.argv[1:])
+    kept = []
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if option in OF_THE_MACHINE:
+            if not equals and option != "--web":
+                next(words, None)
+            continue
+        kept.append(word)
+    return shlex.join(("holdfast", *kept)) if kept[:1] == ["compare"] else ""
+
+
 def _names(mechanisms: str | None) -> list[str] | None:
     return None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
 
@@ -170,6 +190,7 @@ def _compare(
                 csv=wanted.csv,
                 requirements=required,
                 told=None if page is None else page.told,
+                command=_typed(),
             ),
             out,
         )

@@ -209,8 +209,10 @@ def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
         lost += " per failure"
     elif _random(comparison):
         lost += f" on average over {len(comparison.seeds)} {'runs' if comparison.scenario.live else 'seeds'}"
+    what = "outage"
     if one.lost_mean <= 0:
         lost = "nothing" if one.lost_undisturbed == 0 else "no more than undisturbed"
+        what = "gap"
     if many:
         worst = max(cases, key=lambda case: case.outage_ms)
         outage_ms, still_ms = worst.outage_ms, worst.outage_undisturbed_ms
@@ -222,7 +224,7 @@ def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
     # A gap of two intervals of the probes is what jitter alone makes.
     material = still_ms > max(2 * noise.outage_ms, noise.share * outage_ms)
     still = f", and {still_ms:.0f} ms without a failure" if material else ""
-    return f"{lost} (outage {outage_ms:.0f} ms{' at worst' if many else ''}{still})"
+    return f"{lost} ({what} {outage_ms:.0f} ms{' at worst' if many else ''}{still})"
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -279,11 +281,7 @@ def notes(comparison: Comparison) -> list[str]:
             f"All {len(comparison.seeds)} seeds gave the same: nothing here is random (no jitter, no loss, no Poisson stream), so"
             f" further seeds add nothing. {_resolution(scenario)}"
         )
-    if not scenario.own_traffic and scenario.traffic.tcp:
-        found.append(
-            "TCP connections of the default traffic are limited by their window or their application; a longer way can cost goodput"
-            " even where nothing is lost."
-        )
+    found += reasons(comparison)
     if len(scenario.failures) > 1:
         found += _notes_of_all(comparison)
     elif gone := len(comparison.probes) - len(comparison.measured(comparison.probes, scenario.failures[0])):
@@ -291,6 +289,34 @@ def notes(comparison: Comparison) -> list[str]:
         nobody = "it, and it is" if gone == 1 else "them, and they are"
         found.append(f"{streams} at {scenario.failures[0]}; nothing can help {nobody} not counted.")
     return [*found, *scenario.notes]
+
+
+def reasons(comparison: Comparison) -> list[str]:
+    """Return sentences that say why a mechanism loses what it seems not to have to: packets that it protects, and TCP's goodput."""
+    by_name = {each.name: each for each in comparison.mechanisms}
+    found = [
+        f"{each.mechanism} loses {packets(each.lost_mean)}: {by_name[each.mechanism].loses}."
+        for each in comparison.summaries
+        if by_name[each.mechanism].loses and each.lost_mean > 0 and comparison.uncounted is None
+    ]
+    noise, scenario = comparison.noise, comparison.scenario
+    slowed = [
+        f"{each.mechanism} {each.goodput_lost_percent:.3g} %"
+        for each in comparison.summaries
+        if each.lost_mean <= noise.packets and (each.goodput_lost_percent or 0.0) > noise.goodput_percent
+    ]
+    if slowed and not scenario.own_traffic and scenario.traffic.tcp:
+        found.append(
+            f"TCP loses goodput where no packet of a stream is lost ({', '.join(slowed)}): connections of the default traffic are"
+            " limited by their window or their application, so on the longer way around, and until a connection has its rate"
+            " again, they deliver less."
+        )
+    elif not scenario.own_traffic and scenario.traffic.tcp:
+        found.append(
+            "TCP connections of the default traffic are limited by their window or their application; a longer way can cost goodput"
+            " even where nothing is lost."
+        )
+    return found
 
 
 def _note_of_telemetry(comparison: Comparison) -> str:

@@ -7,7 +7,7 @@ Elements are :class:`Markup`, which escapes every string that is formatted into 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -82,6 +82,7 @@ class Panel:
     span: tuple[float, float]
     top: float
     style: str
+    unit: str = ""
 
 
 def panel(spec: Panel, width: float, height: float, label: str) -> Markup:
@@ -117,7 +118,26 @@ def panel(spec: Panel, width: float, height: float, label: str) -> Markup:
     parts.append(path(outline + floor, f"area {spec.style}"))
     parts.append(path(outline, f"curve {spec.style}"))
     parts.append(line(left, above + inner_height, left + inner_width, above + inner_height, "axis"))
+    if spec.unit:
+        parts += _told(spec, x, above, inner_height)
     return picture(width, height, parts, label)
+
+
+def _told(spec: Panel, x: Callable[[float], float], above: float, height: float) -> Iterator[Markup]:
+    """Yield columns that are not seen, each with the values of a time: what a pointer or a tap shows. There are 60 at most."""
+    start, end = spec.span
+    bins = [
+        (spec.curve.start_s + i * spec.curve.bin_s, value)
+        for i, value in enumerate(spec.curve.values)
+        if start <= spec.curve.start_s + i * spec.curve.bin_s < end
+    ]
+    step = -(-len(bins) // 60) or 1
+    column = Markup('<rect x="{}" y="{}" width="{}" height="{}" class="told"><title>{}</title></rect>')
+    for at in range(0, len(bins), step):
+        some = bins[at : at + step]
+        left, right = x(some[0][0]), x(some[-1][0] + spec.curve.bin_s)
+        words = f"{some[0][0]:.3g} s: {sum(value for _, value in some) / len(some):.3g} {spec.unit}"
+        yield column.format(_f(left), _f(above), _f(max(0.0, right - left)), _f(height), words)
 
 
 def _steps(curve: Curve, x: Callable[[float], float], y: Callable[[float], float], start: float, end: float) -> str:
@@ -145,7 +165,10 @@ DECADES = ("none", "1 to 10", "11 to 100", "101 to 1000", "more")
 
 @dataclass(frozen=True)
 class LinkLook:
-    """The look of a link. ``costs``: by mechanism, packets that its failure loses; without, only whether it is ``used``."""
+    """The look of a link. ``costs``: by mechanism, packets that its failure loses; without, only whether it is ``used``.
+
+    ``parameters``: its rate and its delay, in words.
+    """
 
     name: str
     a: str
@@ -153,6 +176,7 @@ class LinkLook:
     used: bool
     failed: bool
     costs: Mapping[str, float] | None = None
+    parameters: str = ""
 
 
 def network(
@@ -162,13 +186,15 @@ def network(
     ends: set[str],
     first: str | None,
     switches: Mapping[str, Mapping[str, float]],
+    hosts: Mapping[str, Sequence[str]] | None = None,
     width: float = WIDE,
 ) -> Markup:
     """Draw the switches at their positions, the links between them, and crosses on failed links and on ``failed_switches``.
 
     ``ends``: switches whose hosts have traffic. ``switches``: for each switch that fails in turn, the packets that its failure
-    costs by mechanism. ``first``: the mechanism whose costs give links and switches their colours. ``width``: in pixels, ``WIDE``
-    or ``NARROW``.
+    costs by mechanism. ``first``: the mechanism whose costs give links and switches their colours. ``hosts``: the names of those at
+    each switch, which stand beside its own if there is room; so do the parameters of links, where these differ. ``width``: in
+    pixels, ``WIDE`` or ``NARROW``.
     """
     labelled = LABELLED_SWITCHES[width]
     places = {name: place for name, place in places_of(topology).items() if name in topology.switches}
@@ -176,7 +202,8 @@ def network(
     parts = []
     for look in sorted(links, key=lambda each: each.failed):
         (x1, y1), (x2, y2) = points[look.a], points[look.b]
-        words = look.name + (_named(look.costs) if look.costs else _unused(look))
+        about = f" ({look.parameters})" if look.parameters else ""
+        words = look.name + about + (_named(look.costs) if look.costs else _unused(look))
         style = (
             f"link q{decade((look.costs or {}).get(first or '', 0))}" if look.costs is not None else _link_style(look)
         )
@@ -187,22 +214,34 @@ def network(
     size = 5.5 if len(points) <= labelled else 3.5
     for name, (x, y) in points.items():
         style = "switch ends" if name in ends else "switch"
-        data, words, radius = Markup(), name, size
+        at = (hosts or {}).get(name, ())
+        data, words, radius = Markup(), name + (f": {_some(at)}" if at else ""), size
         if costs := switches.get(name):
             style, data = f"failing q{decade(costs.get(first or '', 0))}", _data(costs)
-            words, radius = name + _named(costs), 1.6 * size
+            words, radius = words + _named(costs), 1.6 * size
         switch = Markup('<circle cx="{}" cy="{}" r="{}" class="{}"{}><title>{}</title></circle>')
         parts.append(switch.format(_f(x), _f(y), _f(radius), style, data, words))
     parts += [_cross(*points[name]) for name in sorted(failed_switches)]
     near = {end for look in links if look.failed for end in (look.a, look.b)} | failed_switches
     named = [name for name in points if len(points) <= labelled or name in near]
-    parts += _labels(points, named, [(look.a, look.b) for look in links], width, height)
+    roomy = 2 * len(points) <= labelled
+    shown = {name: f"{name} ({_some(at)})" for name, at in (hosts or {}).items() if roomy}
+    if roomy and len({look.parameters for look in links}) > 1:
+        for look in links:
+            (x1, y1), (x2, y2) = points[look.a], points[look.b]
+            parts.append(text((x1 + x2) / 2, (y1 + y2) / 2 - 4, look.parameters, anchor="middle", style="parameter"))
+    parts += _labels(points, named, [(look.a, look.b) for look in links], width, height, shown)
     return picture(width, height, parts, f"the network {topology.name}")
 
 
 def slug(name: str) -> str:
     """Return a mechanism's name in a form that can be part of an attribute's name."""
     return name.replace("+", "p").lower()
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the names of up to two hosts, or the first and how many more there are."""
+    return ", ".join(names) if len(names) <= 2 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _unused(look: LinkLook) -> str:
@@ -257,8 +296,9 @@ def _labels(
     links: Sequence[tuple[str, str]],
     width: float,
     height: float,
+    texts: Mapping[str, str],
 ) -> list[Markup]:
-    """Return SVG elements with the switches' names, each beside its switch where it covers least.
+    """Return SVG elements with the switches' names, or their ``texts``, each beside its switch where it covers least.
 
     A name that would cover another name is left out; the pointer shows it.
     """
@@ -272,7 +312,7 @@ def _labels(
     parts = []
     for name in names:
         x, y = points[name]
-        shown = name.replace("_", " ")
+        shown = texts.get(name, name).replace("_", " ")
         wide = 6.4 * len(shown)
         choices = [
             (x, y - 10, "middle", (x - wide / 2, y - 21, x + wide / 2, y - 8)),

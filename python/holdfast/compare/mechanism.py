@@ -68,7 +68,8 @@ class Mechanism(Competitor):
     ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: the state that
     each switch then holds, in entries and replicas, for flows that neither begin nor end at it. ``with_telemetry``: the same with a
     program that reports by INT, if there is one. ``protects``: flows have another way before a failure (but for those that
-    :attr:`Built.unprotected` lists), find one after it, or do not; None: that is not stated.
+    :attr:`Built.unprotected` lists), find one after it, or do not; None: that is not stated. ``loses``: a sentence that says why it
+    loses packets of flows that it protects, shown where it does.
     """
 
     build: Callable[[Setting], Built]
@@ -76,6 +77,7 @@ class Mechanism(Competitor):
     core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
     with_telemetry: Callable[[Setting], Built] | None = None
     protects: Literal["prepared", "restored", "nothing"] | None = None
+    loses: str = ""
 
     def built(self, setting: Setting, *, telemetry: bool) -> Built:
         """Return the program and the controller that this mechanism builds for ``setting``.

@@ -345,6 +345,8 @@ MECHANISMS: dict[str, Mechanism] = {
             ("#15803D", "#4ADE80"),
             partial(_protect, acceptance=Acceptance("window", reset_ms=0)),
             protects="prepared",
+            loses="at the repair, packets on the shorter path overtake those on the longer one, which the window then takes for"
+            " old; 1+1-vector knows each number, and loses none",
         ),
         Mechanism(
             "1+1-vector",

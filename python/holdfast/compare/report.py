@@ -23,6 +23,8 @@ from holdfast.compare.page import NONE, Cell, Column, Lane, Lanes, Table, TableR
 from holdfast.compare.ranking import Less
 from holdfast.compare.rows import CurveColumn, Row
 from holdfast.compare.terminal import completion
+from holdfast.link import reversed_link
+from holdfast.topology import Link, Topology
 
 CURVES = 6
 """Failures whose curves are shown, if there are so many: those that cost most."""
@@ -41,6 +43,8 @@ def parts(comparison: Comparison) -> dict[str, object]:
     return {
         "comparison": comparison,
         "receivers": _receivers(comparison),
+        "worst": _worst(comparison),
+        "links": _links(comparison.scenario.topology),
         "several": several,
         "one": kind(comparison.scenario.topology, comparison.scenario.failures[0]),
         "network": _network(comparison),
@@ -100,7 +104,7 @@ def columns(comparison: Comparison) -> list[Column]:
     delivers_more = None if comparison.unranked is not None and counted else comparison.delivers_more
     lost: list[Column] = [
         ("packets lost", "mean, 95 % interval" if seeds > 1 else "", _lost, lost_less),
-        ("longest outage", "ms", lambda s: number(s.outage_mean_ms), back_sooner),
+        ("longest outage", "ms", lambda s: _gap(s, s.outage_mean_ms), back_sooner),
     ]
     if many:
         lost = [
@@ -113,7 +117,7 @@ def columns(comparison: Comparison) -> list[Column]:
             (
                 "outage",
                 "median, worst, ms",
-                lambda s: f"{number(s.outage_median_ms)}\n{number(s.outage_worst_ms)}",
+                lambda s: f"{_gap(s, s.outage_median_ms)}\n{number(s.outage_worst_ms)}",
                 back_sooner,
             ),
         ]
@@ -155,6 +159,11 @@ def columns(comparison: Comparison) -> list[Column]:
         kind = traffic_file.kind_of(comparison.flows).removeprefix("host ")
         found.append(("not protected", f"of {len(comparison.flows)} {kind}s", lambda s: str(s.unprotected_flows), None))
     return found
+
+
+def _gap(summary: Summary, outage_ms: float) -> str:
+    """Return an outage in ms, and call it a gap if no packet is lost to any failure: arrivals have only come later."""
+    return f"{'gap ' if summary.lost_worst <= 0 < outage_ms else ''}{number(outage_ms)}"
 
 
 def _promises(summary: Summary) -> str:
@@ -208,24 +217,49 @@ def _receivers(comparison: Comparison) -> Table | None:
     return Table("flow", [(summary.mechanism, "outage (ms), lost") for summary in comparison.summaries], rows)
 
 
+def _worst(comparison: Comparison) -> Table | None:
+    """Return a table of each mechanism's worst failure, and the pair that loses most to it; None if nothing is lost."""
+    rows = []
+    for each in comparison.summaries:
+        pair = None if comparison.uncounted is not None else comparison.worst_pair(each.mechanism)
+        if pair is not None:
+            shown = (pair.failure.replace("_", " "), pair.name, str(pair.lost), number(pair.outage_ms))
+            cells = [Cell(text, heading, unit) for text, (heading, unit) in zip(shown, WORST, strict=True)]
+            rows.append(TableRow(each.mechanism, cells, _style(each.mechanism)))
+    return Table("mechanism", WORST, rows) if rows else None
+
+
+WORST = (("worst failure", ""), ("worst pair", ""), ("packets lost", "of the pair"), ("outage", "of the pair, ms"))
+
+
+def _links(topology: Topology) -> str:
+    """Return a sentence with the rate and the delay of links between switches if all have the same, else an empty text."""
+    found = {_parameters(topology.links[topology.find_link(name)]) for name in link_names(topology)}
+    return f"Links between switches: {found.pop()}." if len(found) == 1 else ""
+
+
 def rule(comparison: Comparison) -> str:
     """Return text that explains the order of the mechanisms and the bold numbers."""
     noise = comparison.noise
     bold = (
-        f"Bold: cannot be told from the best of the column, where any can, by more than {noise.goodput_percent:g}"
-        f" point{'' if noise.goodput_percent == 1 else 's'} of goodput lost and three segments for each failure,"
-        f" {noise.bytes_ratio:g} of bytes carried"
+        "Bold: the best number of its column, and those that cannot be told from it (TCP by no more than"
+        f" {noise.goodput_percent:g} point{'' if noise.goodput_percent == 1 else 's'} of its goodput and three segments for each"
+        f" failure, bytes carried by no more than {noise.bytes_ratio:g}), unless all are as good"
     )
     if comparison.unranked is not None:
         return f"In no order. {bold}."
+    few = f" and {noise.packets:g}" if noise.packets else ""
+    sure = (
+        "and if that is so with 95 % confidence, seed by seed"
+        if len(comparison.seeds) > 1
+        else "and by more than is lost, or out, without a failure"
+    )
     return (
-        "By packets lost to the failure, then the outage, then bytes carried; where packets seem to differ, but the runs"
-        " cannot confirm it, by an outage of the same direction only. Packets differ if it is by more than"
-        f" {percent(noise.share)}{f' and {noise.packets:g}' if noise.packets else ''}, mean outages by more than"
-        f" {percent(noise.share)} and {noise.outage_ms:.3g} ms; with several seeds also with 95 % confidence, seed by seed, and"
-        " with one by more than what is"
-        " lost, or out, without a failure. Those that do not differ have the same rank."
-        f" {bold}, or by these rules."
+        "The order: first comes who loses fewer packets to the failure. Who loses as many is ordered by the outage, and with equal"
+        f" outages by the bytes carried. Packets count as different by more than {percent(noise.share)}{few}, mean outages by more"
+        f" than {percent(noise.share)} and {noise.outage_ms:.3g} ms, {sure}. Where packets seem to differ, but the runs cannot"
+        " confirm it, only an outage that differs in the same direction decides. Who does not differ has the same rank."
+        f" {bold}."
     )
 
 
@@ -252,12 +286,39 @@ def _network(comparison: Comparison) -> Mapping[str, Markup]:
         index = topology.find_link(name)
         link = topology.links[index]
         costs = _costs(comparison, lost, with_link[index]) if many and index in with_link else None
-        looks.append(LinkLook(name, link.a, link.b, used[index], not many and index in with_link, costs))
+        fails = not many and index in with_link
+        looks.append(LinkLook(name, link.a, link.b, used[index], fails, costs, _parameters(link)))
     switches = {name: _costs(comparison, lost, which) for name, which in with_switch.items()} if many else {}
     ends = {topology.attachment(host).switch for ends in comparison.flows for host in ends.hosts}
     first = comparison.baseline if many else None
     off = set() if many else {*with_switch}
-    return for_both(partial(drawing.network, topology, looks, off, ends, first, switches))
+    return for_both(partial(drawing.network, topology, looks, off, ends, first, switches, _hosts(topology)))
+
+
+def _hosts(topology: Topology) -> dict[str, list[str]]:
+    """Return the names of the hosts at each switch that has some."""
+    found: dict[str, list[str]] = {}
+    for name in topology.hosts:
+        found.setdefault(topology.attachment(name).switch, []).append(name)
+    return found
+
+
+def _parameters(link: Link) -> str:
+    """Return a link's rate and delay in words; those of the other direction are shown if they differ."""
+    there = f"{_rate(link.rate_bps)}, {link.delay_ms:.3g} ms"
+    back = link if link.reverse is None else reversed_link(link)
+    other = f"{_rate(back.rate_bps)}, {back.delay_ms:.3g} ms"
+    return there if there == other else f"{there} / {other}"
+
+
+def _rate(rate_bps: float | None) -> str:
+    """Return a rate with its unit, such as ``1.5 Gb/s``."""
+    if rate_bps is None:
+        return "any rate"
+    for size, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
+        if rate_bps >= size:
+            return f"{rate_bps / size:.3g} {unit}"
+    return f"{rate_bps:.3g} b/s"
 
 
 def _costs(
@@ -382,15 +443,16 @@ def _lanes(comparison: Comparison, failure: str) -> Lanes:
     height, counted = 92.0, comparison.uncounted is None
     for summary in comparison.summaries:
         name = summary.mechanism
-        notes = [f"{cases[name].lost_to_failure} lost", f"outage {number(cases[name].outage_ms)} ms"] if counted else []
+        what = "outage" if cases[name].lost_to_failure > 0 else "gap"
+        notes = [f"{cases[name].lost_to_failure} lost", f"{what} {number(cases[name].outage_ms)} ms"] if counted else []
         pictures = []
         share = _percent(probes(rows[name]), probes(still[name]), _counted_share(comparison, failure, still[name]))
         for (where, span), width in zip(spans.items() if comparison.probes else (), (330.0, 220.0), strict=False):
-            shown = Panel(share, None, window, span, 125.0, _style(name))
+            shown = Panel(share, None, window, span, 110.0, _style(name), "% of probes")
             pictures.append((heads[where], drawing.panel(shown, width, height, f"{name}: probes {where}")))
         if comparison.bulk:
             undisturbed = goodput(still[name]) if all_counted else None
-            shown = Panel(goodput(rows[name]), undisturbed, window, whole, 1.08 * peak, _style(name))
+            shown = Panel(goodput(rows[name]), undisturbed, window, whole, 1.08 * peak, _style(name), "Mb/s")
             pictures.append((heads["TCP"], drawing.panel(shown, 330.0, height, f"{name}: TCP goodput")))
         lanes.append(Lane(name, _style(name), pictures, notes))
     widths = " ".join(
@@ -399,7 +461,7 @@ def _lanes(comparison: Comparison, failure: str) -> Lanes:
     dashed = " Dashed: the same mechanism without the failure." if comparison.bulk and all_counted else ""
     seeds = " The first of the seeds." if len(comparison.seeds) > 1 else ""
     shown_failure = failure.replace("_", " ")
-    words = f"Shaded: {shown_failure} is down. Time in seconds. Probes: of what arrives undisturbed.{dashed}{seeds}"
+    words = f"Shaded: {shown_failure} is down. Time in seconds. Probes: of those that arrive undisturbed meanwhile.{dashed}{seeds}"
     return Lanes(shown_failure, widths, list(heads.values()), lanes, words)
 
 
@@ -431,10 +493,29 @@ def _counted_share(comparison: Comparison, failure: str, still: Row) -> float:
     return sum(sent[i] for i in comparison.measured(comparison.probes, failure)) / (sum(sent) or 1)
 
 
+NEAR = 1 / 5
+"""Of the probes of a bin, as many at most count although they came in the bin before or after it."""
+
+
 def _percent(curve: Curve, still: Curve, share: float) -> Curve:
-    """Return ``curve`` in percent of what can arrive: ``share`` of the median of the undisturbed curve ``still``."""
-    full = share * sorted(still.values)[len(still.values) // 2] or 1
-    return Curve(curve.start_s, curve.bin_s, [100 * value / full for value in curve.values])
+    """Return ``curve`` in percent of what arrives in the same bin undisturbed, ``still``, of which ``share`` can arrive.
+
+    Probes that a bin lacks and a neighbour has too many of have come a little earlier or later, over another way: they count where
+    they are missed. What else is above 100 is no more than was sent, and not shown.
+    """
+    usual = sorted(still.values)[len(still.values) // 2]
+    full = [share * min(value, usual) or 1 for value in still.values[: len(curve.values)]]
+    values = list(curve.values)
+    spare = [max(0.0, value - whole) for value, whole in zip(values, full, strict=True)]
+    for i, whole in enumerate(full):
+        for neighbour in (i - 1, i + 1):
+            if 0 <= neighbour < len(values):
+                moved = min(max(0.0, whole - values[i]), spare[neighbour], max(1.0, NEAR * whole))
+                values[i] += moved
+                spare[neighbour] -= moved
+    return Curve(
+        curve.start_s, curve.bin_s, [min(100.0, 100 * value / whole) for value, whole in zip(values, full, strict=True)]
+    )
 
 
 # ---- In words ----
@@ -447,7 +528,8 @@ DEFINITIONS = (
     ),
     (
         "longest outage",
-        "the longest time between two arrivals of one stream, less the stream's interval; the worst stream counts",
+        "the longest time between two arrivals of one stream, less the stream's interval; the worst stream counts. A gap is one in"
+        " which no packet was lost: what was sent came over a longer way",
     ),
     (
         "TCP goodput lost",

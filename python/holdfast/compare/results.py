@@ -151,6 +151,7 @@ WORLD = World(
     advice=advice.advice,
     notes=advice.notes,
     rule=report.rule,
+    why=advice.reasons,
 )
 
 run = WORLD.run

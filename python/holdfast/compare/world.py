@@ -28,6 +28,7 @@ from holdfast.compare.ranking import Ranking
 from holdfast.compare.requirements import Measure, Requirement, Verdict, check, judge, sentences
 from holdfast.errors import ScenarioError
 from holdfast.terminal import Grid
+from holdfast.version import version
 
 G = TypeVar("G", bound=Scenario)
 M = TypeVar("M", bound=Competitor)
@@ -125,6 +126,7 @@ class World(Generic[G, M, R]):
     - ``heading``, ``subtitle``, ``columns``: of the report, and of the ranking in it. ``template``, ``parts``: of its page, and
       what that shows besides the parts that all have. ``definitions``: terms, and what they are. ``how``: what was simulated.
     - ``advice``, ``notes``, ``rule``: a sentence, the reservations with which the numbers must be read, and what the order means.
+      ``why``: those of the notes that a report shows below its numbers.
     """
 
     command: str
@@ -152,6 +154,7 @@ class World(Generic[G, M, R]):
     advice: Callable[[R], str] = advice
     notes: Callable[[R], list[str]] = notes
     rule: Callable[[R], str] = rule
+    why: Callable[[R], list[str]] = lambda comparison: []
 
     def choose(self, scenario: G, names: Sequence[str] | None) -> list[M]:
         """Return the baseline and the mechanisms with these names, or all if ``names`` is None.
@@ -175,13 +178,16 @@ class World(Generic[G, M, R]):
         csv: bool = False,
         requirements: Sequence[Requirement] = (),
         told: Callable[[sweep.Point, Mapping[str, Any]], None] | None = None,
+        command: str = "",
+        runs: Path | None = None,
     ) -> R:
         """Run every mechanism under every failure with every seed, write the results to ``out``, and return them.
 
         Interrupted, it goes on where it stopped when it is called again. ``console`` shows the progress. A live scenario makes
         one run at a time, whatever ``jobs`` says; when all are done, another call measures again. ``csv``: the tables are also
         written as CSV. ``requirements``: what is judged in the summary and the report (:mod:`holdfast.compare.requirements`).
-        ``told``: called with the point and row of each run when it has finished. Raise :class:`ScenarioError` if a mechanism
+        ``told``: called with the point and row of each run when it has finished. ``command``: what a user typed, for the report.
+        ``runs``: where finished runs are kept, by default ``out/runs``. Raise :class:`ScenarioError` if a mechanism
         does not suit the scenario or cannot be found by the processes that run it.
         """
         self.check(scenario, mechanisms, seeds)
@@ -191,7 +197,8 @@ class World(Generic[G, M, R]):
                 raise ScenarioError(
                     f"mechanism {mechanism.name!r} is not known to the processes that run it: give MODULE:NAME or FILE.py:NAME"
                 )
-        path, folder = str(scenario.write(out / "runs").resolve()), out / "runs"
+        folder = runs or out / "runs"
+        path = str(scenario.write(folder).resolve())
         origins = {each.name: {"origin": each.origin} for each in mechanisms if each.origin is not None}
         codes = {mechanism.name: mechanism.code() for mechanism in mechanisms}
         keys = {
@@ -234,7 +241,7 @@ class World(Generic[G, M, R]):
         judged = self.judged(comparison, requirements)
         summary = {**self.summary(comparison), "requirements": [self.verdict(each) for each in judged]}
         whole_files.write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-        self.report(comparison, out / "report.html", judged)
+        self.report(comparison, out / "report.html", judged, command)
         return comparison
 
     def judged(self, comparison: R, requirements: Sequence[Requirement]) -> list[Verdict]:
@@ -274,9 +281,13 @@ class World(Generic[G, M, R]):
             "mechanisms": [comparison.summary_of(each) for each in comparison.summaries],
         }
 
-    def report(self, comparison: R, path: Path, judged: Sequence[Verdict] = ()) -> None:
-        """Write the report to ``path`` as one HTML file; the same comparison and verdicts always give the same bytes."""
+    def report(self, comparison: R, path: Path, judged: Sequence[Verdict] = (), command: str = "") -> None:
+        """Write the report to ``path`` as one HTML file; the same comparison, verdicts and code always give the same bytes.
+
+        ``command``: what a user typed for it.
+        """
         styles = {each.name: page.style(self.known(), each.name) for each in comparison.mechanisms}
+        why = self.why(comparison)
         values = {
             "title": self.heading(comparison),
             "subtitle": self.subtitle(comparison),
@@ -286,10 +297,13 @@ class World(Generic[G, M, R]):
             "colours": [(styles[each.name], each.colour) for each in comparison.mechanisms],
             "ranking": page.ranking(comparison, self.columns(comparison), styles),
             "rule": self.rule(comparison),
-            "notes": self.notes(comparison),
+            "why": why,
+            "notes": [note for note in self.notes(comparison) if note not in why],
             "mechanisms": [(each.name, each.what) for each in comparison.mechanisms],
             "definitions": self.definitions,
-            "made_by": " ".join(("holdfast compare", *([self.command] if self.command else ()))),
+            "made_by": command or " ".join(("holdfast compare", *([self.command] if self.command else ()))),
+            "version": version(),
+            "seeds": _counted(comparison.seeds),
             "how": self.how,
             "files": ", ".join(f"{name}.parquet" for name in ("cases", *self.frames(comparison))),
         }
@@ -304,6 +318,11 @@ class World(Generic[G, M, R]):
         for each in comparison.summaries:
             result.add_row(each.mechanism, *(show(each) for _, _, show, _ in chosen))
         return [result]
+
+
+def _counted(seeds: Sequence[int]) -> str:
+    """Return the seeds in words: ``seed 1``, or ``seeds 1 to 5``."""
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
 def _again(

@@ -285,4 +285,4 @@ def _network(comparison: Comparison, mechanism: Mechanism, *, width: float) -> M
         link = topology.links[topology.find_link(name)]
         links.append(LinkLook(name, link.a, link.b, True, "access" in at and name == at["access"]))
     switches = {each for each in at.values() if each in topology.switches}
-    return drawing.network(topology, links, switches, {access.NODE, core.NODE}, None, {}, width)
+    return drawing.network(topology, links, switches, {access.NODE, core.NODE}, None, {}, width=width)
