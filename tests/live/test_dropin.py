@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -105,6 +107,19 @@ def wrapped(artifact: bytes) -> bytes:
     return b"\x08\x01\x1a" + size + artifact
 
 
+def thrift_register(port: int, name: bytes, index: int) -> int:
+    """Return a cell of a register that BMv2's Thrift interface answers."""
+    method = b"bm_register_read"
+    call = b"\x80\1\0\1" + struct.pack(">i", 9 + len(method)) + b"standard:" + method + bytes(4)
+    call += b"\x08\0\1" + bytes(4) + b"\x0b\0\2" + struct.pack(">i", len(name)) + name
+    call += b"\x08\0\3" + struct.pack(">i", index) + b"\0"
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(call)
+        answer = connection.recv(16 + len(method) + 8, socket.MSG_WAITALL)
+    assert answer[8 : 8 + len(method)] == method
+    return int.from_bytes(answer[-9:-1], "big")
+
+
 def test_a_switch_without_a_program_gets_one(
     commands: Path, ports: tuple[_core.Namespace, list[str]], tmp_path: Path
 ) -> None:
@@ -139,6 +154,7 @@ def test_a_switch_without_a_program_gets_one(
             assert b"bytes at port 2: 0200000000020200000000018" in log
             assert "seen[1]= 60" in cli("register_read seen 1\n").stdout
             assert cli("register_read nothing\n").returncode == 1
+            assert thrift_register(int(thrift), b"seen", 1) == 60
     came = [frame for _, frame in _core.read_pcap(tmp_path / f"{left}_in.pcap")]
     left_by = [frame for _, frame in _core.read_pcap(tmp_path / f"{right}_out.pcap")]
     assert came.count(FRAME) == 2 * left_by.count(FRAME) > 0, "killed, and nothing is missing"

@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.errors import HoldfastError
 
+MATCHES = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "range": "range", "optional": "ternary"}
+"""The kinds of matches of BMv2's interfaces, by P4Runtime's. They have no optional ones: its mask is all ones, or zero."""
+
 
 class CommandError(HoldfastError):
     """A command that makes no sense for the program; the text says why."""
@@ -115,4 +118,4 @@ class MulticastNodes:
         return self._nodes[handle]
 
 
-__all__ = ["CommandError", "MulticastNodes", "number"]
+__all__ = ["MATCHES", "CommandError", "MulticastNodes", "number"]

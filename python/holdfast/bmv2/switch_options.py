@@ -57,8 +57,8 @@ class SwitchOptions:
     """The options that have a meaning here.
 
     ``interfaces``: texts like ``0@veth0``. ``program``: a file, or None to start without a pipeline. ``log``: a file, ``"-"`` for
-    standard output, or None. ``explicit_address``: the operator has given the address. ``ignored``: a sentence about each other
-    option.
+    standard output, or None. ``explicit_address``: the operator has given the address, and ``explicit_thrift_port``: the port.
+    ``ignored``: a sentence about each other option.
     """
 
     interfaces: tuple[str, ...]
@@ -71,6 +71,7 @@ class SwitchOptions:
     key: Path | None
     client_ca: Path | None
     thrift_port: int
+    explicit_thrift_port: bool
     pcap: Path | None
     log: str | None
     dump_bytes: int
@@ -96,9 +97,7 @@ def _parser(name: str, version: str) -> argparse.ArgumentParser:
     it.add_argument("--pcap", nargs="?", const=".", metavar="DIR", help="capture NAME_in.pcap and NAME_out.pcap there")
     it.add_argument("--no-p4", action="store_true", help="start without a pipeline, and drop packets until one is set")
     it.add_argument("--device-id", type=int, default=0, help="P4Runtime device id (default 0)")
-    it.add_argument(
-        "--thrift-port", type=int, help="the number by which simple_switch_CLI finds this switch (default 9090)"
-    )
+    it.add_argument("--thrift-port", type=int, help="the port of the Thrift server (default 9090)")
     it.add_argument("--log-console", action="store_true", help="print each packet's way through the program")
     it.add_argument("--log-file", metavar="NAME", help="the same into NAME.txt")
     it.add_argument("--log-level", "-L", choices=_LEVELS, default="trace", help="packets are shown at trace and debug")
@@ -159,6 +158,7 @@ def parse(name: str, arguments: Sequence[str], version: str) -> SwitchOptions:
         explicit_address=given.grpc_server_addr is not None,
         **_tls(parser, given),
         thrift_port=DEFAULT_THRIFT_PORT if given.thrift_port is None else given.thrift_port,
+        explicit_thrift_port=given.thrift_port is not None,
         pcap=None if pcap is None else Path(pcap),
         log=_log(given),
         dump_bytes=given.dump_packet_data,

@@ -111,6 +111,7 @@ def switch(context: typer.Context) -> None:
             console=console,
             records=live_switch.Records(options.pcap, options.log, _LOG_PER_S, options.dump_bytes),
             thrift_port=options.thrift_port,
+            thrift_needed=options.explicit_thrift_port,
         )
 
 

@@ -215,9 +215,14 @@ def _entities(live: LiveSwitch, request: Write | Read | AskPipeline) -> Iterable
         data = base64.b64decode(request.request, validate=True)
     except ValueError:
         raise verbs.RefusedError("the request is not in base64", "INVALID_ARGUMENT") from None
-    if isinstance(request, Read):
-        return device.read_serialized(data)
-    device.write_as_operator(data)
+    try:
+        if isinstance(request, Read):
+            return list(device.read_serialized(data))
+        device.write_as_operator(data)
+    except P4RuntimeError as error:
+        if error.failed == 1:  # its code says more than that of the batch
+            raise verbs.RefusedError(str(error), error.failures[0].code) from None
+        raise
     return []
 
 
@@ -258,6 +263,11 @@ def running_switches() -> list[Running]:
             found.append(Running(int(number), int(namespace), path))
     found.sort(key=lambda each: (each.device_id, each.namespace))
     return [each for each in found if not directory.is_left_behind(each.path)]
+
+
+def client_of(device_id: int) -> OperatorClient:
+    """Return a client of the switch with this device id in this process' network namespace."""
+    return OperatorClient(Running(device_id, _namespace(), socket_path(device_id)))
 
 
 class OperatorClient(Client):

@@ -302,14 +302,16 @@ def run(
     console: Console,
     records: Records = Records(),
     thrift_port: int | None = None,
+    thrift_needed: bool = False,
     entries: Desired = (),
     web: str | None = None,
 ) -> None:
     """Run a switch and its P4Runtime server until a signal (SIGINT, SIGTERM) ends them, then print counters.
 
     ``program``: None to start without a pipeline. ``metrics``: host and port at which the switch shows itself, if anywhere.
-    ``entries``: what the switch holds before the first packet. ``thrift_port``: a number by which ``simple_switch_CLI`` finds the
-    switch; nothing listens there. ``web``: address and port of a page for browsers, if there is one.
+    ``entries``: what the switch holds before the first packet. ``thrift_port``: a port of loopback for BMv2's Thrift interface, by
+    which ``simple_switch_CLI`` finds the switch, too; ``thrift_needed``: the switch does not start if it is taken. ``web``: address
+    and port of a page for browsers, if there is one.
     """
     # They know this module.
     from holdfast.live.control import control_socket
@@ -351,6 +353,8 @@ def run(
         with ExitStack() as stack:
             interrupted = stack.enter_context(_interruption())
             stack.enter_context(control_socket(live, device_id, server, thrift_port=thrift_port))
+            if thrift_port is not None:
+                _serve_thrift(stack, device_id, thrift_port, server, console, needed=thrift_needed)
             events = Events()
             made = watched(live, server) if metrics is not None or web is not None else list
             if web is not None:
@@ -372,6 +376,29 @@ def run(
     _print_statistics(live, console)
     _print_losses(live, server, console)
     hint.look(live)
+
+
+def _serve_thrift(
+    stack: ExitStack, device_id: int, port: int, server: Server, console: Console, *, needed: bool
+) -> None:
+    """Answer BMv2's clients at a port until the stack is closed. A port that is taken is only said, unless it is ``needed``.
+
+    There is no Thrift beside a P4Runtime server that asks for certificates, or that is a Unix socket: whoever is on this machine
+    could write through it.
+    """
+    from holdfast.bmv2.thrift_methods import switch_of
+    from holdfast.bmv2.thrift_server import ThriftServer
+
+    if server.access == "certificate" or server.address.startswith("unix:"):
+        sentence = "no Thrift: whoever is on this machine could write there, without what P4Runtime asks for"
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        return
+    try:
+        stack.enter_context(ThriftServer(switch_of(device_id, port)))
+    except LiveError as error:
+        if needed:
+            raise
+        console.print(f"no Thrift: {error}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_statistics(live: LiveSwitch, console: Console) -> None:
