@@ -28,6 +28,7 @@ OWN = {
     "README.md": "tests/python/test_repository.py",
     "docs/CONTROLLERS.md": "tests/python/test_controllers_page.py",
     "docs/MECHANISMS.md": "tests/python/test_mechanisms_page.py",
+    "docs/EDITORS.md": "tests/python/test_lsp.py",
     "docs/SECURITY.md": "tests/python/test_security.py",
     f"{APPS}bng/README.md": "tests/live/test_bng.py",
     f"{APPS}firewall/README.md": f"{APPS}firewall/test_controller.py",
