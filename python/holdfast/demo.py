@@ -16,6 +16,7 @@ from rich.console import Console
 from holdfast.compare import mechanisms, results
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.inputs import times
+from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.rows import CurveColumn
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
@@ -103,10 +104,14 @@ def scenario(
     )
 
 
+def chosen(given: Scenario) -> list[Mechanism]:
+    """Return the mechanisms that the demo compares: with telemetry those that report by INT."""
+    return mechanisms.find(mechanisms.with_telemetry(None, mechanisms.STATIC) if given.telemetry else MECHANISMS)
+
+
 def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = None) -> Comparison:
     """Compare the demo's mechanisms and return the comparison; write ``compare``'s files and ``demo.png`` to ``out``."""
-    names = mechanisms.with_telemetry(None, mechanisms.STATIC) if given.telemetry else MECHANISMS
-    comparison = results.run(given, mechanisms.find(names), [seed], out, console=console)
+    comparison = results.run(given, chosen(given), [seed], out, console=console)
     draw(comparison, out / "demo.png")
     return comparison
 

@@ -66,8 +66,13 @@ class ResultFolder:
 
         Raise :class:`ResultError` if it is damaged.
         """
+        return self.summary_of(self.folder)
+
+    @staticmethod
+    def summary_of(folder: Path) -> dict[str, Any]:
+        """Return the same of a folder that may have no table. Raise :class:`ResultError` likewise."""
         for name in ("summary.json", "sweep.json"):
-            if (file := self.folder / name).is_file():
+            if (file := folder / name).is_file():
                 try:
                     found = json.loads(read_regular(file, MOST_SUMMARY_BYTES, ResultError))
                 except ValueError as error:

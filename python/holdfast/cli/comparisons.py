@@ -107,6 +107,21 @@ def show_comparison(world: World[Any, Any, Any], run: Callable[[], Any], out: Pa
     return found
 
 
+def folder_of(given: Path | None, base: Path, scenario: Any, mechanisms: Sequence[Any], seeds: Sequence[int]) -> Path:
+    """Return the folder ``given`` for a comparison's results, or its own below ``base``'s parent.
+
+    Say if a given folder has the results of another comparison, which are replaced.
+    """
+    from holdfast.compare import folders
+
+    wanted = folders.key(scenario, mechanisms, seeds)
+    if given is None:
+        return folders.own(base, wanted, again=scenario.live)
+    if folders.found_in(given) not in (None, wanted):
+        say("note", f"{given} has the results of another comparison, which are replaced")
+    return given
+
+
 def _when(*given: float | None) -> dict[str, float | None]:
     """Return the times that are given in the order of the options, by name."""
     names = ("before_s", "down_s", "after_s", "detection_delay_ms", "reaction_delay_ms")
@@ -153,11 +168,15 @@ def _compare(
     names: Sequence[str] | None,
     seeds: int,
     jobs: int | None,
-    out: Path,
+    given: Path | None,
+    base: Path,
     wanted: Wanted,
     web: str | None = None,
 ) -> None:
-    """Compare mechanisms of a world with the seeds from 1 to ``seeds``, and print the results and whether they are as required."""
+    """Compare mechanisms of a world with the seeds from 1 to ``seeds``, and print the results and whether they are as required.
+
+    ``given``: the folder of the results; without it that of this comparison, called ``base`` or like it.
+    """
     from holdfast.compare import requirements, verdicts
 
     required = [requirements.read(text, world.measures) for text in wanted.require]
@@ -165,6 +184,7 @@ def _compare(
     requirements.check(required, [each.name for each in chosen])
     for file in (wanted.markdown, wanted.junit):
         check_folder(file)
+    out = folder_of(given, base, scenario, chosen, range(1, seeds + 1))
     runs = len(chosen) * seeds * (len(scenario.failures) + 1)
     begins = f"{world.about(scenario)}; {len(chosen)} mechanisms, {runs} runs"
     errors.print(begins, markup=False, highlight=False, soft_wrap=True)
@@ -191,6 +211,8 @@ def _compare(
                 requirements=required,
                 told=None if page is None else page.told,
                 command=_typed(),
+                # Comparisons of the same scenario share their finished runs.
+                runs=None if given is not None else base / "runs",
             ),
             out,
         )
@@ -316,8 +338,8 @@ def compare(
             console.print(line, markup=False, highlight=False, soft_wrap=True)
         return
     wanted = Wanted(csv, require or (), markdown, junit)
-    out = out or Path("out/compare-live" if live else "out/compare")
-    _compare(results.WORLD, built, names, seeds, jobs, out, wanted, web)
+    base = Path("out/compare-live" if live else "out/compare")
+    _compare(results.WORLD, built, names, seeds, jobs, out, base, wanted, web)
 
 
 def gateways(
@@ -344,7 +366,7 @@ def gateways(
     ] = None,
     seeds: SeedsOption = 1,
     jobs: JobsOption = None,
-    out: Annotated[Path, _out("out/compare-gateways")] = Path("out/compare-gateways"),
+    out: Annotated[Path | None, _out("out/compare-gateways")] = None,
     before_s: Annotated[float | None, _seconds("before the failure: 8")] = None,
     down_s: Annotated[float | None, _seconds("until the repair: 8")] = None,
     after_s: Annotated[float | None, _seconds("after the repair: 12")] = None,
@@ -376,7 +398,8 @@ def gateways(
         },
         executor=executor.value,
     )
-    _compare(results.WORLD, built, names, seeds, jobs, out, Wanted(csv, require or (), markdown, junit))
+    wanted = Wanted(csv, require or (), markdown, junit)
+    _compare(results.WORLD, built, names, seeds, jobs, out, Path("out/compare-gateways"), wanted)
 
 
 OTHERS = {"gateways": gateways}

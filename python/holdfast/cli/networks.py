@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli import completions
-from holdfast.cli.comparisons import LargestOption, TelemetryOption, show_comparison
+from holdfast.cli.comparisons import LargestOption, TelemetryOption, folder_of, show_comparison
 from holdfast.cli.shared import MAX_JOBS, MAX_SEEDS, Executor, console, errors, resumable, warned_of
 from holdfast.errors import TopologyWarning
 from holdfast.terminal import printable
@@ -49,7 +49,7 @@ def demo(
         reaction_delay_ms=reaction_delay_ms,
         telemetry=telemetry is not None,
     )
-    folder = out or Path("out/demo-live" if live else "out/demo")
+    folder = folder_of(out, Path("out/demo-live" if live else "out/demo"), built, square.chosen(built), [seed])
     show_comparison(WORLD, lambda: square.run(built, folder, seed=seed, console=errors), folder)
 
 

@@ -19,7 +19,7 @@ import polars as pl
 from rich.console import Console
 
 from holdfast import sweep, whole_files
-from holdfast.compare import competitor, page
+from holdfast.compare import competitor, folders, page
 from holdfast.compare.competitor import Competitor
 from holdfast.compare.formats import count, listed, number, terminal_table
 from holdfast.compare.inputs import NO_FAILURE, Scenario
@@ -234,12 +234,17 @@ class World(Generic[G, M, R]):
         comparison = compare(points, folder)
         if scenario.live:
             comparison = _again(comparison, compare, points, folder, console)
+        out.mkdir(parents=True, exist_ok=True)
         for name, frame in {"cases": comparison.case_frame(), **self.frames(comparison)}.items():
             whole_files.write_parquet(out / f"{name}.parquet", frame)
             if csv:
                 whole_files.write_csv(out / f"{name}.csv", frame)
         judged = self.judged(comparison, requirements)
-        summary = {**self.summary(comparison), "requirements": [self.verdict(each) for each in judged]}
+        summary = {
+            **self.summary(comparison),
+            "requirements": [self.verdict(each) for each in judged],
+            folders.KEY: folders.key(scenario, mechanisms, seeds),
+        }
         whole_files.write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
         self.report(comparison, out / "report.html", judged, command)
         return comparison
