@@ -52,6 +52,7 @@ __all__ = [
     "decode_reports",
     "decode_thesis_report",
     "extent",
+    "format_source",
     "give_back_freed",
     "interfaces_ready",
     "measure_simulation",
@@ -85,6 +86,10 @@ class Diagnostic:
     file: str
     line: int
     column: int
+    end_line: int
+    end_column: int
+    notes: list[str]
+    hint: str | None
     rendered: str
 
 @final
@@ -362,6 +367,7 @@ class ReportCollector:
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]: ...
 def write_pcap(path: str | PathLike[str], frames: Sequence[tuple[int, bytes]]) -> None: ...
 def stf_scripts(directory: str | PathLike[str]) -> list[Path]: ...
+def format_source(text: str) -> str: ...
 def serve_language(
     library: str | PathLike[str],
     include_dirs: Sequence[str | PathLike[str]] = (),

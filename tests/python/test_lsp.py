@@ -195,6 +195,25 @@ def test_wrong_requests_are_refused_and_the_server_goes_on(tmp_path: Path) -> No
     asyncio.run(session())
 
 
+def test_an_editor_formats_a_document(tmp_path: Path) -> None:
+    async def session() -> None:
+        async with editor(tmp_path) as opened:
+            file = tmp_path / "a.p4"
+            file.write_text("const bit<8> A = 1;\n\n\nconst  bit<8> B = A+1;\n")
+            opened.open(file)
+            document = lsp.TextDocumentIdentifier(file.as_uri())
+            ask = lsp.DocumentFormattingParams(document, lsp.FormattingOptions(4, True))
+            edits = await opened.client.text_document_formatting_async(ask)
+            assert edits is not None
+            (edit,) = edits
+            assert edit.new_text == "const bit<8> B = A + 1;\n"
+            assert (edit.range.start, edit.range.end) == (lsp.Position(2, 0), lsp.Position(4, 0))
+            opened.change(file, 2, "const bit<8> A = 1;\n")
+            assert not await opened.client.text_document_formatting_async(ask)
+
+    asyncio.run(session())
+
+
 def test_the_page_and_the_extension_start_the_command() -> None:
     root = Path(__file__).parents[2]
     page = (root / "docs/EDITORS.md").read_text()

@@ -123,6 +123,7 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
         definition_provider: Some(OneOf::Left(true)),
         references_provider: Some(OneOf::Left(true)),
         document_symbol_provider: Some(OneOf::Left(true)),
+        document_formatting_provider: Some(OneOf::Left(true)),
         rename_provider: Some(OneOf::Right(RenameOptions {
             prepare_provider: Some(true),
             work_done_progress_options: WorkDoneProgressOptions::default(),
@@ -265,6 +266,7 @@ impl Server<'_> {
             ask::DocumentSymbolRequest::METHOD => {
                 self.reply::<ask::DocumentSymbolRequest>(params, symbols)
             }
+            ask::Formatting::METHOD => self.reply::<ask::Formatting>(params, formatted),
             ask::PrepareRenameRequest::METHOD => {
                 self.reply::<ask::PrepareRenameRequest>(params, prepare_rename)
             }
@@ -357,6 +359,16 @@ fn symbols(
     let path = path_of(&params.text_document.uri);
     let snapshot = session.snapshot(&path);
     Ok(snapshot.map(|s| DocumentSymbolResponse::Nested(outline(s, &path))))
+}
+
+fn formatted(
+    session: &mut Session,
+    params: DocumentFormattingParams,
+) -> Result<Option<Vec<TextEdit>>, String> {
+    let path = path_of(&params.text_document.uri);
+    let text = session.document(&path).ok_or("the document is not open")?;
+    let after = syntax::format::format(text.as_str()).map_err(|refused| refused.to_string())?;
+    Ok(Some(text.edits_to(&after, session.settings().encoding)))
 }
 
 fn prepare_rename(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lsp_types::{Position, Range};
+use lsp_types::{Position, Range, TextEdit};
 
 /// The unit of columns, which client and server agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,27 @@ impl Text {
         let end = self.offset(range.end, encoding).max(start);
         Text::new([&self.text[..start], new, &self.text[end..]].concat())
     }
+
+    /// Returns the edits that make the text `after` of this one: at most one, for the lines from the first to the last that
+    /// differ.
+    pub fn edits_to(&self, after: &str, encoding: Encoding) -> Vec<TextEdit> {
+        let old: Vec<&str> = self.text.split_inclusive('\n').collect();
+        let new: Vec<&str> = after.split_inclusive('\n').collect();
+        let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+            pairs.take_while(|(a, b)| a == b).count()
+        };
+        let front = same(&mut old.iter().zip(&new));
+        let (old, new) = (&old[front..], &new[front..]);
+        let back = same(&mut old.iter().rev().zip(new.iter().rev()));
+        let length = |lines: &[&str]| lines.iter().map(|l| l.len()).sum::<usize>();
+        let (old, new) = (&old[..old.len() - back], &new[..new.len() - back]);
+        if old.is_empty() && new.is_empty() {
+            return Vec::new();
+        }
+        let start = self.starts.get(front).copied().unwrap_or(self.text.len());
+        let range = self.range(start, start + length(old), encoding);
+        vec![TextEdit::new(range, new.concat())]
+    }
 }
 
 fn width(letter: char, encoding: Encoding) -> usize {
@@ -113,6 +134,28 @@ mod tests {
             text.offset(Position::new(9, 0), Encoding::Utf16),
             text.as_str().len()
         );
+    }
+
+    #[test]
+    fn edits_lead_to_the_other_text() {
+        let texts = [
+            "",
+            "a\n",
+            "a\nb\nc\n",
+            "a\nc\n",
+            "a\nb\nc",
+            "x\na\nb\nc\n",
+            "a\na\n",
+        ];
+        for (before, after) in texts.iter().flat_map(|a| texts.map(|b| (*a, b))) {
+            let text = Text::new(before);
+            let edits = text.edits_to(after, Encoding::Utf8);
+            let edited = edits.iter().fold(text, |text, edit| {
+                text.edited(edit.range, &edit.new_text, Encoding::Utf8)
+            });
+            assert_eq!(edited.as_str(), after, "from {before:?}");
+            assert!(edits.is_empty() == (before == after));
+        }
     }
 
     #[test]

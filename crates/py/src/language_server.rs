@@ -1,4 +1,4 @@
-//! The language server on standard input and output.
+//! The language server on standard input and output, and the formatter.
 
 use crate::errors::failed;
 use crate::handle::detached;
@@ -24,4 +24,11 @@ pub(crate) fn serve_language(
         ..Default::default()
     };
     detached(|| lsp::serve_stdio(options, &library)).map_err(failed)
+}
+
+/// Returns the text of a P4 file with its blanks as they should be. Raises :class:`HoldfastError` with the line if a comment
+/// or string has no end, or if a line that is no directive is continued with a backslash.
+#[pyfunction]
+pub(crate) fn format_source(text: &str) -> PyResult<String> {
+    detached(|| syntax::format::format(text)).map_err(failed)
 }

@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{CompileError, ControlError, HoldfastError};
     #[pymodule_export]
-    use crate::language_server::serve_language;
+    use crate::language_server::{format_source, serve_language};
     #[pymodule_export]
     use crate::live::{
         Namespace, clean, give_back_freed, interfaces_ready, probe, set_up_allocator,

@@ -36,6 +36,10 @@ pub(crate) struct Diagnostic {
     file: String,
     line: u32,
     column: u32,
+    end_line: u32,
+    end_column: u32,
+    notes: Vec<String>,
+    hint: Option<String>,
     rendered: String,
 }
 
@@ -157,6 +161,7 @@ struct Compilation {
 fn compiled(outcome: compile::Outcome) -> Compilation {
     let diagnostics = outcome.diagnostics.iter().map(|d| {
         let at = outcome.sources.location(d.span);
+        let end = outcome.sources.location(d.span.after());
         Diagnostic {
             code: d.code.into(),
             severity: if d.is_error() { "error" } else { "warning" }.into(),
@@ -164,6 +169,10 @@ fn compiled(outcome: compile::Outcome) -> Compilation {
             file: at.file.to_string(),
             line: at.line,
             column: at.column,
+            end_line: end.line,
+            end_column: end.column,
+            notes: d.notes.clone(),
+            hint: d.hint.clone(),
             rendered: d.render(&outcome.sources),
         }
     });

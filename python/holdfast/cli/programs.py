@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import islice
@@ -15,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast import whole_files
-from holdfast._core import CompileError, HoldfastError, Program
+from holdfast._core import CompileError, Diagnostic, HoldfastError, Program
 from holdfast.cli.shared import (
     ENTRIES_FORMATS,
     MAX_PORT,
@@ -78,20 +80,42 @@ def _check_source(source: Path, includes: list[Path]) -> None:
     check_includes(includes)
 
 
-def examine(source: Path, defines: list[str], includes: list[Path], as_json: bool) -> None:
+@dataclass(frozen=True)
+class Reporting:
+    """Where the compiler's diagnostics go: to standard error for people, or as JSON to standard output; and to a SARIF file."""
+
+    as_json: bool = False
+    sarif: Path | None = None
+
+    def report(self, found: Sequence[Diagnostic], rendered: str) -> None:
+        """Write the diagnostics of a compilation; ``rendered`` is their text."""
+        from holdfast import diagnostics
+
+        if self.sarif is not None:
+            with writing(self.sarif):
+                whole_files.write_text(self.sarif, json.dumps(diagnostics.sarif(found), indent=2) + "\n")
+        if self.as_json:
+            sys.stdout.write(diagnostics.json_lines(found))
+        elif rendered:
+            sys.stderr.write(f"{screenful(rendered)}\n")
+
+
+def examine(source: Path, defines: list[str], includes: list[Path], reporting: Reporting) -> None:
     """Print where a program may read a value that is not set; end the command with status 1 if there is such a place, else 0."""
     _check_source(source, includes)
     found = Program.examine(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
-    if as_json:
-        names = ("code", "severity", "message", "file", "line", "column", "rendered")
-        sys.stdout.write(json.dumps([{name: getattr(d, name) for name in names} for d in found], indent=2) + "\n")
-    else:
-        sys.stderr.write("".join(f"{d.rendered}\n" for d in found))
+    reporting.report(found, "\n".join(d.rendered for d in found))
     raise typer.Exit(1 if found else 0)
 
 
-def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
-    """Compile a program and print its warnings. On errors, print them to standard error and end the command with status 1.
+def compile_or_fail(
+    source: Path,
+    defines: list[str],
+    includes: list[Path],
+    library: bool = False,
+    reporting: Reporting = Reporting(),
+) -> Program:
+    """Compile a program and report its warnings. On errors, report them and end the command with status 1.
 
     A file without `main` ends the command: with success if ``library`` is True, so that a check is enough.
     """
@@ -99,11 +123,9 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
     try:
         program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     except CompileError as error:
-        sys.stderr.write(f"{screenful(str(error))}\n")
+        reporting.report(error.diagnostics, str(error))
         raise typer.Exit(0 if library and all(d.severity == "warning" for d in error.diagnostics) else 1) from None
-    if program.warnings:
-        rendered = "\n".join(warning.rendered for warning in program.warnings)
-        sys.stderr.write(f"{screenful(rendered)}\n")
+    reporting.report(program.warnings, "\n".join(warning.rendered for warning in program.warnings))
     return program
 
 
@@ -209,7 +231,12 @@ def compile_command(
             help="Write nothing; name reads of invalid headers and variables without a value, with the path there.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --check: print JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print errors and warnings to standard output, a JSON object a line.")
+    ] = False,
+    sarif: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write errors and warnings as SARIF 2.1.0.")
+    ] = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
@@ -219,13 +246,15 @@ def compile_command(
     """
     if _is_artifact(source):
         fail(f"{str(source)!r} is compiled already: compile takes source")
-    if as_json and not check:
-        fail("--json belongs to --check")
+    if as_json and emit_ir:
+        fail("--json and --emit-ir both print to standard output")
+    check_folder(sarif)
+    reporting = Reporting(as_json, sarif)
     if check:
         if output is not None or p4info is not None or emit_ir:
             fail("--check writes nothing: leave out --output, --p4info and --emit-ir")
-        examine(source, define, include, as_json)
-    program = compile_or_fail(source, define, include, library=True)
+        examine(source, define, include, reporting)
+    program = compile_or_fail(source, define, include, library=True, reporting=reporting)
     artifact = program.artifact()
     if emit_ir:
         sys.stdout.write(program.ir_text)
@@ -236,7 +265,10 @@ def compile_command(
     with writing(output):
         whole_files.write_bytes(output, artifact)
     write_p4info(p4info, program)
-    console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", markup=False, highlight=False, soft_wrap=True)
+    if not as_json:
+        console.print(
+            f"{output}: {len(artifact)} bytes, {p4info}: P4Info", markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def trace(
