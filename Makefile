@@ -119,7 +119,7 @@ man: $(VENV)/.installed
 # Versions and hashes of all Python packages that CI and releases use (LOCKED=1 installs them), from what pyproject.toml allows.
 lock: $(VENV)/.created
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
-	$(call locked,pyproject.toml requirements/build.in --extra test --extra web,locked)
+	$(call locked,pyproject.toml requirements/build.in --extra compare --extra test --extra web,locked)
 	$(call locked,pyproject.toml --extra ray --constraint requirements/locked.txt,ray)
 	$(call locked,tests/p4runtime/shell-requirements.txt,shell)
 	$(call locked,requirements/site.in,site)
@@ -147,11 +147,11 @@ $(VENV)/.maturin: $(VENV)/.created
 
 $(VENV)/.installed: $(VENV)/.maturin pyproject.toml $(RUST_SOURCES)
 	@echo "Building Holdfast (a few minutes the first time) ..."
-	@$(call install,)
+	@$(call install,--extras compare)
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.installed
-	@$(call install,--extras test$(comma)web)
+	@$(call install,--extras compare$(comma)test$(comma)web)
 	@touch $@
 
 .venv-shell/.installed .venv-site/.installed: .venv-%/.installed: requirements/%.txt | prerequisites

@@ -14,6 +14,7 @@ from email import message_from_bytes
 from pathlib import Path
 
 LARGEST_BYTES = 10_000_000
+LARGEST_ENVIRONMENT_BYTES = 150_000_000
 
 
 def main(wheel: Path) -> None:
@@ -31,10 +32,19 @@ def main(wheel: Path) -> None:
         raise SystemExit(f"{wheel.name}: has {size} bytes, more than {LARGEST_BYTES}")
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
-        run(folder, "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel.resolve()))
+        install = ("pip", "install", "--quiet", "--disable-pip-version-check")
+        run(folder, *install, str(wheel.resolve()))
         print(run(folder, "holdfast", "--version"), end="")
+        environment_bytes = sum(file.lstat().st_size for file in Path(folder).rglob("*"))
+        if environment_bytes > LARGEST_ENVIRONMENT_BYTES:
+            raise SystemExit(f"{wheel.name}: an environment with it has {environment_bytes} bytes")
+        run(folder, "holdfast", "topology", "ring:3")
+        run(folder, *install, f"{wheel.resolve()}[compare]")
         run(folder, "holdfast", "demo", "--out", f"{folder}/report")
-    print(f"{wheel}: {size / 1e6:.1f} MB, {len(names)} files; installed and run")
+    print(
+        f"{wheel}: {size / 1e6:.1f} MB, {len(names)} files, {environment_bytes / 1e6:.0f} MB with all that it needs; "
+        "installed and run"
+    )
 
 
 def run(folder: str, command: str, *arguments: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def wanted(file: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
+def expanded(requirements: list[str]) -> Iterator[Requirement]:
+    """Yield the requirements, with those of the package's own extras in the place of the extras."""
+    for each in map(Requirement, requirements):
+        if each.name == PROJECT["name"]:
+            for extra in each.extras:
+                yield from expanded(EXTRAS[extra])
+        else:
+            yield each
+
+
 @pytest.mark.parametrize(
     ("name", "requirements"),
     [
@@ -46,8 +57,7 @@ def wanted(file: str) -> list[str]:
 )
 def test_what_is_asked_for_is_locked(name: str, requirements: list[str]) -> None:
     found = locked(name)
-    for text in requirements:
-        requirement = Requirement(text)
+    for requirement in expanded(requirements):
         versions = found[canonicalize_name(requirement.name)]
-        assert all(version in requirement.specifier for version, _ in versions), text
+        assert all(version in requirement.specifier for version, _ in versions), str(requirement)
     assert all(hashes for versions in found.values() for _, hashes in versions)

@@ -76,6 +76,10 @@ app.command("simple_switch_CLI", cls=bmv2.Verbatim)(bmv2.runtime_cli)
 app.command()(bmv2.shims)
 
 
+_EXTRA_OF = {"matplotlib": "compare", "numpy": "compare", "polars": "compare"}
+"""The extra of the package that installs a module which only some commands need."""
+
+
 def main() -> None:
     """Run the command line. Errors of Holdfast and of the system end with one message and exit status 1."""
     interrupts.end_quietly()
@@ -83,6 +87,11 @@ def main() -> None:
         app(prog_name="holdfast")
     except HoldfastError as error:
         say("error", error)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (extra := _EXTRA_OF.get((error.name or "").partition(".")[0])) is None:
+            raise
+        say("error", f"this needs {error.name}, which is not installed: pip install 'holdfast[{extra}]'")
         sys.exit(1)
     except OSError as error:
         # For example a full disk, or a folder that is a file: a traceback would not help.

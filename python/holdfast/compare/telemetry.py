@@ -15,14 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, TypedDict, get_args
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, get_args
 
 from holdfast._core import Program, read_pcap
 from holdfast.apps.telemetry import COLLECTOR_PORT, Instructions, TelemetryController, Watch, compile_telemetry
-from holdfast.apps.telemetry import rows as report_rows
 from holdfast.apps.telemetry.collector import Collector, Limits
 from holdfast.compare.failures import failing
 from holdfast.compare.inputs import Times
@@ -33,6 +29,9 @@ from holdfast.errors import ScenarioError
 from holdfast.link import Direction
 from holdfast.network import Network
 from holdfast.topology import Topology
+
+if TYPE_CHECKING:
+    import polars as pl
 
 COLLECTOR: Final = "int_collector"
 
@@ -105,7 +104,12 @@ class Reports:
 
         ``start_s``: when the run began, by the network's clock.
         """
+        import numpy as np
+
+        from holdfast.apps.telemetry.rows import ROWS
+
         self.collector = Collector(Limits(), with_rows=True)
+        self._most_rows = ROWS
         self._bounds_us = np.array([round((start_s + at) * 1e6) for at in (times.failure_s, times.repair_s)], np.uint64)
         self._ports: dict[tuple[int, int, Interval], _Port] = {}
 
@@ -118,17 +122,19 @@ class Reports:
         to_port = int.from_bytes(frame[UDP_OFFSET + 2 : UDP_OFFSET + 4], "big")
         if frame[12:14] == b"\x08\x00" and frame[23] == 17 and to_port == COLLECTOR_PORT:
             self.collector.take(time_ps // 1000, frame[UDP_OFFSET + 8 :])
-            if self.collector.core.rows >= report_rows.ROWS:
+            if self.collector.core.rows >= self._most_rows:
                 self._sum_up()
 
     def _sum_up(self) -> None:
         """Add the hops that came since the last call to the sums of their ports and intervals."""
+        import numpy as np
+
+        from holdfast.apps.telemetry.rows import NOT_KNOWN
+
         data, _ = self.collector.core.take_rows()
         rows = {name: np.frombuffer(values, "<u8") for name, values in data}
         columns = [rows[name] for name in ("node_id", "egress_port", "egress_time", "latency", "queue_occupancy")]
-        is_known = np.logical_and.reduce(
-            [rows["dropped"] == 0, *(column != report_rows.NOT_KNOWN for column in columns)]
-        )
+        is_known = np.logical_and.reduce([rows["dropped"] == 0, *(column != NOT_KNOWN for column in columns)])
         node, port, left_us, latency, queue = (column[is_known] for column in columns)
         keys = np.stack([node, port, np.searchsorted(self._bounds_us, left_us, side="right").astype(np.uint64)], axis=1)
         for key in np.unique(keys, axis=0):
@@ -232,6 +238,8 @@ def cells(port: PortRow | None) -> tuple[str, str]:
 
 def frame(rows: Iterable[tuple[Mapping[str, object], TelemetryRow]]) -> pl.DataFrame:
     """Return a table with a row per run, port and interval, from (point, reports) pairs."""
+    import polars as pl
+
     return pl.DataFrame(
         [{**point, **port} for point, row in rows for port in row["ports"]],
         infer_schema_length=None,

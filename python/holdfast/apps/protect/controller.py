@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from functools import partial
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from holdfast.apps.protect import program
 from holdfast.apps.protect.acceptance import Acceptance
@@ -46,6 +45,9 @@ from holdfast.p4runtime.client import Client
 from holdfast.parameters import PS_PER_MS
 from holdfast.paths import Disjoint, NoDisjointPathsError
 from holdfast.topology import Topology
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class ProtectController(Controller):
@@ -504,6 +506,8 @@ class ProtectController(Controller):
 
     def alarms_table(self) -> pl.DataFrame:
         """Return a row for each alarm that was raised or cleared, with the columns of :class:`Alarm`."""
+        import polars as pl
+
         rows = [{**asdict(alarm), "nodes": "-".join(alarm.nodes)} for alarm in self.alarms]
         types = {"connection": pl.String, "nodes": pl.String, "raised": pl.Boolean}
         return pl.DataFrame(rows, schema={f.name: types.get(f.name, pl.Int64) for f in fields(Alarm)})

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from holdfast.apps.protect import program
 from holdfast.apps.protect.acceptance import PATHS
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, PathStatistics
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.errors import P4RuntimeError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +67,8 @@ def _path_statistics(connection: Connection, egress: Client) -> Iterable[PathSta
 
 def connections_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
     """Return a row of counts per connection, for the connection as a whole."""
+    import polars as pl
+
     names = [f.name for f in fields(ConnectionStatistics) if f.name != "paths"]
     schema = {name: pl.String if name == "connection" else pl.Int64 for name in names}
     return pl.DataFrame([{name: getattr(row, name) for name in names} for row in rows], schema=schema)
@@ -72,6 +76,8 @@ def connections_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
 
 def paths_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
     """Return a row per connection and path with the path's counts."""
+    import polars as pl
+
     schema = {f.name: pl.String if f.name in ("connection", "nodes") else pl.Int64 for f in fields(PathStatistics)}
     return pl.DataFrame([asdict(path) for row in rows for path in row.paths], schema=schema)
 

@@ -13,16 +13,19 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.live import Live
 
 from holdfast import _core, interrupts
 from holdfast.apps.telemetry import metrics, showing
 from holdfast.apps.telemetry.collector import Collector, Limits
-from holdfast.apps.telemetry.rows import MOST_ROWS, RowWriter
 from holdfast.errors import LiveError
 from holdfast.operations.pages import Pages, endpoint
 from holdfast.terminal import Console
+
+if TYPE_CHECKING:
+    from holdfast.apps.telemetry.rows import RowWriter
 
 RECEIVE_BUFFER_BYTES = 64 << 20
 """Some 100,000 reports, a second's worth. Without privileges the kernel gives less (``net.core.rmem_max``)."""
@@ -186,12 +189,17 @@ def run(settings: Settings, console: Console) -> None:
     if settings.capture is not None and (settings.metrics is not None or settings.seconds is not None):
         raise LiveError("--metrics and --for belong to listening; a capture is read at once")
     with ExitStack() as stack:
+        most_rows = None
+        if settings.parquet is not None:
+            from holdfast.apps.telemetry.rows import MOST_ROWS, RowWriter
+
+            most_rows = MOST_ROWS if settings.capture is None else None
         collector = Collector(
             settings.limits,
             dscp=settings.dscp,
             udp_port=settings.udp_port,
             with_rows=settings.parquet is not None,
-            most_rows=MOST_ROWS if settings.capture is None else None,
+            most_rows=most_rows,
         )
         rows = None
         if settings.parquet is not None:
