@@ -10,6 +10,7 @@ from typing import Any
 
 from nicegui import ui
 
+from holdfast.compare.failures import JOINED, failing
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.topology import Topology
 from holdfast.web import charts, words
@@ -65,20 +66,25 @@ class ComparePage:
         self.tabs.each(lambda tab: tab.draw())
 
     def links(self) -> list[LinkState]:
-        """Return the links as the picture draws them: the load is what the link's failure costs, beside the dearest one."""
+        """Return the links as the picture draws them: the load is what the link's failure costs, beside the dearest one.
+
+        Of a link that fails together with others it is the mean of these failures.
+        """
         standing = self.standing
-        costs: dict[str, float] = {}
+        with_link: dict[int, list[float]] = {}
         for failure in standing.about.failures:
             known = [
                 each for name, *_ in standing.about.mechanisms if (each := standing.lost(name, failure)) is not None
             ]
             if known:
-                costs[failure] = max(0.0, sum(known) / len(known))
+                for link in failing(self.topology, failure).links:
+                    with_link.setdefault(link, []).append(max(0.0, sum(known) / len(known)))
+        costs = {link: sum(each) / len(each) for link, each in with_link.items()}
         most = max(costs.values(), default=0.0) or 1.0
         idle = Way(rate_bps=None, delay_ms=0.0, loss=0.0)
         found = []
-        for name, link in zip(self.topology.link_names(), self.topology.links, strict=True):
-            way = replace(idle, load=costs.get(name, 0.0) / most)
+        for i, (name, link) in enumerate(zip(self.topology.link_names(), self.topology.links, strict=True)):
+            way = replace(idle, load=costs.get(i, 0.0) / most)
             found.append(LinkState(name, link.a, link.b, True, way, way))
         return found
 
@@ -126,24 +132,30 @@ class CompareTab(Tab):
                     ui.label(
                         "wider and warmer links: their failure costs more packets, mean of the mechanisms"
                     ).classes("faint")
-                with part("Mechanisms"):
-                    self._rows = RowList(
-                        "mechanisms",
-                        ("mechanism", "runs", "lost, mean", "worst failure*", "outage"),
-                        "no mechanisms",
-                        None,
-                        changed=self.draw,
-                    )
-            with part("Under one failure"):
-                with ui.element("div").classes("row"):
-                    self._choice = choice("failure", list(about.failures), self._failure, self._choose)
-                self._legend = Legend()
-                with ui.element("div").classes("curves"):
-                    self._charts = [ui.echart(self._axes(each)).classes("curve") for each in self._empty()]
+                with ui.element("div").classes("beside"):
+                    with part("Mechanisms"):
+                        self._rows = RowList(
+                            "mechanisms",
+                            ("mechanism", "runs", "lost, mean", "worst failure*", "outage"),
+                            "no mechanisms",
+                            None,
+                            changed=self.draw,
+                        )
+                    with part("Under one failure"):
+                        with ui.element("div").classes("row"):
+                            self._choice = choice("failure", list(about.failures), self._failure, self._choose)
+                        self._legend = Legend()
+                        with ui.element("div").classes("curves"):
+                            self._charts = [ui.echart(self._axes(each)).classes("curve") for each in self._known()]
         self.draw()
 
     def _empty(self) -> list[dict[str, Any]]:
         return charts.empty_curves(self.colours, CURVES)
+
+    def _known(self) -> list[dict[str, Any]]:
+        """Return the charts as they are now: what is drawn before a chart is there would be lost."""
+        pasts = self.page.curves(self._failure)
+        return charts.curves(pasts, 0.0, self._palette(pasts), CURVES)
 
     def _axes(self, options: dict[str, Any]) -> dict[str, Any]:
         options["xAxis"] |= {"min": 0, "max": self.page.standing.about.end_s, "interval": None}
@@ -157,8 +169,10 @@ class CompareTab(Tab):
             else charts.link_of_point(event.data_index, self.page.topology, links)
         )
         name = event.name if found is None else found.name
-        if name in self.page.standing.about.failures:
-            self._choice.set_value(name)
+        known = self.page.standing.about.failures
+        # Of several that a link fails in, the first.
+        if chosen := next((each for each in known if name in (each, *each.split(JOINED))), None):
+            self._choice.set_value(chosen)
 
     def _choose(self, failure: str | None) -> None:
         if failure:
