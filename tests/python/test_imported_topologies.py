@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import warnings
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -557,6 +558,40 @@ def test_files_of_other_people_are_read_or_refused_in_one_sentence(tmp_path: Pat
             continue
         (tmp_path / "again.yaml").write_text(topology.to_yaml())
         assert read(tmp_path / "again.yaml")[0].to_yaml() == topology.to_yaml(), file
+
+
+def test_p4langs_form_of_before_2019(folder: Path) -> None:
+    """Check addresses by the numbers in names, and ports by the names of links, those of hosts first."""
+    file = folder / "topology.json"
+    old = {
+        "hosts": ["h1", "h2", "h11"],
+        "switches": {"s1": {}, "s2": {"runtime_json": "s2-runtime.json"}},
+        "links": [["s2", "s1", "0", 0.5], ["h2", "s2"], ["h11", "s1"], ["s1", "h1", "5ms"]],
+    }
+    file.write_text(json.dumps(old))
+    topology, _ = read(file)
+    ends = [((link.a, link.a_port), (link.b, link.b_port)) for link in topology.links]
+    assert {frozenset(end for end in pair if end[0].startswith("s")) for pair in ends} == {
+        frozenset({("s1", 1)}),
+        frozenset({("s1", 2)}),
+        frozenset({("s1", 3), ("s2", 2)}),
+        frozenset({("s2", 1)}),
+    }
+    assert {name: str(host.address) for name, host in topology.hosts.items()} == {
+        "h1": "10.0.1.1/24",
+        "h11": "10.0.1.11/24",
+        "h2": "10.0.2.2/24",
+    }
+    for wrong, says in (
+        (old | {"links": [["h1", "s9"]]}, "unknown node 's9'"),
+        (old | {"links": [["h1"]]}, "a link is a list of two names"),
+        ({"hosts": ["web"], "switches": {"s1": {}}, "links": [["web", "s1"]]}, "use names such as s1 and h1"),
+        (old | {"hosts": [1]}, "hosts are names"),
+    ):
+        file.write_text(json.dumps(wrong))
+        with pytest.raises(TopologyError, match=re.escape(says)) as refused:
+            read(file)
+        assert "\n" not in str(refused.value)
 
 
 def test_a_file_that_is_not_there_or_has_parameters_that_it_cannot_have(folder: Path) -> None:

@@ -4,6 +4,9 @@ An end at a switch names its port: ``s1-p3``. The fields of hosts are ``ip``, ``
 ``runtime_json`` or ``cli_input`` (entries), ``program``, ``cpu_port`` and ``priority_queues``. Latencies are numbers in ms or
 texts as for ``tc``, bandwidths are in Mbit/s. As the tutorials start them, switches have the device ids 0, 1 ... and P4Runtime
 servers on ports 50051, 50052 ... of this machine, by the order of their names.
+
+Until 2019 hosts were a list of names, and ends had no ports. Such a file means what the tutorials of that time made of it: host h2
+at switch s1 is 10.0.1.2/24, and ports are numbered in the order of the links' names, those of hosts first.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ def fits(document: Any) -> bool:
     """Return True if a JSON value has the form of the topology files of p4lang's tutorials."""
     return (
         isinstance(document, dict)
-        and isinstance(document.get("hosts"), dict)
+        and isinstance(document.get("hosts"), dict | list)
         and isinstance(document.get("switches"), dict)
         and isinstance(document.get("links"), list)
     )
@@ -42,6 +45,8 @@ def read(path: Path, document: Mapping[str, Any], content: bytes | None = None) 
     the text.
     """
     draft = Draft(path, path.parent.name if path.stem == "topology" and path.parent.name else path.stem, content)
+    if isinstance(document["hosts"], list):
+        document = _of_today(draft, document)
     for key in document:
         if key not in ("hosts", "switches", "links"):
             with draft.at(key):
@@ -58,6 +63,54 @@ def read(path: Path, document: Mapping[str, Any], content: bytes | None = None) 
         with draft.at(f"links.{index}"):
             _add_link(draft, link)
     return draft.finish()
+
+
+_NUMBERED = re.compile(r"[a-z](?P<number>[0-9]{1,3})")
+
+
+def _of_today(draft: Draft, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of the form of before 2019 in today's. Raises :class:`TopologyError` with the place of a mistake."""
+    names, switches = document["hosts"], document["switches"]
+    with draft.at("hosts"):
+        if not all(isinstance(name, str) for name in names):
+            raise draft.error("hosts are names, or an object with a host's fields by its name")
+    links = []
+    for index, link in enumerate(document["links"]):
+        with draft.at(f"links.{index}"):
+            if not (isinstance(link, list) and len(link) > 1 and all(isinstance(end, str) for end in link[:2])):
+                raise draft.error("a link is a list of two names, and perhaps latency and bandwidth")
+            ends = sorted(link[:2])
+            for end in ends:
+                if end not in switches and end not in names:
+                    raise draft.error(unknown("node", end, [*names, *switches]))
+            links.append((ends, link[2:]))
+    # The tutorials of that time counted ports in this order.
+    links.sort(key=lambda link: (link[0][0] in switches, "".join(link[0])))
+    ports = dict.fromkeys(switches, 0)
+    hosts: dict[str, Any] = {}
+    made = []
+    for ends, more in links:
+        shown = []
+        for end in ends:
+            ports[end] = ports.get(end, 0) + 1
+            shown.append(f"{end}-p{ports[end]}" if end in switches else end)
+        for host, switch in ((ends[0], ends[1]), (ends[1], ends[0])):
+            if host not in switches and switch in switches and host not in hosts:
+                hosts[host] = _old_host(draft, host, switch)
+        made.append([*shown, *more])
+    return {**document, "hosts": {name: hosts.get(name, {}) for name in names}, "links": made}
+
+
+def _old_host(draft: Draft, host: str, switch: str) -> dict[str, Any]:
+    """Return the fields of a host whose addresses are the numbers in the names of its switch and its own."""
+    numbers = [found and int(found["number"]) for found in map(_NUMBERED.fullmatch, (switch, host))]
+    with draft.at(f"hosts.{host}"):
+        if any(number is None or number > 254 for number in numbers):
+            raise draft.error(f"its address is made of the numbers of {switch} and {host}: use names such as s1 and h1")
+    at, number = numbers
+    gateway, mac = f"10.0.{at}.254", f"02:00:00:00:{at:02x}:fe"
+    commands = [f"route add default gw {gateway} dev eth0", f"arp -i eth0 -s {gateway} {mac}"]
+    return {"ip": f"10.0.{at}.{number}/24", "mac": f"00:00:00:00:{at:02x}:{number:02x}", "commands": commands}
 
 
 def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
