@@ -29,7 +29,7 @@ comma := ,
 locked = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
 	--custom-compile-command "make lock" $(1) --output-file requirements/$(2).txt
 
-.PHONY: demo test test-rust test-python test-computing test-waiting test-gateways test-live check try dev bench lint format release site man shell-env lock clean prerequisites
+.PHONY: demo test test-rust test-python test-computing test-waiting test-gateways test-live check try dev bench lint format release test-aarch64 site man shell-env lock clean prerequisites
 
 demo: $(VENV)/.installed
 	@$(BIN)/holdfast demo
@@ -123,15 +123,29 @@ lock: $(VENV)/.created
 	$(call locked,pyproject.toml --extra ray --constraint requirements/locked.txt,ray)
 	$(call locked,tests/p4runtime/shell-requirements.txt,shell)
 	$(call locked,requirements/site.in,site)
+	$(call locked,requirements/release.in,release)
 
-# Builds the wheel with the commit in its version, and runs it in an environment of its own.
-release: $(VENV)/.test-installed
+# Builds wheels for Linux on x86-64 and, if Rust has its standard library (rustup target add aarch64-unknown-linux-gnu), on aarch64, with the
+# commit in their version. They need a C library of 2014 or newer (manylinux_2_17). The first is run in an environment of its own.
+release: .venv-release/.installed $(VENV)/.test-installed
 	rm -rf dist
-	HOLDFAST_COMMIT=$$(git describe --always --dirty) $(BIN)/maturin build --release --out dist
-	$(BIN)/python tests/python/installed_wheel.py dist/*.whl
+	for machine in x86_64 aarch64; do \
+		if [ -e "$$($${RUSTC:-rustc} --print target-libdir --target $$machine-unknown-linux-gnu)" ]; then \
+			HOLDFAST_COMMIT=$$(git describe --always --dirty) PATH=$(CURDIR)/.venv-release/bin:$$PATH \
+				maturin build --release --zig --compatibility manylinux_2_17 --target $$machine-unknown-linux-gnu --out dist || exit 1; \
+		else echo "no wheel for $$machine: rustup target add $$machine-unknown-linux-gnu"; fi; \
+	done
+	for wheel in dist/*.whl; do .venv-release/bin/auditwheel show $$wheel || exit 1; done
+	$(BIN)/python tests/python/installed_wheel.py dist/*x86_64.whl
+
+# The tests of the machine code on aarch64, under QEMU (Debian: qemu-user, gcc-aarch64-linux-gnu).
+test-aarch64: prerequisites
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+		$(CARGO) test $(CHECKED) --target aarch64-unknown-linux-gnu -p holdfast-jit -p holdfast-conformance
 
 clean:
-	rm -rf target dist out $(VENV) .venv-shell .venv-site fuzz/target
+	rm -rf target dist out $(VENV) .venv-shell .venv-site .venv-release fuzz/target
 
 prerequisites:
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer as python3 (or set PYTHON=/path/to/it)."; exit 1; }
@@ -154,7 +168,7 @@ $(VENV)/.test-installed: $(VENV)/.installed
 	@$(call install,--extras compare$(comma)test$(comma)web)
 	@touch $@
 
-.venv-shell/.installed .venv-site/.installed: .venv-%/.installed: requirements/%.txt | prerequisites
+.venv-shell/.installed .venv-site/.installed .venv-release/.installed: .venv-%/.installed: requirements/%.txt | prerequisites
 	"$(PYTHON)" -m venv .venv-$*
 	.venv-$*/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@

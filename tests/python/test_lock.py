@@ -53,6 +53,7 @@ def expanded(requirements: list[str]) -> Iterator[Requirement]:
         ("ray", [*PROJECT["dependencies"], *EXTRAS["ray"]]),
         ("shell", wanted("tests/p4runtime/shell-requirements.txt")),
         ("site", wanted("requirements/site.in")),
+        ("release", wanted("requirements/release.in")),
     ],
 )
 def test_what_is_asked_for_is_locked(name: str, requirements: list[str]) -> None:
