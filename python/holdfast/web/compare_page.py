@@ -77,8 +77,8 @@ class ComparePage:
                 each for name, *_ in standing.about.mechanisms if (each := standing.lost(name, failure)) is not None
             ]
             if known:
-                for link in failing(self.topology, failure).links:
-                    with_link.setdefault(link, []).append(max(0.0, sum(known) / len(known)))
+                for number in failing(self.topology, failure).links:
+                    with_link.setdefault(number, []).append(max(0.0, sum(known) / len(known)))
         costs = {link: sum(each) / len(each) for link, each in with_link.items()}
         most = max(costs.values(), default=0.0) or 1.0
         idle = Way(rate_bps=None, delay_ms=0.0, loss=0.0)
@@ -124,29 +124,31 @@ class CompareTab(Tab):
             self._progress_text = ui.label().classes("faint").props("aria-live=polite")
             self._report = ui.link("open the report", "/files/report.html", new_tab=True)
         self._bar = ui.linear_progress(0.0, show_value=False).props('aria-label="finished runs" color=accent')
-        with ui.element("main").classes("nicegui-column").style("align-items: stretch; gap: 0.6rem"):
-            with ui.element("div").classes("board"):
-                with ui.element("section").classes("part").props('aria-label="picture"'):
-                    options = charts.picture(page.topology, page.links(), self.colours, self._failure)
-                    self._chart = ui.echart(options, on_point_click=self._clicked).classes("picture")
-                    ui.label(
-                        "wider and warmer links: their failure costs more packets, mean of the mechanisms"
-                    ).classes("faint")
-                with ui.element("div").classes("beside"):
-                    with part("Mechanisms"):
-                        self._rows = RowList(
-                            "mechanisms",
-                            ("mechanism", "runs", "lost, mean", "worst failure*", "outage"),
-                            "no mechanisms",
-                            None,
-                            changed=self.draw,
-                        )
-                    with part("Under one failure"):
-                        with ui.element("div").classes("row"):
-                            self._choice = choice("failure", list(about.failures), self._failure, self._choose)
-                        self._legend = Legend()
-                        with ui.element("div").classes("curves"):
-                            self._charts = [ui.echart(self._axes(each)).classes("curve") for each in self._known()]
+        with (
+            ui.element("main").classes("nicegui-column").style("align-items: stretch; gap: 0.6rem"),
+            ui.element("div").classes("board"),
+        ):
+            with ui.element("section").classes("part").props('aria-label="picture"'):
+                options = charts.picture(page.topology, page.links(), self.colours, self._failure)
+                self._chart = ui.echart(options, on_point_click=self._clicked).classes("picture")
+                ui.label("wider and warmer links: their failure costs more packets, mean of the mechanisms").classes(
+                    "faint"
+                )
+            with ui.element("div").classes("beside"):
+                with part("Mechanisms"):
+                    self._rows = RowList(
+                        "mechanisms",
+                        ("mechanism", "runs", "lost, mean", "worst failure*", "outage"),
+                        "no mechanisms",
+                        None,
+                        changed=self.draw,
+                    )
+                with part("Under one failure"):
+                    with ui.element("div").classes("row"):
+                        self._choice = choice("failure", list(about.failures), self._failure, self._choose)
+                    self._legend = Legend()
+                    with ui.element("div").classes("curves"):
+                        self._charts = [ui.echart(self._axes(each)).classes("curve") for each in self._known()]
         self.draw()
 
     def _empty(self) -> list[dict[str, Any]]:
