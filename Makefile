@@ -102,6 +102,7 @@ format: $(VENV)/.test-installed
 	$(CARGO) fmt --all
 	rustfmt --edition 2024 $(ROOMS)
 	$(BIN)/ruff format conftest.py python tests benches fuzz
+	$(BIN)/holdfast fmt benches examples p4include python
 	$(BIN)/ruff check --fix conftest.py python tests benches fuzz
 
 # p4runtime-shell and PTF need older protobuf than we do, so they live in an environment of their own. The tests use it if it is there.

@@ -275,14 +275,14 @@ control IngressAcl(in headers_t hdr, inout metadata_t meta, inout standard_metad
 
     table acl_ingress {
         key = {
-            hdr.ipv4.isValid():    optional;
-            hdr.ipv4.src_addr:     ternary;
-            hdr.ipv4.dst_addr:     ternary;
+            hdr.ipv4.isValid():        optional;
+            hdr.ipv4.src_addr:         ternary;
+            hdr.ipv4.dst_addr:         ternary;
             hdr.ipv6.dst_addr[127:64]: ternary @name("dst_ipv6");
-            meta.protocol:         ternary;
-            meta.dscp:             ternary;
-            meta.src_port:         ternary;
-            meta.dst_port:         ternary;
+            meta.protocol:             ternary;
+            meta.dscp:                 ternary;
+            meta.src_port:             ternary;
+            meta.dst_port:             ternary;
         }
         actions = {
             forward;

@@ -100,7 +100,9 @@ struct Texts<'a>(&'a BTreeMap<PathBuf, String>, FileLoader);
 
 impl Texts<'_> {
     fn replaced(&self, loaded: Loaded) -> Loaded {
-        match self.0.get(&loaded.path) {
+        // An include may lead through `..`, and edits name files without.
+        let path = loaded.path.canonicalize();
+        match path.ok().and_then(|path| self.0.get(&path)) {
             Some(text) => Loaded {
                 text: text.clone(),
                 ..loaded

@@ -3,9 +3,9 @@
 #ifndef HOLDFAST_HEADERS_P4
 #define HOLDFAST_HEADERS_P4
 
-typedef bit<9>  port_t;
-typedef bit<48> mac_t;
-typedef bit<32> ipv4_address_t;
+typedef bit<9>   port_t;
+typedef bit<48>  mac_t;
+typedef bit<32>  ipv4_address_t;
 typedef bit<128> ipv6_address_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;

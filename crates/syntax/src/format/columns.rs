@@ -10,24 +10,39 @@ use crate::token::TokenKind as T;
 
 /// Sets the blanks before the columns that are aligned, and one blank (two before comments, if written) before others.
 pub(super) fn align(lines: &mut [Line], placed: &[Placed]) {
-    for find in [name_of, value_of, target_of, comment_of] {
-        let mut run: Vec<(usize, usize)> = Vec::new();
-        let mut depth = 0;
-        for at in 0..=lines.len() {
-            let cell = match lines.get(at) {
-                Some(Line::Directive(_)) => continue,
-                Some(Line::Code(pieces)) if is_between(pieces) => continue,
-                Some(Line::Code(pieces)) if placed[at].starts_statement => find(pieces),
-                Some(Line::Code(_) | Line::Blank) | None => None,
-            };
-            let here = placed.get(at).map_or(0, |p| p.indent);
-            if cell.is_none() || here != depth {
-                straighten(lines, &run);
-                run.clear();
-            }
-            depth = here;
-            run.extend(cell.map(|cell| (at, cell)));
+    for find in [name_of, value_of, target_of, annotation_of] {
+        align_cells(lines, placed, find, false);
+    }
+    align_cells(lines, placed, comment_of, true);
+}
+
+/// Aligns the cells that `find` finds. Lines without one end a run unless `over_others` is true.
+fn align_cells(
+    lines: &mut [Line],
+    placed: &[Placed],
+    find: fn(&[Piece]) -> Option<usize>,
+    over_others: bool,
+) {
+    let mut run: Vec<(usize, usize)> = Vec::new();
+    // The depth, and whether annotations stand in front.
+    let mut row = (0, false);
+    for at in 0..=lines.len() {
+        let pieces = match lines.get(at) {
+            Some(Line::Directive(_)) => continue,
+            Some(Line::Code(pieces)) if is_between(pieces) => continue,
+            Some(Line::Code(pieces)) if placed[at].starts_statement => &pieces[..],
+            Some(Line::Code(_) | Line::Blank) | None => &[],
+        };
+        let cell = find(pieces);
+        let annotated = !over_others && pieces.first().is_some_and(|p| p.kind == Some(T::At));
+        let here = (placed.get(at).map_or(0, |p| p.indent), annotated);
+        let ends = cell.is_none() && (!over_others || pieces.is_empty());
+        if ends || here != row {
+            straighten(lines, &run);
+            run.clear();
         }
+        row = here;
+        run.extend(cell.map(|cell| (at, cell)));
     }
 }
 
@@ -104,7 +119,7 @@ fn name_of(pieces: &[Piece]) -> Option<usize> {
     let tokens = outer(pieces);
     if matches!(
         tokens.first()?.1,
-        T::Transition | T::Return | T::Else | T::If | T::At
+        T::Transition | T::Return | T::Else | T::If
     ) {
         return None;
     }
@@ -133,6 +148,13 @@ fn target_of(pieces: &[Piece]) -> Option<usize> {
     let (at, _) = tokens[colon];
     let next = pieces.get(at + 1)?;
     (!conditional && next.kind.is_some()).then_some(at + 1)
+}
+
+/// Returns the position of the first annotation behind other tokens of a line.
+fn annotation_of(pieces: &[Piece]) -> Option<usize> {
+    let tokens = outer(pieces);
+    let found = tokens.iter().find(|(_, kind)| *kind == T::At);
+    found.map(|(at, _)| *at).filter(|at| *at > 0)
 }
 
 /// Returns the position of the comment behind the code of a line.

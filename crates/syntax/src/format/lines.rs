@@ -109,7 +109,7 @@ impl Splitter<'_> {
             kind,
             column,
             written,
-            gap: usize::from(written > 0),
+            gap: written.min(if kind.is_none() { 2 } else { 1 }),
         });
         self.at = end;
     }

@@ -105,8 +105,8 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     counter(1, CounterType.packets) malformed;
     counter(1, CounterType.packets) wrong_version;
     counter(1, CounterType.packets) wrong_bsl;
-    counter(1, CounterType.packets) ttl_expired;      // of IP
-    counter(1, CounterType.packets) mtu_exceeded;     // at the BFIR
+    counter(1, CounterType.packets) ttl_expired;        // of IP
+    counter(1, CounterType.packets) mtu_exceeded;       // at the BFIR
     counter(1, CounterType.packets) unknown_channel;
     counter(1, CounterType.packets) foreign_multicast;  // IP multicast from a router of this network, which would have sent BIER
     // Of IGMP and MLD for the controller, by ingress port: a flood from one port does not delay the reports of others.
@@ -130,7 +130,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<32>>(1) next_recirculation;
 #endif
 
-    bool is_bier = false;      // there are bits to forward
+    bool is_bier = false;  // there are bits to forward
     bool is_unicast = false;
     bool from_tunnel = false;
     bool punts = false;
@@ -307,7 +307,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             // Of several sets, each but the last goes round as a packet of its own.
             if (meta.next_set == 0)
 #endif
-            select_copies.apply(hdr, meta, standard_metadata, rest, ttl, meta.was_repaired == 1, bytes, mode, now, m_grp, is_single);
+                select_copies.apply(hdr, meta, standard_metadata, rest, ttl, meta.was_repaired == 1, bytes, mode, now, m_grp, is_single);
 #ifdef ONE_PLUS_ONE
             if (mode == DELIVER && hdr.rtag.isValid()) {
                 bool passes;

@@ -51,8 +51,8 @@ const bit<6>  BIER_PROTO_ETHERNET = 3;
 const bit<16> ETHERTYPE_RTAG      = 0xf1c1;
 const bit<32> TAG_BYTES           = 20;  // of the Ethernet header and the R-TAG
 #endif
-const bit<6> BIER_PROTO_IPV4 = 4;
-const bit<6> BIER_PROTO_IPV6 = 6;
+const bit<6>  BIER_PROTO_IPV4     = 4;
+const bit<6>  BIER_PROTO_IPV6     = 6;
 
 // Bytes.
 const bit<32> ETHERNET_BYTES = 14;
@@ -282,12 +282,12 @@ parser BierParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_bits {
         packet.extract(hdr.bits);
         transition select(hdr.bier.proto) {
-            BIER_PROTO_IPV4: parse_payload;
-            BIER_PROTO_IPV6: parse_payload_v6;
+            BIER_PROTO_IPV4:     parse_payload;
+            BIER_PROTO_IPV6:     parse_payload_v6;
 #ifdef ONE_PLUS_ONE
             BIER_PROTO_ETHERNET: parse_inner;
 #endif
-            default:         accept;
+            default:             accept;
         }
     }
 

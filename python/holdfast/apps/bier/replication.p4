@@ -159,9 +159,9 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout standard_met
 #endif
 
     counter(1, CounterType.packets) unknown_bift;
-    counter(1, CounterType.packets) unowned_bits;    // bits of no BFER that this switch knows a way to
+    counter(1, CounterType.packets) unowned_bits;   // bits of no BFER that this switch knows a way to
     counter(1, CounterType.packets) ttl_expired;
-    counter(1, CounterType.packets) unknown_group;   // a payload whose channel nobody here has joined
+    counter(1, CounterType.packets) unknown_group;  // a payload whose channel nobody here has joined
     counter(1, CounterType.packets) malformed_payload;
     counter(1, CounterType.packets) payload_ttl_expired;
     direct_counter(CounterType.packets_and_bytes) bift_counter;

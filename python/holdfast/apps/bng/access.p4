@@ -22,10 +22,10 @@ header pppoe_t {
 }
 
 header ip_t {
-    bit<16>  start;
-    bit<16>  total_len;
-    bit<96>  middle;
-    bit<32>  dst;
+    bit<16> start;
+    bit<16> total_len;
+    bit<96> middle;
+    bit<32> dst;
 }
 
 struct headers_t {

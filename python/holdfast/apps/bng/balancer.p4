@@ -31,11 +31,11 @@ const reason_t NO_UPLINK     = 6;  // a next hop that is at no port
 const reason_t CORE_RATE     = 7;  // more ARP and neighbour discovery than the controller takes
 #define REASONS 8
 
-const bit<8> ROLE_NONE        = 0;
-const bit<8> ROLE_ACCESS      = 1;  // lines
-const bit<8> ROLE_PLANE       = 2;  // the lines' side of a plane
-const bit<8> ROLE_PLANE_CORE  = 3;  // the core's side of a plane
-const bit<8> ROLE_CORE        = 4;
+const bit<8> ROLE_NONE       = 0;
+const bit<8> ROLE_ACCESS     = 1;  // lines
+const bit<8> ROLE_PLANE      = 2;  // the lines' side of a plane
+const bit<8> ROLE_PLANE_CORE = 3;  // the core's side of a plane
+const bit<8> ROLE_CORE       = 4;
 
 struct headers_t {
     packet_out_t   packet_out;

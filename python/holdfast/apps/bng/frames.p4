@@ -79,19 +79,19 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
 #ifdef PORT_TAG
-            ETHERTYPE_PORT_TAG: parse_port_tag;
+            ETHERTYPE_PORT_TAG:  parse_port_tag;
 #else
-            ETHERTYPE_QINQ:     parse_s_tag;
-            ETHERTYPE_VLAN:     parse_s_tag;
-            ETHERTYPE_SESSION:  parse_session;
+            ETHERTYPE_QINQ:      parse_s_tag;
+            ETHERTYPE_VLAN:      parse_s_tag;
+            ETHERTYPE_SESSION:   parse_session;
             ETHERTYPE_DISCOVERY: parse_discovery;
 #endif
 #ifndef AUTH_ONLY
-            ETHERTYPE_IPV4:     parse_ipv4;
-            ETHERTYPE_IPV6:     parse_ipv6;
-            ETHERTYPE_ARP:      parse_arp;
+            ETHERTYPE_IPV4:      parse_ipv4;
+            ETHERTYPE_IPV6:      parse_ipv6;
+            ETHERTYPE_ARP:       parse_arp;
 #endif
-            default:            accept;
+            default:             accept;
         }
     }
 
@@ -239,19 +239,19 @@ parser BngParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     state parse_tcp {
         bit<112> start = packet.lookahead<bit<112>>();  // flags last, before them the length and four reserved bits
         transition select(start[7:0] & TCP_SYN, start[15:12]) {
-            (0, _):         accept;
-            (TCP_SYN, 5):   accept;
-            (TCP_SYN, 6):   options_1;
-            (TCP_SYN, 7):   options_2;
-            (TCP_SYN, 8):   options_3;
-            (TCP_SYN, 9):   options_4;
-            (TCP_SYN, 10):  options_5;
-            (TCP_SYN, 11):  options_6;
-            (TCP_SYN, 12):  options_7;
-            (TCP_SYN, 13):  options_8;
-            (TCP_SYN, 14):  options_9;
-            (TCP_SYN, 15):  options_10;
-            default:        no_sense;
+            (0, _):        accept;
+            (TCP_SYN, 5):  accept;
+            (TCP_SYN, 6):  options_1;
+            (TCP_SYN, 7):  options_2;
+            (TCP_SYN, 8):  options_3;
+            (TCP_SYN, 9):  options_4;
+            (TCP_SYN, 10): options_5;
+            (TCP_SYN, 11): options_6;
+            (TCP_SYN, 12): options_7;
+            (TCP_SYN, 13): options_8;
+            (TCP_SYN, 14): options_9;
+            (TCP_SYN, 15): options_10;
+            default:       no_sense;
         }
     }
 

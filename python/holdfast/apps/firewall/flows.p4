@@ -341,12 +341,12 @@ control JudgeFlow(in metadata_t meta, in settings_t settings, in bool is_ipv6, i
         }
 
         // The two ends, of which one has sent this.
-        bool by_sender = by_first != reversed;  // the sender began it
-        bit<32> sent = reversed ? state[95:64] : state[191:160];          // the number after the highest of the sender
-        bit<32> may_send = reversed ? state[63:32] : state[159:128];      // the highest that the receiver takes
-        bit<32> acked = reversed ? state[31:0] : state[127:96];           // the highest that the receiver has acknowledged
+        bool by_sender = by_first != reversed;                          // the sender began it
+        bit<32> sent = reversed ? state[95:64] : state[191:160];        // the number after the highest of the sender
+        bit<32> may_send = reversed ? state[63:32] : state[159:128];    // the highest that the receiver takes
+        bit<32> acked = reversed ? state[31:0] : state[127:96];         // the highest that the receiver has acknowledged
         bit<4> scale = reversed ? state[195:192] : state[199:196];
-        bit<32> other_sent = reversed ? state[191:160] : state[95:64];    // the same of the receiver
+        bit<32> other_sent = reversed ? state[191:160] : state[95:64];  // the same of the receiver
         bit<32> other_may_send = reversed ? state[159:128] : state[63:32];
         bit<32> other_acked = reversed ? state[127:96] : state[31:0];
         bit<4> other_scale = reversed ? state[199:196] : state[195:192];

@@ -92,9 +92,9 @@ struct headers_t {
 struct metadata_t {
     bit<16> src_port;
     bit<16> dst_port;
-    bit<1>  protect;          // copies are to leave through their tunnels
+    bit<1>  protect;  // copies are to leave through their tunnels
 #ifdef NESTED_ENDS
-    bit<1>  again;            // what was in the tunnel may be in another that ends here
+    bit<1>  again;    // what was in the tunnel may be in another that ends here
 #endif
     bit<16> multicast_group;
 }

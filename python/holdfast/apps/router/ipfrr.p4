@@ -132,7 +132,7 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
     counter(1, CounterType.packets_and_bytes) lfa_repairs;
     counter(1, CounterType.packets_and_bytes) remote_lfa_repairs;
     counter(1, CounterType.packets_and_bytes) decapsulated;
-    counter(1, CounterType.packets) no_alternate;   // the port is down, and there is no alternate whose port is up
+    counter(1, CounterType.packets) no_alternate;  // the port is down, and there is no alternate whose port is up
     counter(1, CounterType.packets) mtu_exceeded;
     counter(1, CounterType.packets) congestion_unmarkable;
     direct_counter(CounterType.packets_and_bytes) route_counter;

@@ -18,7 +18,7 @@ struct headers_t {
     udp_t          udp;
     int_shim_t     int_shim;
     int_header_t   int_header;
-    hop_t          hop;  // the words that this node pushes
+    hop_t          hop;        // the words that this node pushes
 #ifndef INT_TRANSIT_ONLY
     int_stack_t    int_stack;
     tcp_t          inner_tcp;  // behind the INT headers (NPT 2)
@@ -38,62 +38,62 @@ struct headers_t {
 }
 
 struct metadata_t {
-    bit<6>         dscp;
-    bit<8>         drop_reason;
-    hop_values_t   values;
+    bit<6>       dscp;
+    bit<8>       drop_reason;
+    hop_values_t values;
 #ifndef INT_TRANSIT_ONLY
-    bit<1>         from_domain;
+    bit<1>       from_domain;
 #ifdef INT_UDP_PORT
-    bit<1>         indicated_fragment;  // the first one of a datagram to INT's port
+    bit<1>       indicated_fragment;  // the first one of a datagram to INT's port
 #endif
-    bit<16>        src_port;
-    bit<16>        dst_port;
+    bit<16>      src_port;
+    bit<16>      dst_port;
     // The data of the watchlist's entry.
-    bit<4>         mode;
-    bit<2>         npt;
-    bit<1>         discard;
-    bit<16>        instructions;
-    bit<5>         hop_ml;
-    bit<8>         hops;
-    bit<16>        domain_id;
-    bit<17>        sampling;
-    bit<1>         report_drops;
+    bit<4>       mode;
+    bit<2>       npt;
+    bit<1>       discard;
+    bit<16>      instructions;
+    bit<5>       hop_ml;
+    bit<8>       hops;
+    bit<16>      domain_id;
+    bit<17>      sampling;
+    bit<1>       report_drops;
     // Of a report, for the clone that it is made of.
     @field_list(1)
-    bit<1>         report;
+    bit<1>       report;
     @field_list(1)
-    bit<1>         congested;
+    bit<1>       congested;
     @field_list(1)
-    bit<1>         tracked;
+    bit<1>       tracked;
     @field_list(1)
-    bit<8>         reported_drop;
+    bit<8>       reported_drop;
     @field_list(1)
-    bit<16>        report_instructions;
+    bit<16>      report_instructions;
     @field_list(1)
-    bit<16>        report_domain_id;
+    bit<16>      report_domain_id;
     @field_list(1)
-    bit<32>        report_ports;
+    bit<32>      report_ports;
     @field_list(1)
-    bit<32>        report_latency;
+    bit<32>      report_latency;
     @field_list(1)
-    bit<32>        report_queue;
+    bit<32>      report_queue;
     @field_list(1)
-    bit<64>        report_ingress_time;
+    bit<64>      report_ingress_time;
     @field_list(1)
-    bit<64>        report_egress_time;
+    bit<64>      report_egress_time;
     @field_list(1)
-    bit<64>        report_interfaces;
+    bit<64>      report_interfaces;
     @field_list(1)
-    bit<32>        report_tx_utilisation;
+    bit<32>      report_tx_utilisation;
     // The fields that the sink has changed.
     @field_list(1)
-    bit<1>         stripped;
+    bit<1>       stripped;
     @field_list(1)
-    bit<16>        kept_length;
+    bit<16>      kept_length;
     @field_list(1)
-    bit<8>         kept_traffic_class;
+    bit<8>       kept_traffic_class;
     @field_list(1)
-    bit<16>        kept_checksum;
+    bit<16>      kept_checksum;
 #endif
 }
 

@@ -76,12 +76,12 @@ control TelemetryIngress(inout headers_t hdr, inout metadata_t meta, inout stand
 
     table watchlist {
         key = {
-            meta.from_domain:   ternary @name("from_domain");
-            hdr.ipv4.src_addr:  ternary @name("src_addr");
-            hdr.ipv4.dst_addr:  ternary @name("dst_addr");
-            hdr.ipv4.protocol:  ternary @name("protocol");
-            meta.src_port:      ternary @name("src_port");
-            meta.dst_port:      ternary @name("dst_port");
+            meta.from_domain:  ternary @name("from_domain");
+            hdr.ipv4.src_addr: ternary @name("src_addr");
+            hdr.ipv4.dst_addr: ternary @name("dst_addr");
+            hdr.ipv4.protocol: ternary @name("protocol");
+            meta.src_port:     ternary @name("src_port");
+            meta.dst_port:     ternary @name("dst_port");
         }
         actions = {
             watch;
