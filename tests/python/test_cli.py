@@ -365,7 +365,7 @@ def test_a_full_disk_is_one_sentence() -> None:
 def test_help_says_what_follows_from_something_else() -> None:
     for command, default in (
         ("demo", "out/demo-live"),
-        ("compare", "all mechanisms"),
+        ("compare", "all by default"),
         ("reproduce", "as in the paper"),
     ):
         assert default in " ".join(holdfast(command, "--help").stdout.replace("│", " ").split())
