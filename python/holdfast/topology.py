@@ -27,6 +27,7 @@ from holdfast.host import Position as Position
 from holdfast.link import Bfd, DelayMs, Direction, Processor, Queueing, link_towards
 from holdfast.numerals import is_numeral
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
+from holdfast.wording import counted
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
 """The speed of light in fibre, in km per millisecond: two thirds of that in vacuum."""
@@ -496,6 +497,12 @@ class Topology:
         Raises :class:`TopologyError` if a host has no link.
         """
         return [place for host in self.hosts for place in self.attachments(host)]
+
+    @property
+    def size(self) -> str:
+        """The numbers of switches, hosts and links, as a person would say them."""
+        parts = ((self.switches, "switch", "switches"), (self.hosts, "host", "hosts"), (self.links, "link", "links"))
+        return ", ".join(counted(len(each), one, several) for each, one, several in parts)
 
     @property
     def bridges(self) -> list[str]:

@@ -16,6 +16,7 @@ import typer
 from holdfast.cli import completions
 from holdfast.cli.shared import Executor, Web, console, fail, interruptible, say
 from holdfast.errors import EntriesWarning, TopologyWarning
+from holdfast.wording import counted
 
 if TYPE_CHECKING:
     from holdfast.console.session import Session
@@ -130,7 +131,8 @@ def _say_what_runs(found: Started, clock: str, page: str | None) -> None:
     from holdfast.console import start
 
     topology = found.network.topology
-    lines = [f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {clock}"]
+    nodes = f"{counted(len(topology.switches), 'switch', 'switches')}, {counted(len(topology.hosts), 'host')}"
+    lines = [f"{topology.name}: {nodes}, {clock}"]
     lines += start.addresses(found)
     if page is not None:
         lines.append(f"the page: {page}")

@@ -15,6 +15,7 @@ from holdfast.compare.figures import Summary
 from holdfast.compare.formats import listed, packets, percent
 from holdfast.compare.inputs import NO_FAILURE
 from holdfast.compare.scenario import Scenario
+from holdfast.wording import counted
 
 CHEAP = 1.2
 """A mechanism that carries no more than so many times the bytes of plain routing is called cheap."""
@@ -176,7 +177,7 @@ def _unprotected(comparison: Comparison, named: Sequence[Summary]) -> str:
 
 
 def _all_flows(comparison: Comparison) -> str:
-    return traffic_file.counted(len(comparison.flows), traffic_file.kind_of(comparison.flows))
+    return counted(len(comparison.flows), traffic_file.kind_of(comparison.flows))
 
 
 def _equals(comparison: Comparison, chosen: Summary) -> str:
@@ -237,7 +238,7 @@ def notes(comparison: Comparison) -> list[str]:
     if scenario.live:
         late = comparison.late()
         again = (
-            f" {traffic_file.counted(int(late['repeated']), 'run')} had to be made again, for that or for other disturbances."
+            f" {counted(int(late['repeated']), 'run')} had to be made again, for that or for other disturbances."
             if late["repeated"]
             else ""
         )
@@ -252,7 +253,7 @@ def notes(comparison: Comparison) -> list[str]:
             f"Under {names} the network copies packets, else the source." if names else "The source copies packets."
         )
         found.append(
-            f"{traffic_file.counted(several, 'flow')} with several receivers: a packet counts at each of them, a flow's loss is the"
+            f"{counted(several, 'flow')} with several receivers: a packet counts at each of them, a flow's loss is the"
             f" sum over its receivers, and its outage that of the worst. {copies}"
         )
     if scenario.telemetry:
@@ -423,7 +424,7 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
         cuts = sum(1 for _ in nx.articulation_points(scenario.topology.graph))
         found.append(
             "Traffic that begins or ends at the switch that fails is not counted: no mechanism can help it."
-            + (f" Without {traffic_file.counted(cuts, 'switch')} the network falls apart." if cuts == 1 else "")
+            + (f" Without {counted(cuts, 'switch')} the network falls apart." if cuts == 1 else "")
             + (f" Without any of {cuts} switches the network falls apart." if cuts > 1 else "")
         )
         return found

@@ -84,7 +84,7 @@ def subtitle(comparison: Comparison) -> str:
     seeds = "one seed" if count == 1 else f"{count} seeds"
     how = f"live, {'once' if count == 1 else f'{count} times'}" if scenario.live else f"simulated, {seeds}"
     return (
-        f"{len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(topology.links)} links. A failure lasts from"
+        f"{topology.size}. A failure lasts from"
         f" {times.failure_s:g} s to {times.repair_s:g} s of {times.end_s:g} s; {how}."
         f" Traffic: {traffic_file.describe(scenario.traffic)}{'' if scenario.own_traffic else ' (the default)'}."
     )

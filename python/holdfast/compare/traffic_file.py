@@ -39,6 +39,7 @@ from holdfast.parameters import LONGEST_S, Checked, Keywords, Seconds
 from holdfast.paths import disjoint_path, next_on_path, path_by_cost, path_delay_ms
 from holdfast.topology import Link, Topology
 from holdfast.traffic import ByteCount, TcpOptions, TcpTransfer
+from holdfast.wording import counted
 
 PAIRS = 16
 """Host pairs that have traffic when there is no file, if there are so many; on larger networks each host is in one pair..."""
@@ -440,11 +441,6 @@ def describe(traffic: TrafficFile) -> str:
 def kind_of(flows: Iterable[Ends]) -> str:
     """Return the word for a flow: ``host pair`` if every flow has one receiver, else ``flow``."""
     return "host pair" if all(len(ends.receivers) == 1 for ends in flows) else "flow"
-
-
-def counted(count: int, what: str) -> str:
-    """Return a number with its noun: ``1 link``, ``2 links``."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _default_pairs(topology: Topology, through: Sequence[frozenset[str]]) -> list[Pair]:

@@ -154,7 +154,7 @@ def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
     If there are more than ``most`` links, only the first ``most`` have lines.
     """
     links = topology.links
-    yield f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(links)} links"
+    yield f"{topology.name}: {topology.size}"
     if most is not None and len(links) > most:
         yield _degrees(topology)
     rows = link_rows(topology, most)

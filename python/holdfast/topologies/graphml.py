@@ -35,9 +35,10 @@ from holdfast import units
 from holdfast.errors import ParameterError, TopologyError, TopologyWarning
 from holdfast.numerals import is_numeral
 from holdfast.topologies import graphml_document, link_rates
-from holdfast.topologies.graphml_document import Document, Edge, Element, counted
+from holdfast.topologies.graphml_document import Document, Edge, Element
 from holdfast.topologies.hosts import add_host_at
 from holdfast.topology import Position, Topology, great_circle_km, is_letter, propagation_delay_ms
+from holdfast.wording import counted
 
 MOST_NAMED = 8
 """The most nodes or links that a warning names."""

@@ -25,6 +25,7 @@ from typing import Final, NoReturn
 from holdfast.errors import TopologyError
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.topologies.xml_file import new_parser, parse
+from holdfast.wording import counted
 
 CHILDREN: Final[Mapping[str, frozenset[str]]] = {
     "graphml": frozenset({"desc", "key", "data", "graph"}),
@@ -331,8 +332,3 @@ class _Reader:
         if lost := [counted(left_out[tag], tag) for tag in ("graph", "node", "edge") if left_out[tag]]:
             found.append(f"not taken in all: {', '.join(lost)}")
         return found
-
-
-def counted(number: int, one: str, several: str | None = None) -> str:
-    """Return a number with its noun: ``1 edge``, ``2 edges``. ``several``: the plural, if it is not ``one`` with an s."""
-    return f"{number} {one if number == 1 else several or f'{one}s'}"

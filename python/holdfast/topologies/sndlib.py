@@ -14,9 +14,10 @@ from typing import Final, NoReturn
 from holdfast.errors import TopologyError
 from holdfast.terminal import excerpt
 from holdfast.topologies import graphml, link_rates
-from holdfast.topologies.graphml_document import Document, Edge, Element, counted
+from holdfast.topologies.graphml_document import Document, Edge, Element
 from holdfast.topologies.xml_file import Placed, tree
 from holdfast.topology import Topology
+from holdfast.wording import counted
 
 _UNITS: Final = {"MBITPERSEC": 1e6, "GBITPERSEC": 1e9, "KBITPERSEC": 1e3, "BITPERSEC": 1.0}
 

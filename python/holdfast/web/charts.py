@@ -136,8 +136,7 @@ def picture(topology: Topology, links: Sequence[LinkState], colours: Colours, ch
 
 
 def _description(topology: Topology) -> str:
-    size = f"{len(topology.switches)} switches, {len(topology.hosts)} hosts and {len(topology.links)} links"
-    return f"Picture of the network {topology.name}: {size}. The tables below say the same."
+    return f"Picture of the network {topology.name}: {topology.size}. The tables below say the same."
 
 
 def lines(topology: Topology, links: Sequence[LinkState], colours: Colours, chosen: str | None) -> dict[str, Any]:

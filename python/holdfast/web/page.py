@@ -77,11 +77,10 @@ class NetworkTab(Tab):
     # ---- Its parts ----
 
     def _head(self, topology: Topology) -> None:
-        size = f"{len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(topology.links)} links"
         with ui.element("header").classes("head"):
             with ui.element("h1"):
                 ui.label(topology.name)
-            ui.label(f"{size}, {self._session.clock.kind}").classes("faint")
+            ui.label(f"{topology.size}, {self._session.clock.kind}").classes("faint")
             self._time = ui.label().classes("faint").props("aria-live=off")
             self._cut = ui.label().classes("bad")
 
