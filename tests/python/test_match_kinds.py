@@ -23,6 +23,9 @@ PLACES: dict[str, tuple[int, str]] = {
     "crates/p4runtime/src/messages.rs": (11, "P4Runtime's message of each kind"),
     "crates/p4runtime/src/info.rs": (1, "a value that is no key field is exact"),
     "crates/syntax/src/ast/types.rs": (1, "the annotation @optional"),
+    "python/holdfast/bmv2/program_json.py": (2, "BMv2's name of a table's kind, from those of its fields"),
+    "python/holdfast/bmv2/runtime_commands.py": (1, "BMv2's names of kinds"),
+    "python/holdfast/bmv2/thrift_types.py": (2, "the fields of a message of BMv2's"),
     "python/holdfast/p4runtime/p4info.py": (5, "the client's own table, which is compared with the declaration"),
 }
 

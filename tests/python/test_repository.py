@@ -24,7 +24,16 @@ def test_no_output_of_a_command_is_tracked() -> None:
     roots = {path for path in tracked() if "/" not in path}
     assert roots == {
         *(".gitignore", ".pre-commit-config.yaml", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "Cargo.lock"),
-        *("Cargo.toml", "LICENSE", "Makefile", "README.md", "clippy.toml", "conftest.py", "pyproject.toml"),
+        *(
+            "Cargo.toml",
+            "Containerfile",
+            "LICENSE",
+            "Makefile",
+            "README.md",
+            "clippy.toml",
+            "conftest.py",
+            "pyproject.toml",
+        ),
         "rust-toolchain.toml",
     }
     outputs = [path for path in tracked() if path.endswith((".holdfast", ".p4info.txtpb", ".so", ".pcap"))]

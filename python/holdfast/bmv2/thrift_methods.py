@@ -710,26 +710,30 @@ def _match(table: Table, key: Sequence[Any] | None) -> dict[str, Any]:
 
 def _value(field: MatchField, param: Any) -> Any:
     """Return the value of a key's field, () if it matches any value, None if it is of another kind than the field."""
-    if field.kind == "exact" and param.exact is not None:
-        return _number(param.exact.key)
-    if field.kind == "exact" and param.valid is not None:
-        return int(param.valid.key)
-    if field.kind == "lpm" and param.lpm is not None:
+    if field.form == "prefix":
+        if param.lpm is None:
+            return None
         length = param.lpm.prefix_length
         bits = _number(param.lpm.key)
         # What is behind the prefix counts for nothing in BMv2.
         return (bits >> (field.width - length) << (field.width - length), length) if 0 < length <= field.width else ()
-    if field.kind == "range" and param.range is not None:
+    if field.form == "range":
+        if param.range is None:
+            return None
         low, high = _number(param.range.start), _number(param.range.end_)
         return () if (low, high) == (0, codec.all_ones(field.width)) else (low, high)
-    if field.kind in ("ternary", "optional") and param.ternary is not None:
+    if field.has_any:
+        if param.ternary is None:
+            return None
         bits, mask = _number(param.ternary.key), _number(param.ternary.mask)
         if mask == 0:
             return ()
-        if field.kind == "ternary":
+        if field.form == "masked":
             return bits & mask, mask
         return bits if mask == codec.all_ones(field.width) else None
-    return None
+    if param.exact is not None:
+        return _number(param.exact.key)
+    return None if param.valid is None else int(param.valid.key)
 
 
 def _param(field: MatchField, value: Any) -> Struct:

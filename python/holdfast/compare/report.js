@@ -17,7 +17,7 @@ for (const choice of document.querySelectorAll(".choice")) {
 }
 // The date is the file's, so that the same runs give the same bytes.
 const written = new Date(document.lastModified);
-if (location.protocol === "file:" && !isNaN(written)) {
+if (location.protocol === "file:" && Number.isFinite(written.getTime())) {
   document.getElementById("written").textContent = ", " + written.toISOString().slice(0, 10);
 }
 // Where there is no pointer, a tap shows what is said of the nearest part of a picture.
