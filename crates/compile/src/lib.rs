@@ -272,7 +272,7 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
     }
 }
 
-/// What the front end knows of a program, for editors.
+/// A program after the front end: tree, names and diagnostics, from which editors are answered.
 #[derive(Debug)]
 pub struct Analysis {
     /// The syntax tree. With errors, it lacks the parts that could not be read.

@@ -58,7 +58,7 @@ pub struct Declaration {
     pub kind: NameKind,
     /// The declaration in short, as P4 writes it, such as `bit<32> dstAddr`; empty if nothing is known.
     pub detail: String,
-    /// What `detail` does not say, such as a width or the type that has the field; may be empty.
+    /// A sentence that adds to `detail`, such as the width or the type that has the field; may be empty.
     pub note: String,
     /// The place of the name in its declaration; `None` for what the language itself declares.
     pub place: Option<Span>,

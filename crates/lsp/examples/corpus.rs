@@ -20,7 +20,7 @@ use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
 /// The names that are drawn from each program.
 const NAMES: usize = 2;
-/// What stands behind a name that is renamed.
+/// The declaration and the uses of a name that is renamed.
 const MARK: &str = "_renamed";
 
 #[derive(Debug, Default)]

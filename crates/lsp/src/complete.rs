@@ -14,7 +14,7 @@ use crate::text::Text;
 /// The word in the place of which names are wanted.
 const WORD: &str = "holdfast_completion_here";
 
-/// What is written behind the word, so that the parser gets as far as the word.
+/// The texts that are tried behind the word at the cursor, until the parser gets as far as the word.
 const ENDINGS: [&str; 9] = [
     "", ";", "();", " = 0;", ": exact;", " x;", ");", ") {}", ")) {}",
 ];

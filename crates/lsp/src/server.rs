@@ -60,7 +60,7 @@ pub fn serve(
     server.run()
 }
 
-/// What a client may say besides the command line, under `initializationOptions`.
+/// The settings that a client may give under `initializationOptions`, besides those of the command line.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct ClientOptions {

@@ -17,7 +17,7 @@ const MOST_CANDIDATES: usize = 200;
 /// The largest file, in bytes, that is looked at for that.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// What a session needs to know.
+/// The settings of a session.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Include directories and macros.
@@ -37,7 +37,7 @@ pub struct Settings {
 pub struct Session {
     settings: Settings,
     documents: BTreeMap<PathBuf, Text>,
-    /// By the path of the program.
+    /// The last snapshot of each program, by the program's path.
     snapshots: BTreeMap<PathBuf, Snapshot>,
     /// The program of each open document.
     programs: BTreeMap<PathBuf, PathBuf>,

@@ -10,14 +10,14 @@ use syntax::source::{Expansion, FileId, Span};
 use crate::paths;
 use crate::text::{Encoding, Text};
 
-/// What the front end calls the folder of the files that are built in.
+/// The name that the front end gives the folder of the built-in files.
 const BUILT_IN: &str = "<builtin>";
 
 /// A program as the front end knows it.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(crate) analysis: Analysis,
-    /// By the ids of files.
+    /// The path and text of each file; the index is the file's id.
     files: Vec<(PathBuf, Text)>,
     /// The ids by which a file is known: one for each of its includes.
     ids: BTreeMap<PathBuf, Vec<FileId>>,

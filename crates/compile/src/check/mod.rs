@@ -107,7 +107,7 @@ struct Checked {
     known_errors: BTreeSet<Arc<str>>,
     /// The pieces of the program that could not be parsed.
     missing: damage::Missing,
-    /// What is found out about names, if somebody asks for it.
+    /// The declarations and uses of names, which the checker enters if a caller gave a table.
     names: Option<Names>,
 }
 

@@ -10,7 +10,7 @@ use crate::token::TokenKind as T;
 /// The columns by which the contents of a block are set off.
 const STEP: usize = 4;
 
-/// Where a line stands.
+/// The column of a line, and whether a statement begins there.
 #[derive(Clone, Copy)]
 pub(super) struct Placed {
     /// The column of its first token or comment.
@@ -31,7 +31,7 @@ enum Open {
     },
 }
 
-/// What the indentation of a line depends on.
+/// The state on which the indentation of a line depends.
 #[derive(Clone)]
 struct State {
     open: Vec<Open>,
