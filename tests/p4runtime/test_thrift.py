@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import socket
 import struct
 from collections.abc import Iterator
@@ -360,27 +362,77 @@ def test_calls_that_are_none(bmv2: Bmv2Client, server: ThriftServer) -> None:
         ThriftServer(Switch(lambda: None, lambda _: Ports(ports=[]), 5, server.server_address[1]))  # type: ignore[arg-type, return-value]
 
 
-def test_a_call_on_the_wire(server: ThriftServer, client: LocalClient) -> None:
-    """Check the bytes of a call and of its answer, as BMv2's interface files number their fields."""
+def text(value: bytes) -> bytes:
+    return struct.pack(">I", len(value)) + value
 
-    def text(value: bytes) -> bytes:
-        return struct.pack(">I", len(value)) + value
 
-    def field(kind: int, at: int, value: bytes) -> bytes:
-        return struct.pack(">bh", kind, at) + value
+def field(kind: int, at: int, value: bytes) -> bytes:
+    return struct.pack(">bh", kind, at) + value
 
-    def number(value: int) -> bytes:
-        return struct.pack(">i", value)
 
+def number(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def add_entry() -> bytes:
+    """Return a call in bytes, as BMv2's interface files number its fields."""
     lpm = field(11, 1, text(b"\x0a\0\1\0")) + field(8, 2, number(24)) + b"\0"
     param = field(8, 1, number(1)) + field(12, 3, lpm) + b"\0"
     call = b"\x80\x01\x00\x01" + text(b"standard:bm_mt_add_entry") + number(1)
     call += field(8, 1, number(0)) + field(11, 2, text(b"I.routes"))
     call += field(15, 3, b"\x0c" + number(1) + param) + field(11, 4, text(b"I.forward"))
-    call += field(15, 5, b"\x0b" + number(2) + text(bytes(6)) + text(b"\0\2")) + field(12, 6, b"\0") + b"\0"
+    return call + field(15, 5, b"\x0b" + number(2) + text(bytes(6)) + text(b"\0\2")) + field(12, 6, b"\0") + b"\0"
+
+
+def test_a_call_on_the_wire(server: ThriftServer, client: LocalClient) -> None:
     answer = b"\x80\x01\x00\x02" + text(b"bm_mt_add_entry") + number(1) + field(8, 0, number(0)) + b"\0"
     with socket.create_connection(server.server_address[:2], timeout=30) as connection:
-        connection.sendall(call)
+        connection.sendall(add_entry())
         assert connection.recv(len(answer), socket.MSG_WAITALL) == answer
     (entry,) = [each for each in client.read_table("routes") if not each.is_default]
     assert (entry.match, entry.params["port"]) == ({"hdr.ip.dst": (0x0A000100, 24)}, 2)
+
+
+def damaged(seed: int) -> bytes:
+    """Return the bytes of a call of which some are changed, left out or repeated."""
+    chance, call = random.Random(seed), bytearray(add_entry())
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(call))
+        match chance.randrange(3):
+            case 0:
+                call[at] = chance.choice((0, 1, 11, 12, 15, 127, 128, 255, chance.randrange(256)))
+            case 1:
+                del call[at : at + chance.randint(1, 8)]
+            case _:
+                call[at:at] = call[at : at + chance.randint(1, 8)]
+    return bytes(call)
+
+
+NESTED = b"\x80\x01\x00\x01" + text(b"standard:no_such_call") + number(1) + 5_000 * field(12, 1, b"")
+
+
+def test_damaged_calls_end_their_connection_and_nothing_else(
+    server: ThriftServer, bmv2: Bmv2Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    for call in (NESTED, *map(damaged, range(300))):
+        with socket.create_connection(server.server_address[:2], timeout=30) as connection:
+            connection.sendall(call)
+            connection.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionResetError):
+                while connection.recv(4096):
+                    pass
+    assert bmv2.table("get_num_entries", "I.routes") >= 0
+    assert caplog.records == []
+
+
+def test_an_error_of_the_server_is_logged(
+    server: ThriftServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a mistake")
+
+    monkeypatch.setattr("holdfast.bmv2.thrift_server._answer", broken)
+    with socket.create_connection(server.server_address[:2], timeout=30) as connection:
+        connection.sendall(add_entry())
+        assert connection.recv(1) == b""
+    assert [record.exc_info is not None for record in caplog.records] == [True]

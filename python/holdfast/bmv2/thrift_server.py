@@ -6,6 +6,7 @@ time are closed.
 
 from __future__ import annotations
 
+import logging
 import socketserver
 import threading
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 from holdfast.bmv2.thrift_methods import Methods, Switch
 from holdfast.bmv2.thrift_types import SERVICES, Failure, Method, Struct
 from holdfast.errors import HoldfastError, LiveError
+
+log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 MOST_CLIENTS = 32
@@ -54,7 +57,8 @@ class ThriftServer(socketserver.ThreadingTCPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Do nothing: a connection that ends badly is the client's affair."""
+        """Log the error with which a connection ended. What clients do wrong is answered, or ends the connection without one."""
+        log.error("a Thrift connection ended", exc_info=True)
 
     def __enter__(self) -> ThriftServer:
         self._thread.start()
@@ -85,7 +89,8 @@ def _serve(connection: Any, begin: Callable[[], Methods]) -> None:
             else:
                 given.read(protocol)
             protocol.readMessageEnd()
-        except (TTransportException, TProtocolException, OSError, EOFError, UnicodeDecodeError):
+        except (TTransportException, TProtocolException, OSError, EOFError, UnicodeDecodeError, RecursionError):
+            # The last is of structures within structures, which the library reads by recursion.
             return
         answer: Struct | TApplicationException
         if method is None or given is None:
@@ -100,7 +105,11 @@ def _serve(connection: Any, begin: Callable[[], Methods]) -> None:
         protocol.writeMessageBegin(call, TMessageType.EXCEPTION if failed else TMessageType.REPLY, sequence)
         answer.write(protocol)
         protocol.writeMessageEnd()
-        transport.flush()
+        try:
+            transport.flush()
+        except (TTransportException, OSError):
+            # The client did not wait for the answer.
+            return
 
 
 def _method(service: str, call: str) -> Method | None:
