@@ -11,6 +11,7 @@ from holdfast.compare.comparison import Comparison
 from holdfast.compare.figures import Summary
 from holdfast.compare.formats import difference, number, ratio, terminal_table
 from holdfast.terminal import Grid
+from holdfast.wording import counted
 
 
 class Column(NamedTuple):
@@ -29,8 +30,9 @@ def title(comparison: Comparison) -> str:
     what = f"each of {len(scenario.failures)} {scenario.failed}" if len(scenario.failures) > 1 else scenario.failures[0]
     runs = f", {len(comparison.seeds)} {'times' if scenario.live else 'seeds'}" if len(comparison.seeds) > 1 else ""
     live = ", live" if scenario.live else ""
+    switches = counted(len(topology.switches), "switch", "switches")
     return (
-        f"{topology.name} ({len(topology.switches)} switches{live}): {what} down from {times.failure_s:g} s to"
+        f"{topology.name} ({switches}{live}): {what} down from {times.failure_s:g} s to"
         f" {times.repair_s:g} s of {times.end_s:g} s{runs}\n{traffic_file.describe(scenario.traffic)}"
     )
 
@@ -62,17 +64,17 @@ TCP = [
     Column("tcp", "%", "TCP goodput lost by connections that it hits", lambda s: number(s.goodput_lost_percent)),
     Column("finish", "ms", "mean time of TCP transfers, or how many finished", lambda s: completion(s, of="/")),
 ]
-LATENCY = Column("delay", "ms", "and jitter: added while it lasts", lambda s: difference(s.added_latency_ms))
+LATENCY = Column("delay", "ms", "added while it lasts", lambda s: difference(s.added_latency_ms))
 STATE = Column("state", "rows", "table entries of a switch", lambda s: number(s.entries_mean))
 COMMON = [
     *TCP,
     LATENCY,
-    Column("jitter", "ms", "", lambda s: difference(s.added_jitter_ms)),
+    Column("jitter", "ms", "added, too", lambda s: difference(s.added_jitter_ms)),
     Column("bytes", "ratio", "carried, by those of plain routing", lambda s: f"{s.bytes_ratio:.2f}"),
     STATE,
 ]
 MULTICAST = [
-    LATENCY._replace(what="added while it lasts"),
+    LATENCY,
     Column("bytes", "ratio", "carried, by those of the best trees", lambda s: ratio(s.tree_ratio)),
     STATE,
     Column("core", "rows", "state of switches where no group begins or ends", lambda s: number(s.core_state)),
@@ -131,5 +133,5 @@ def worst_table(comparison: Comparison) -> Grid:
 
 def _legend(columns: Sequence[Column]) -> list[str]:
     """Return lines of a terminal's width that say what the headings mean."""
-    words = "; ".join(f"{each.heading}: {each.what}" for each in columns if each.what)
+    words = "; ".join(f"{each.heading}: {each.what}" for each in columns)
     return textwrap.wrap(words, 80, break_on_hyphens=False)
